@@ -58,11 +58,11 @@ class Request(BaseModel):
 
 
 class ChangeRequest(Request, PartialModel):
-    """Changes to a resource. Omitted fields stay unchanged, and have no value here: see `given`.
+    """Changes to a resource. Omitted fields stay unchanged; see `given`.
 
     A subclass inherits the fields that have a default when the resource is created. Null resets
-    those of them that may be null. Null leaves all other fields unchanged, also those that the
-    subclass itself declares because a resource must have them.
+    those that may be null. Null leaves all other fields unchanged, including required fields that
+    the subclass declares itself.
     """
 
     @property

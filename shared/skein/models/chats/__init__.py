@@ -1,4 +1,4 @@
-"""Define chats, memberships, messages and what is stored about them."""
+"""Define chats, memberships, messages and the records about them."""
 
 __all__ = [
     "borrowed",

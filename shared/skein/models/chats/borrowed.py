@@ -31,7 +31,7 @@ class BorrowedMessage(Value):
         seq: The number of the message in its chat.
         author: The sender's name when the context was borrowed.
         text: The text, at most 2,000 characters.
-        authors: The people whose words the message, or the title of its chat, may hold, by digest.
+        authors: The people whom the message or the title of its chat may quote, by digest.
     """
 
     seq: int
@@ -42,12 +42,13 @@ class BorrowedMessage(Value):
 
 
 class BorrowedContext(Stored):
-    """The borrowed context of an agent in this chat; at most one, the newest.
+    """The borrowed context of an agent in this chat; only the newest is kept.
 
     Attributes:
         staging: The id of this staging. Only a run whose prompt showed the staging clears it.
         source_chat_id: The chat of the messages, which may be deleted before they are shown.
-        audience: The people who were present for all messages, checked again at each showing.
+        audience: The people who were present for all messages; checked again each time they are
+            shown.
         last_message_at: When the newest of the messages was written.
     """
 
@@ -74,7 +75,7 @@ class BorrowedContext(Stored):
 
     @property
     def shown(self) -> ShownStaging:
-        """The reference that a run keeps when its prompt holds this borrowed context."""
+        """The reference that a run keeps when its prompt contains this borrowed context."""
         return ShownStaging(chat_id=self.chat_id, staging=self.staging)
 
     def to_item(self) -> Item:

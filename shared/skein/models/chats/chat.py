@@ -51,9 +51,9 @@ MAX_MEMBERS = 100
 MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
 MAX_DESCRIPTION = 1_000
-CHAT_SHARDS = 8  # of the list of a tenant's chats, whose rows all move at the start of an hour
+CHAT_SHARDS = 8  # of a tenant's list of chats, whose rows all move at the start of an hour
 UNTITLED = "a conversation"
-NAMED_PEOPLE = 3  # people that the description of a chat without a title names
+NAMED_PEOPLE = 3  # people named in the description of a chat without a title
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
@@ -65,11 +65,11 @@ class Media(Value):
     """A picture or file of a message; `MediaFile` has its state.
 
     Attributes:
-        id: The id of the file; None for one of release 0.2.0, which was not stored.
+        id: The id of the file; None for a file of release 0.2.0, which was not stored.
         content_type: The media type that the sender claims.
         url: The provider's URL of a file of release 0.2.0, which is never shown.
-        description: What the file shows or how it begins, once that is known. It stands here, so
-            that whatever reads the message has it, and loses it with the message.
+        description: What a picture shows, or how a document begins, once known. It is stored with
+            the message, so that it is read and deleted together with the message.
     """
 
     id: Annotated[Identifier | None, Field(exclude_if=lambda media_id: media_id is None)] = None
@@ -86,10 +86,10 @@ class Media(Value):
 
 
 class Via(Value):
-    """The agent that wrote words, and the choice by which a person agreed to post them.
+    """The agent that wrote a text, and the choice in which a person agreed to post it.
 
     Attributes:
-        chat_id: The chat of the choice, which readers of the post may not know.
+        chat_id: The chat of the choice, which readers of the post may not know about.
         choice_seq: The number of the choice's message in that chat.
     """
 
@@ -122,7 +122,7 @@ class ListedMember(NamedTuple):
 
 
 class ChatFields(BaseModel):
-    """The fields of a chat that its people change."""
+    """The fields of a chat that its people can change."""
 
     title: Annotated[
         Name | None, Field(description="1 to 200 characters; null: the chat has no title.")
@@ -149,11 +149,12 @@ class Chat(ChatFields, Stored):
     Every write raises `version`. Posting a message is conditional on it (optimistic lock).
 
     Attributes:
-        line: The line on which the chat began, for its settings; None for a chat of the app.
-            Answers go over the line in `Membership.route`, which follows the person's last message.
+        line: The line on which the chat began, for its settings; None for a chat in the app.
+            Answers are sent from the line in `Membership.route`, which follows the person's last
+            message.
         roster: The current members, in order of joining.
         owners: The ids of the people who own the chat; `role_of` decides.
-        invited: The people who were invited, also after their invitations have expired.
+        invited: The people who were invited, including those whose invitations have expired.
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
@@ -162,26 +163,27 @@ class Chat(ChatFields, Stored):
         summary_state: When the chat summary was last renewed, and whether that succeeded.
         made_title: The messages that the light model made the title from; None if people set it.
         title_state: When the light model was last asked for a title, and how often that failed.
-        named: Whether a person has set or removed the title, so that none is made.
-        title_authors: The people whose words the title holds, by digest.
+        named: Whether a person has set or removed the title, so that no title is generated.
+        title_authors: The people whom the title quotes, by digest.
         pinned: The chat summary as prompts show it until the history window moves.
         activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
         listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
-        upkeep_at: When upkeep is to renew something derived from the chat; the due pointer's time.
+        upkeep_at: When upkeep must renew data derived from the chat; the time of the due pointer.
         consolidation_at: When the messages may be consolidated; `Consolidation` is due then, too.
         epoch: Raised by an erasure; part of every cache key.
         documents: The ids of the documents that the chat owns.
         person_seq: For a direct chat, the newest text of its person, or 0; resets do not count.
         session: For a direct chat, the session since the last gap or reset.
-        overrides: For a direct chat, the overrides of agent, line and tenant when a person last
-            posted here.
+        overrides: For a direct chat, the overrides of agent, line and tenant as of the last post of
+            a person.
         retention: How long messages and runs of this chat are kept; None means without limit.
-        desk: The stay on the desk, where a person of the team takes the chat over; None for none.
-        contact_order: The newest order by which the agent wrote to the person of this direct chat.
-        briefing: What the team told the agents at the newest return; prompts show it while their
-            history begins before it.
-        sharing: For a direct chat, what others may be told of what its person says; None as long as
-            no sharing rule covers the person.
+        desk: The stay on the desk, where a person of the team takes the chat over; None if it is
+            not on the desk.
+        contact_order: The newest order that made the agent write to the person of this direct chat.
+        briefing: The team's note to the agents when it last handed the chat back; prompts show it
+            while their history begins before it.
+        sharing: For a direct chat, the state of sharing its person's messages with others; None if
+            no sharing rule has covered the person.
     """
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
@@ -259,7 +261,7 @@ class Chat(ChatFields, Stored):
     def with_roster(
         self, roster: "tuple[NamedMember, ...]", left: Iterable[NamedMember] = ()
     ) -> dict[str, Any]:
-        """Return the changes that replace the roster and keep the numbers of equal names.
+        """Return the changes that replace the roster and keep the numbers of identical names.
 
         Args:
             left: The members who have left; needed if members are renamed.
@@ -273,12 +275,12 @@ class Chat(ChatFields, Stored):
         return {"roster": roster, "former_names": former}
 
     def with_member(self, member: NamedMember, left: Iterable[NamedMember]) -> dict[str, Any]:
-        """Return the changes that add a member, numbered after members of that name who left."""
+        """Return the changes that add a member, numbered after former members of the same name."""
         former = former_before(member, self.former_names, left)
         return {"roster": (*self.roster, member), "former_names": former}
 
     def without_made_title(self) -> dict[str, Any]:
-        """Return the changes that remove a title made by the light model; a new one follows.
+        """Return the changes that remove a generated title; a new one is generated later.
 
         A title that people set stays.
         """
@@ -287,7 +289,7 @@ class Chat(ChatFields, Stored):
         return {"title": None, "made_title": None, "title_state": None}
 
     def titled_by(self, insiders: Insiders, readers: Audience) -> "Chat":
-        """Return the chat without a title that an activation may not hold.
+        """Return the chat, without its title if an activation may not hold it.
 
         Args:
             readers: The readers of the active chat, who know the titles of their own chats.
@@ -300,7 +302,7 @@ class Chat(ChatFields, Stored):
         return self.model_copy(update={"title": None, "title_authors": NO_AUTHORS})
 
     def titled_for(self, readers: Audience, *, known: str | None = None) -> "Chat":
-        """Return the chat with a title that may be shown to an audience.
+        """Return the chat with a title that an audience may see.
 
         A chat's title may be shown to the chat's current readers. A person who has left may have
         missed a new title, even if that person may still be shown earlier messages.
@@ -321,10 +323,10 @@ class Chat(ChatFields, Stored):
         return Audience(open=False, people=tuple(sorted(self.person_ids)))
 
     def hides(self, seq: int, at: datetime, *, here: "Chat | None") -> bool:
-        """Tell whether a reset hides a message of this chat from agents.
+        """Return whether a reset hides a message of this chat from agents.
 
-        A reset ends what was said before in its chat. In a direct chat, it also hides what its
-        person had said in their other direct chats by then.
+        A reset ends the conversation so far in its chat. In a direct chat, it also hides earlier
+        messages of its person in their other direct chats.
 
         Args:
             at: The time of the message.
@@ -342,7 +344,7 @@ class Chat(ChatFields, Stored):
     def scope(self) -> str | None:
         """The scope of the items that an agent derives here; see `owned_partition`.
 
-        None for an open chat; `user:{id}` for a private direct chat with one person; else
+        None for an open chat; `user:{id}` for a private direct chat with one person; otherwise
         `chat:{id}`.
         """
         if self.visibility == "open":
@@ -365,13 +367,13 @@ class Chat(ChatFields, Stored):
         return next((each for each in self.invited if each.member.id == user_id), None)
 
     def without_invitation(self, user_id: str) -> tuple[Invited, ...]:
-        """Return the invitations of all others."""
+        """Return the invitations of all other people."""
         return tuple(each for each in self.invited if each.member.id != user_id)
 
     def awaits(self, readers: Audience, now: datetime) -> bool:
-        """Return whether one of these people is invited and has not accepted.
+        """Return whether one of these people has an open invitation.
 
-        Such a chat is hidden from their private prompts, because others put them there.
+        Such a chat is hidden from their private prompts, because others added them to it.
         """
         return readers.counts(each.member.id for each in self.invited if each.open(now))
 
@@ -380,7 +382,7 @@ class Chat(ChatFields, Stored):
         return any(member.ref == ref for member in self.roster)
 
     def role_of(self, ref: MemberRef) -> MemberRole:
-        """Return the role of a person or an agent in the chat; `member` for everybody else.
+        """Return the role of a person or an agent in the chat; `member` for everyone else.
 
         The person of a direct chat with an agent always owns the chat.
         """
@@ -394,16 +396,16 @@ class Chat(ChatFields, Stored):
 
     @property
     def holder(self) -> Holder | None:
-        """The person of the team who holds the chat; None if nobody does."""
+        """The person of the team who holds the chat; None if it is not held."""
         return self.desk.holder if self.desk is not None and self.desk.held else None
 
     @property
     def owned(self) -> bool:
-        """Whether somebody owns the chat; otherwise, operators act for an owner."""
+        """Whether the chat has an owner; otherwise, operators act for an owner."""
         return any(self.role_of(member.ref) == "owner" for member in self.roster)
 
     def owners_in(self, roster: Iterable[NamedMember]) -> "tuple[str, ...]":
-        """Return the owners who are still in a new roster; nobody inherits a role."""
+        """Return the owners who are still in a new roster; the role is never inherited."""
         people = {member.id for member in roster if member.kind == "user"}
         return tuple(owner for owner in self.owners if owner in people)
 
@@ -458,7 +460,7 @@ def _enumerated(names: list[str]) -> str:
 
 
 def in_hour(activity_hour: datetime, chat_id: str) -> str:
-    """Return the sort key of a chat in a list with the most recently active chats last."""
+    """Return the sort key of a chat in a list that ends with the most recently active chats."""
     return f"{activity_hour:%Y-%m-%dT%H}#{chat_id}"
 
 
@@ -471,29 +473,31 @@ class Message(Stored):
     """A message, numbered in its chat by `seq` and never renumbered.
 
     Attributes:
-        kind: What the message is. The sender has deleted a message of the kind `deleted`, and an
-            erasure took the words of one of the kind `erased`; both have no text.
-        client_id: The sender's idempotency key: the same sender and key is the same message.
+        kind: The kind of message. A `deleted` message was deleted by its sender, and the text of an
+            `erased` message was removed by an erasure; both have no text.
+        client_id: The sender's idempotency key: the same sender and key mean the same message.
         depth: The chain depth: 0 for a person's message, one more for each agent in between.
         run_id: For an agent's message, the run that posted it.
-        authors: For an agent's message, the people whose words that run was shown, by digest.
+        authors: For an agent's message, the people whose messages that run was shown, by digest.
         traced_to: For an agent's message, the person that the run traces back to.
         expects_reply: Whether the sender waits for an answer.
         choice: The question and its answer, for a message of the kind `choice`.
-        answers: For a person's answer to an agent's choice, that agent: only it is triggered.
-        via: The choice by which the person, as sender, agreed to these words of an agent.
-        template: The message template that the sender chose, where no text may be sent.
-        report_of: The work whose end the message tells; its words are never changed.
-        introduction: What the first text to a person says before its own words.
-        team: For a message of the team, the team's name, which an SMS names beside the sender.
+        answers: For a person's answer to an agent's choice, that agent; no other agent is
+            triggered.
+        via: The choice in which the person, as the sender, agreed to this text of an agent.
+        template: The message template that the sender chose, for times when free text may not be
+            sent.
+        report_of: The work whose result the message reports; its text is never changed.
+        introduction: The introduction that precedes the first text to a person.
+        team: For a message of the team, the team's name, which an SMS shows beside the sender.
         resets: Whether this is a person's reset, which is answered without the model.
-        keeps: Whether the person keeps the talk from others with it, which is answered without the
-            model, too.
-        noticed_rules: The sharing rules of which the message tells the person of a direct chat.
+        keeps: Whether the person uses it to keep the talk private, which is also answered without
+            the model.
+        noticed_rules: The sharing rules that the message announces to the person of a direct chat.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
         reason: Why the message started no run of the other agents.
-        reasons: The reasons of single agents, by agent id, where they differ from `reason`.
+        reasons: The reasons for individual agents, by agent id, if they differ from `reason`.
         deliveries: The deliveries of the message to phones.
         undelivered: Why people of a direct chat get no SMS with this message of an agent.
         lost: How much of the message did not reach the phone, once its delivery has failed or was
@@ -558,31 +562,31 @@ class Message(Stored):
 
     @property
     def payer(self) -> str | None:
-        """The person who pays for what is made of the message: its sender, or who led to it."""
+        """The person charged for work on the message: its sender, or whom it traces back to."""
         return self.sender.person_id or self.traced_to
 
     @property
     def conversational(self) -> bool:
-        """Whether people and agents talk with it: a text, or a question that a text answers."""
+        """Whether it is part of the conversation: a text, or a question that a text answers."""
         if self.kind == "choice":
             return self.choice is not None and self.choice.purpose in IN_TALK
         return self.kind in {"text", "team"}
 
     @property
     def as_delivered(self) -> str:
-        """The text as a phone shows it; that of the team begins with its sender's name."""
+        """The text as a phone shows it; a message of the team begins with the sender's name."""
         if self.kind != "team":
             return self.introduced(self.text)
         whose = f"{self.sender.name} from {self.team}" if self.team else self.sender.name
         return self.introduced(f"{whose}: {self.text}")
 
     def introduced(self, words: str) -> str:
-        """Return words after the introduction, if the message is the first text to a person."""
+        """Return a text after the introduction, if the message is the first text to a person."""
         return f"{self.introduction}\n{words}" if self.introduction else words
 
     @property
     def words(self) -> Authors:
-        """The people whose words the message may hold, by digest."""
+        """The people whom the message may quote, by digest."""
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property
@@ -602,17 +606,17 @@ class Message(Stored):
 
     @property
     def not_delivered(self) -> MessageLoss | None:
-        """How much of the message did not reach its person; None if nothing is known to be lost."""
+        """How much of the message did not reach its person; None if no loss is known."""
         return "all" if Reason.OPTED_OUT in self.undelivered else self.lost
 
     def with_choice(self, choice: Choice) -> Update:
-        """Return the write that replaces the choice, if it is still the one that was read."""
+        """Return the write that replaces the choice, if it has not changed since it was read."""
         changed = choice.model_dump(mode="json", exclude_none=True, exclude={"repeats"})
         unchanged = Is("choice", self.attributes().get("choice"))
         return Update(self.key, set={"choice": changed}, condition=unchanged)
 
     def with_description(self, media_id: str, description: str) -> Update:
-        """Return the write that describes a file, if the files are still those that were read."""
+        """Return the write that describes a file, if the files have not changed."""
         files = [
             media.model_copy(update={"description": description}) if media.id == media_id else media
             for media in self.media
@@ -633,8 +637,9 @@ class Message(Stored):
     def attributes(self) -> Item:
         """Return the message as table attributes.
 
-        Its files have an attribute of their own, because release 0.2.0 wants a URL in `media`. So
-        does what a choice repeats, because release 0.3.0 knows no such attribute of a choice.
+        Its files have a separate attribute, because release 0.2.0 expects a URL in `media`. So does
+        the message that a choice repeats, because release 0.3.0 does not know this attribute of a
+        choice.
         """
         made = super().attributes()
         if self.media:
@@ -660,7 +665,7 @@ class Message(Stored):
 def epoch_raised(tenant: str, chat_id: str) -> Update:
     """Return the write that raises a chat's epoch.
 
-    The new epoch invalidates cached messages, and content that is being derived from them.
+    The new epoch invalidates cached messages and content that is being derived from them.
     """
     key = Chat.key_of(tenant, chat_id)
     return Update(key, add={"epoch": 1, "version": 1}, condition=Exists())

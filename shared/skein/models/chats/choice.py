@@ -50,7 +50,7 @@ class ChoiceAnswer(Value):
 
     Attributes:
         option: The id of the option; None for words.
-        seq: The message that answered; the question itself, if the person answered elsewhere.
+        seq: The message with the answer; the question itself, if the person answered elsewhere.
     """
 
     option: str | None = None
@@ -59,11 +59,11 @@ class ChoiceAnswer(Value):
 
 
 class Destination(Value):
-    """A chat in which words are to be posted, with the readers that the person was shown.
+    """A chat in which to post a text, with the readers that were shown to the person.
 
     Attributes:
         title: The title as shown in the question.
-        readers: The people who could read the chat; open for everybody in the tenant.
+        readers: The people who could read the chat; open for everyone in the tenant.
     """
 
     chat_id: Identifier
@@ -72,10 +72,10 @@ class Destination(Value):
 
 
 class Proposal(Value):
-    """Words that an agent wants to post in a person's name, if the person says yes.
+    """A text that an agent wants to post in a person's name, if the person agrees.
 
     Attributes:
-        text: Exactly these words are posted.
+        text: The exact text to post.
     """
 
     agent_id: Identifier
@@ -88,18 +88,18 @@ class Proposal(Value):
 class Choice(Value):
     """A question to one person, part of a message of the kind `choice`.
 
-    In storage, the attributes of `data` stand beside the others.
+    In storage, the attributes of `data` are at the top level.
 
     Attributes:
         question: The question, without options.
         options: The fixed answers; empty for an answer in words.
         addressee: The person who may answer.
-        purpose: Why the question is asked. The effect that is registered for it says what an
-            answer causes (`skein/interface/extensions.py`).
-        expires_at: When it can be answered no more.
-        answer: The answer; None while there is none.
+        purpose: Why the question is asked. The effect that is registered for the purpose defines
+            what an answer does (`skein/interface/extensions.py`).
+        expires_at: When it can no longer be answered.
+        answer: The answer; None while the question is unanswered.
         repeats: For a repetition, the message with the question. An answer to either counts once.
-        data: What the effect of an answer needs, as JSON that the effect's subject parses.
+        data: The data for the effect of an answer, as JSON that the effect's subject parses.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
@@ -114,7 +114,7 @@ class Choice(Value):
     @model_validator(mode="before")
     @classmethod
     def _gather_data(cls, value: Any) -> Any:
-        """Gather the attributes of the data, which storage keeps beside the others."""
+        """Gather the attributes of the data, which are stored at the top level."""
         if not isinstance(value, dict) or "data" in value:
             return value
         known = {name: each for name, each in value.items() if name in cls.model_fields}
@@ -122,7 +122,7 @@ class Choice(Value):
 
     @model_serializer(mode="wrap")
     def _spread_data(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Return the stored form, in which the attributes of the data stand beside the others."""
+        """Return the stored form, with the attributes of the data at the top level."""
         stored: dict[str, Any] = handler(self)
         data: dict[str, Any] = stored.pop("data")
         return stored | data
@@ -145,13 +145,13 @@ class InvitationData(Stored):
 
 
 class Invited(Value):
-    """A person who may join a chat, and is no member before.
+    """A person who may join a chat that they are not a member of yet.
 
     Attributes:
         member: The person.
         by: The member who invites.
-        at: When.
-        expires_at: When the person can accept no more.
+        at: When the person was invited.
+        expires_at: When the person can no longer accept.
     """
 
     member: NamedMember

@@ -1,7 +1,7 @@
-"""Consents: a person's yes to post an agent's words in their name, and what became of each post.
+"""Consents: a person's agreement to post an agent's text in their name, and each post's result.
 
 The answer's transaction stores the consent together with the answer. Its due pointer makes it an
-outbox item: a job posts the words in each chat, and the tick repeats a job that was lost.
+outbox item: a job posts the text in each chat, and the tick sends a lost job again.
 """
 
 from collections.abc import Callable
@@ -25,17 +25,17 @@ discarded, a day has passed, or the person has deleted the words."""
 
 
 class ConsentData(Stored):
-    """The data of a choice that asks for a consent: the words and the chats."""
+    """The data of a choice that asks for a consent: the text and the chats."""
 
     proposal: Proposal
 
 
 class ConsentedDestination(Destination):
-    """One chat of a consent, and whether the words were posted there.
+    """One chat of a consent, and whether the text was posted there.
 
     Attributes:
-        seq: The message with the words; None if there is none.
-        failure: Why the words were not posted; None if they were, or may still be.
+        seq: The posted message; None if there is none.
+        failure: Why the text was not posted; None if it was, or may still be posted.
     """
 
     status: PostStatus = "posting"
@@ -44,19 +44,20 @@ class ConsentedDestination(Destination):
 
 
 class Consent(Stored):
-    """A person's yes to words that an agent proposed.
+    """A person's agreement to a text that an agent proposed.
 
     Attributes:
         id: The id of the question's message, which sorts by time.
         chat_id: The chat of the question.
         choice_seq: The question's message.
         agent_name: The name of the agent at the time.
-        text: Exactly these words are posted; empty once the person has deleted them.
-        posts: The chats in which the words are posted.
+        text: The exact text to post; empty once the person has deleted it.
+        posts: The chats in which the text is posted.
         notified: Whether the person was notified of each post that failed.
         version: The optimistic lock: every change raises it.
-        created_at: When the person said yes.
-        expires_at: When the consent expires, in seconds since 1970; as its question does.
+        created_at: When the person agreed.
+        expires_at: When the consent expires, in seconds since 1970; at the same time as its
+            question.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("CONSENT#")
@@ -77,13 +78,13 @@ class Consent(Stored):
 
     @classmethod
     def of(cls, question: Message, proposal: Proposal, *, user_id: str, at: datetime) -> Self:
-        """Build the consent of a person who says yes.
+        """Build the consent of a person who agreed.
 
         Args:
-            question: The message that asks.
-            proposal: What it proposes.
+            question: The message with the question.
+            proposal: The proposed text and chats.
             user_id: The person.
-            at: The time of the yes.
+            at: When the person agreed.
         """
         return cls(
             tenant=question.tenant,
@@ -111,12 +112,12 @@ class Consent(Stored):
 
     @property
     def job(self) -> ConsentJob:
-        """The job that posts the words."""
+        """The job that posts the text."""
         return ConsentJob(tenant=self.tenant, user_id=self.user_id, consent_id=self.id)
 
     @property
     def via(self) -> Via:
-        """The mark of a message that this consent allows."""
+        """The mark of a message that is posted by this consent."""
         return Via(
             agent_id=self.agent_id,
             agent_name=self.agent_name,
@@ -126,17 +127,17 @@ class Consent(Stored):
 
     @property
     def next_post(self) -> ConsentedDestination | None:
-        """The first chat in which the words are still to be posted."""
+        """The first chat in which the text must still be posted."""
         return next((post for post in self.posts if post.status == "posting"), None)
 
     @property
     def failed(self) -> tuple[ConsentedDestination, ...]:
-        """The chats in which the words were not posted, though the person deleted nothing."""
+        """The chats in which the text was not posted although the person did not delete it."""
         return tuple(post for post in self.posts if post.failure not in {None, "deleted"})
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to be done."""
+        """Whether nothing is left to do."""
         return self.next_post is None and (self.notified or not self.failed)
 
     def with_posts(
@@ -145,7 +146,7 @@ class Consent(Stored):
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`; none once nothing is left to be done."""
+        """Return the due pointer at `at`; none once nothing is left to do."""
         return dict(NOT_DUE) if self.over else due_pointer("choice", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:

@@ -16,8 +16,8 @@ class Consolidation(LeasedItem):
     as long as `Chat.consolidation_at` is set; both are set and cleared together.
 
     Attributes:
-        kind: The chat's kind, which decides who looks for the due pointer: the tick for a direct
-            chat, the hourly finder for a group.
+        kind: The chat's kind, which decides which function finds the due pointer: the tick for a
+            direct chat, the hourly finder for a group.
         requested_seq: The highest message that an operator wants consolidated now, even if the chat
             is busy.
     """

@@ -1,4 +1,4 @@
-"""The newest order to write to the person of a direct chat, as its own prompts show it."""
+"""The newest order to write to the person of a direct chat, as that chat's prompts show it."""
 
 from typing import Annotated
 
@@ -8,12 +8,12 @@ from skein.models.common.base import Identifier, Instant, Value
 
 
 class ContactOrder(Value):
-    """An order of an operator by which the agent wrote to the person of a direct chat.
+    """An operator's order that made the agent write to the person of a direct chat.
 
     Attributes:
         instruction: What an operator told the agent to write about; None if the text was given.
         text: The text that an operator gave; None if the agent wrote its own.
-        asker: For whom the agent wrote.
+        asker: The person on whose behalf the agent wrote.
         at: When the agent wrote.
     """
 

@@ -1,7 +1,7 @@
-"""The desk: the state of a chat that waits for a person of the team, or that one holds.
+"""The desk: the state of a chat that waits for a person of the team, or is held by one.
 
-The state is a value of the chat's own item. Each post is conditional on that item's version, so no
-agent can post in a chat that was taken over in the meantime.
+The state is an attribute of the chat's own item. Each post is conditional on that item's version,
+so no agent can post in a chat that was taken over in the meantime.
 """
 
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ DeskReason = Literal["agent", "words", "failed_answers", "tool", "operator"]
 class Holder(Value):
     """A person of the team who holds a chat.
 
-    The holder is no member of the chat: no reader, no asker and no outsider.
+    The holder is not a member of the chat: neither a reader, nor an asker, nor an outsider.
     """
 
     id: Annotated[Identifier, Field(description="The operator, as the token's `sub`.")]
@@ -49,12 +49,13 @@ class DeskState(Value):
         holder: Who holds the chat; None while it is waiting.
         taken_at: When the holder took it.
         answered_at: When the holder first posted a message.
-        spoke_at: When the holder last posted one, or took the chat.
+        spoke_at: When the holder last posted a message, or took the chat.
         spoke_seq: The holder's newest message; 0 for none.
         from_seq: The chat's `last_seq` when the holder took it.
-        unanswered: The first message to answer of each agent that was stopped before its answer,
-            by agent id. Of the others, that is the first one after `from_seq`.
-        due_work: Whether plans and calls of services that are due meanwhile wait or are dropped.
+        unanswered: The first unanswered message of each agent that was stopped before its answer,
+            by agent id. For all other agents, that is the first one after `from_seq`.
+        due_work: Whether plans and calls of services that become due in the meantime wait or are
+            dropped.
     """
 
     session: Identifier
@@ -78,16 +79,16 @@ class DeskState(Value):
 
 
 class Briefing(Value):
-    """What a person of the team told the agents of a chat when they handed it back.
+    """The note that a person of the team left for the agents when handing a chat back.
 
     Attributes:
-        holder: Who held the chat.
-        text: The words; empty if the holder said nothing, or was silent for too long.
+        holder: The person who held the chat.
+        text: The text; empty if the holder wrote nothing, or was silent for too long.
         from_seq: The chat's `last_seq` when the holder took it.
-        seq: The chat's `last_seq` at the return.
+        seq: The chat's `last_seq` when it was handed back.
         audience: The people who were present from `from_seq` on.
-        authors: The people whose words the text may hold, by digest.
-        silent: Whether the chat went back by itself.
+        authors: The people whom the text may quote, by digest.
+        silent: Whether the chat was handed back automatically.
     """
 
     holder: Holder

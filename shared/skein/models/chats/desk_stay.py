@@ -1,4 +1,4 @@
-"""A stay of a chat on the desk, with the words that only the holder is shown."""
+"""A stay of a chat on the desk, with the texts that are shown only to the holder."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal
@@ -12,7 +12,7 @@ from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
 from skein.models.visibility.ownership import StoredAuthors, StoredMadeFrom
 from skein.models.visibility.provenance import NO_AUTHORS, NOTHING
 
-ABOUT = timedelta(days=1)  # before a stay, of what its words may tell
+ABOUT = timedelta(days=1)  # how long before a stay its texts may refer to messages
 WORDS = ("reason", "summary", "briefing")
 DeskEnd = Literal["handed_back", "silence", "discarded"]
 """Why a stay ended: the holder handed the chat back (or, without a holder, an operator dismissed
@@ -28,18 +28,21 @@ class DeskStay(Stored):
         id: `dsk_<ulid>`.
         since: When the chat was put on the desk.
         agent_id: The agent that asked for a person; None if no agent did.
-        reason: Why the agent asks, in its words; only the holder is shown it.
-        summary: What the agent says the matter is; only the holder is shown it.
-        authors: The people whose words reason, summary and briefing may hold, by digest.
+        reason: Why the agent asks, in its own words; shown only to the holder.
+        summary: The agent's summary of the matter; shown only to the holder.
+        authors: The people whom the reason, summary and briefing may quote, by digest.
         made_from: The messages of the chat from which the agent made them.
-        noticed_at: When the people of the chat were told that a person was asked for; None before.
-        holder: Who holds or held the chat; None before.
-        briefing: What the holder told the agents at the end.
+        noticed_at: When the people of the chat were notified that a person was requested; None
+            before.
+        holder: The person who holds or held the chat; None before.
+        briefing: The holder's note to the agents at the end.
         ended_at: When the stay ended; None before.
         ended_by: Why it ended.
-        notified: Whether the people of the chat were told of an end that the holder did not choose.
+        notified: Whether the people of the chat were notified of an end that the holder did not
+            choose.
         version: The optimistic lock: every change raises it.
-        expires_at: When the stay expires, in seconds since 1970; as a message of that time does.
+        expires_at: When the stay expires, in seconds since 1970; the same as for a message of that
+            time.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("DESK#")
@@ -84,7 +87,7 @@ class DeskStay(Stored):
         return Update(self.key, set=dict.fromkeys(WORDS), condition=Exists())
 
     def is_about(self, at: datetime) -> bool:
-        """Tell whether its words may tell of a message of this time: a day before it, or later."""
+        """Return whether its texts may refer to a message of this time, at most a day before it."""
         return self.since - ABOUT <= at and (self.ended_at is None or at <= self.ended_at)
 
     def to_item(self) -> Item:
@@ -102,5 +105,5 @@ def desk_relation(tenant: str) -> str:
 
 
 def is_current(stay: DeskStay, chat: Chat | None) -> bool:
-    """Tell whether a chat is on the desk with this stay; the index may list one that has ended."""
+    """Return whether a chat is on the desk with this stay; the index may list ended ones."""
     return chat is not None and chat.desk is not None and chat.desk.session == stay.id

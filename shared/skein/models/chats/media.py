@@ -1,4 +1,4 @@
-"""Pictures and files of messages: their items, and the names of what is stored in the bucket."""
+"""Pictures and files of messages: their items, and the names of their objects in the bucket."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Literal
@@ -23,8 +23,8 @@ from skein.models.visibility.provenance import NO_AUTHORS, Authors
 MediaState = Literal["pending", "ready", "failed"]
 MediaReason = Literal["too_large", "type_refused", "unreadable", "gone", "upload_missing"]
 
-SMALL_TYPE = "image/jpeg"  # of the smaller copies of pictures
-SMALL_BYTES = 600 * 1024  # what an MMS carries
+SMALL_TYPE = "image/jpeg"  # the sides of smaller copies of pictures
+SMALL_BYTES = 600 * 1024  # the size limit of an MMS
 MAX_BYTES = 5_000_000
 MAX_PIXELS = 25_000_000
 MAX_PER_MESSAGE = 10
@@ -37,29 +37,29 @@ MEDIA_TYPES = IMAGE_TYPES | TEXT_TYPES
 
 
 class MediaFile(LeasedItem):
-    """A picture or file of a chat. Who may read its message may see it, and nobody else.
+    """A picture or file of a chat. It is visible only to those who may read its message.
 
     Attributes:
-        sender: Who sent or uploaded it.
-        authors: For an agent's file, the people whose words it may hold, by digest.
+        sender: The person or agent that sent or uploaded it.
+        authors: For an agent's file, the people whom it may quote, by digest.
         content_type: The media type as claimed; once the file is ready, the real one.
         size: The length in bytes; 0 while it is unknown.
-        sha256: The checksum that was stated for an upload, in hexadecimal.
-        width, height: The pixels of a picture that is ready.
+        sha256: The checksum that the client stated for an upload, in hexadecimal.
+        width, height: The size in pixels of a picture that is ready.
         reason: Why the file failed.
-        seq: The message that has the file; None if it is in no message yet.
+        seq: The message that contains the file; None if it is not part of a message yet.
         source: The provider's URL, until the file has been fetched.
-        copied_from: The id of the file of which this is a copy.
-        description: What a picture shows, in words.
+        copied_from: The id of the file that this is a copy of.
+        description: A description of a picture.
         described_by: The model that described it.
-        description_tries: How often a model was asked what the picture shows.
+        description_tries: How often a model was asked to describe the picture.
         excerpt: The beginning of the text of a document.
         characters: The length of the whole text of a document.
         small_size: The length of a smaller copy of a large picture, a JPEG; 0 if there is none.
         kept_until: When the file and this item are deleted.
     """
 
-    PREFIX: ClassVar = SortKeyPrefix("FILE#")  # not between those of memberships and the chat
+    PREFIX: ClassVar = SortKeyPrefix("FILE#")  # sorts outside of memberships and the chat
 
     tenant: Tenant
     chat_id: Identifier
@@ -100,23 +100,23 @@ class MediaFile(LeasedItem):
 
     @property
     def described(self) -> bool:
-        """Whether it is known what the file shows, or how it begins."""
+        """Whether the file has a description or an excerpt."""
         return self.description is not None
 
     def describable(self, now: datetime) -> bool:
-        """Tell whether a model is to be asked what the picture shows."""
+        """Return whether a model must be asked to describe the picture."""
         ready = self.is_image and self.state == "ready" and self.kept_until > now
         wanted = self.seq is not None and not self.described
         return ready and wanted and self.description_tries < MAX_DESCRIPTION_TRIES
 
     @property
     def words(self) -> Authors:
-        """The people whose words the file may hold, by digest."""
+        """The people whom the file may quote, by digest."""
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property
     def incoming_name(self) -> str:
-        """The name of the file as it was uploaded, before it is checked."""
+        """The name of the file as it was uploaded, before the check."""
         return self.file_names[0]
 
     @property
@@ -136,23 +136,23 @@ class MediaFile(LeasedItem):
 
     @property
     def file_names(self) -> tuple[str, str, str, str]:
-        """The names of all that may be stored of the file."""
+        """The names of all objects that may be stored for the file."""
         return file_names(self.tenant, self.chat_id, self.id)
 
     @property
     def job(self) -> MediaJob:
-        """The job that looks at the file."""
+        """The job that processes the file."""
         return MediaJob(tenant=self.tenant, chat_id=self.chat_id, media_id=self.id)
 
     def named(self) -> Media:
-        """Return how the message names the file."""
+        """Return the file's entry in its message."""
         return Media(id=self.id, content_type=self.content_type, description=self.description)
 
     def to_item(self, due_at: datetime | None = None) -> Item:
         """Return the table attributes, with the due pointer.
 
         Args:
-            due_at: When somebody must look at the file; by default, when it is deleted.
+            due_at: When the file must be processed; by default, when it must be deleted.
         """
         return self.attributes() | due_pointer("media", self.key, due_at or self.kept_until)
 
@@ -163,7 +163,7 @@ def file_name_of(tenant: str, chat_id: str, media_id: str) -> str:
 
 
 def file_names(tenant: str, chat_id: str, media_id: str) -> tuple[str, str, str, str]:
-    """Return the names of what may be stored of a file: as sent, checked, as text, a small copy."""
+    """Return the names of a file's possible objects: as sent, checked, as text, and small copy."""
     path = "/".join(map(_file_part, (tenant, chat_id, media_id)))
     checked = f"media/{path}"
     return f"incoming/{path}", checked, f"{checked}.txt", f"{checked}.small"

@@ -32,37 +32,38 @@ class Membership(Stored):
         joined_seq: The chat's `last_seq` when the member joined.
         seen_seq: The highest message that was shown to the member.
         formerly: Earlier user ids of this person in this chat.
-        route: The route of the person's last message, by which answers go; None for the app.
-        opt_outs: When the person opted out of each channel, by STOP or as the carrier reported;
+        route: The route of the person's last message, which answers use; None for the app.
+        opt_outs: When the person opted out of each channel, by STOP or by a report of the carrier;
             START clears it.
         heard: When the person last wrote on each channel that has a window for answers.
-        introduction: What the first text to a person who has not written says before its own words:
-            who asks, and how to stop. None once it was said, or once the person has written.
+        introduction: The introduction of the first text to a person who has not written: who asks,
+            and how to stop. None once it was sent, or once the person has written.
         last_delivery: The newest delivery to this person; the next delivery waits for it.
         running_run: The slot of the one running run of this agent in this chat.
         queued_run: The slot of the queued run; messages extend it until a worker claims the run.
         resuming: Runs of this chat that have waited, here or elsewhere, and resume before
             `queued_run` starts. Usually empty; the item has no such attribute then.
-        burst: SMS that have just arrived, and the time before which no answer to them begins.
-        awaited_media: Files of new messages, for which the answer to them waits a little.
+        burst: SMS that have just arrived, and the earliest time at which an answer to them begins.
+        awaited_media: Files of new messages; the answer waits for them for a short time.
         wait: The run that waits in this chat for a reply; the run may belong to another chat.
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
-        paused: Whether agents' messages trigger this agent no more; a person's message clears this.
-        late_since: Since when this person, who was told so, waits for the agent's answer because
-            the model is down; None once the agent has answered.
-        failed_since: When this agent last posted a notice in a group that a run has failed; None
-            once the agent has answered.
-        failed_answers: How many answers of this agent to people here have failed in a row.
-        summary: The agent summary: one or two lines on where the chat stands.
+        paused: Whether agents' messages no longer trigger this agent; a person's message clears
+            this.
+        late_since: Since when people here, who were told so, have waited for the agent's answer
+            because the model is down; None once the agent has answered.
+        failed_since: When this agent last posted a notice about a failed run in a group; None once
+            the agent has answered.
+        failed_answers: The number of consecutive failed answers of this agent to people here.
+        summary: The agent summary: one or two lines on the current state of the chat.
         summary_state: When the agent summary was last renewed, and whether that succeeded.
-        pinned_thread_id: The thread with which runs triggered here begin.
+        pinned_thread_id: The thread that runs triggered here begin with.
         consolidated_seq: Watermark: the highest message that the agent has consolidated.
         consolidated_characters: How many characters of the next message are consolidated, if that
             message is very long.
-        own_words_seq: Watermark: the highest message of which the agent has read the person's own
-            words, for memories that sharing rules may tell.
-        consolidation_failures: How many attempts to consolidate the next messages have failed in a
-            row.
+        own_words_seq: Watermark: the highest message from which the agent has read the person's own
+            words, for memories that sharing rules may share.
+        consolidation_failures: The number of consecutive failed attempts to consolidate the next
+            messages.
         consolidation_retry_at: When to make the next attempt, if the last one failed.
     """
 
@@ -119,7 +120,7 @@ class Membership(Stored):
 
     @property
     def key(self) -> "Key[Membership]":
-        """The key of this membership; it changes when the member leaves or joins again."""
+        """The key of this membership; it changes when the member leaves or rejoins."""
         make = self.key_of if self.active else self.left_key_of
         return make(self.tenant, self.chat_id, self.member)
 
@@ -130,11 +131,11 @@ class Membership(Stored):
 
     @property
     def opted_out(self) -> bool:
-        """Whether the person has opted out of the channel by which answers would go."""
+        """Whether the person has opted out of the channel that answers would use."""
         return self.route is not None and self.route.channel in self.opt_outs
 
     def window_open(self, channel: Channel, now: datetime) -> bool:
-        """Tell whether any text may be sent to the person on a channel now."""
+        """Return whether free text may be sent to the person on a channel now."""
         if channel.window is None:
             return True
         heard = self.heard.get(channel.name)
@@ -142,22 +143,22 @@ class Membership(Stored):
 
     @property
     def remembered_seq(self) -> int:
-        """The highest message that the agent need not consolidate any more."""
+        """The highest message that the agent no longer needs to consolidate."""
         return max(self.consolidated_seq, self.joined_seq)
 
     @property
     def own_words_read(self) -> int:
-        """The highest message of which the agent need not read the person's own words."""
+        """The highest message whose own words of the person the agent no longer needs to read."""
         return max(self.own_words_seq, self.joined_seq)
 
     @property
     def free(self) -> bool:
-        """Whether the queued run may start: no run is running, and none is to resume."""
+        """Whether the queued run may start: no run is running or about to resume."""
         return self.running_run is None and not self.resuming
 
     @property
     def busy(self) -> bool:
-        """Whether a run is queued, running or about to resume here; a run that waits does not."""
+        """Whether a run is queued, running or about to resume here; waiting runs do not count."""
         return self.queued_run is not None or not self.free
 
     def to_item(self, chat: Chat) -> Item:

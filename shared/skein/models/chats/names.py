@@ -1,9 +1,9 @@
 """The names by which prompts and tool results show a chat's members.
 
 Each name is plain: it holds no bracket, quote, colon or line break, so a name cannot imitate the
-format around it. Only the tag of a chosen name has brackets, and the one of a person of the team.
-Members of equal names are numbered in order of joining: the second Husam is `Husam (2)`. A number
-is never given to another member, even after its member has left.
+format around it. Only the tags of chosen names and of people of the team have brackets. Members
+with identical names are numbered in order of joining: the second Husam is `Husam (2)`. A number is
+never reassigned to another member, even after its member has left.
 """
 
 import unicodedata
@@ -14,17 +14,17 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.person_names import split_tag
 
 PUNCTUATION = frozenset(" '\u2019.-_&+")
-MAX_NAME = 60  # characters of a name that are shown
-YOU = "you"  # means the agent itself
+MAX_NAME = 60  # maximum length of a displayed name, in characters
+YOU = "you"  # refers to the agent itself
 MAX_FORMER = 100
-TEAM = " (team)"  # after the name of a person of the team
+TEAM = " (team)"  # follows the name of a person of the team
 
 
 class FormerName(NamedMember):
-    """A name that a member had in a chat, with its number; no other member gets both.
+    """A name that a member had in a chat, with its number; the pair is never reassigned.
 
     Attributes:
-        number: 1 for the first member of the name, which is shown without a number.
+        number: 1 for the first member with this name, who is shown without a number.
     """
 
     number: int
@@ -79,7 +79,7 @@ def numbers_of(
 
     Args:
         roster: The members in order of joining.
-        former: The names that keep their numbers.
+        former: The former names, which keep their numbers.
     """
     given = {(each.ref, folded(plain_name(each))): each.number for each in former}
     highest: dict[str, int] = {}
@@ -101,8 +101,8 @@ def former_with(
     """Return the former names after members have left or were renamed.
 
     They keep their numbers, and so do the members who share a name with them. A name that only one
-    member ever had is not kept when that member leaves; the closed membership has it. Of more than
-    100 former names, the oldest are dropped.
+    member ever had is not kept when that member leaves; the closed membership has it. If there are
+    more than 100 former names, the oldest are dropped.
 
     Args:
         roster: The members before the change.
@@ -136,7 +136,7 @@ def former_before(
     Args:
         member: The member with the new name.
         former: The former names.
-        left: The members who have left. Those of the same name keep their number.
+        left: The members who have left. Those with the same name keep their number.
     """
     name = folded(plain_name(member))
     known = {each.ref for each in former if folded(plain_name(each)) == name}

@@ -12,13 +12,13 @@ from skein.models.common.storage import Item, Key
 from skein.models.directory.user import User
 from skein.models.outbox.due import due_pointer
 
-MAX_OPEN = 3  # questions to a person in one chat
-MAX_LISTED = 60  # questions to a person in all chats
+MAX_OPEN = 3  # the maximum number of open questions to a person in one chat
+MAX_LISTED = 60  # the maximum number of open questions to a person in all chats
 MAX_INVITATIONS = 3
-MAX_CONSENTS_A_DAY = 5  # of a person in one chat
-MAX_REFUSALS_A_DAY = 2  # of consents to one agent in one chat, where it then asks no more that day
-MAX_OVER = 100  # codes of choices that are over
-MAX_WRONG_CODES = 5  # then answers by SMS are closed for a day
+MAX_CONSENTS_A_DAY = 5  # per day, of a person in one chat
+MAX_REFUSALS_A_DAY = 2  # of consents to one agent in one chat, after which it asks no more that day
+MAX_OVER = 100  # the maximum number of codes of choices that have ended
+MAX_WRONG_CODES = 5  # the number after which answers by SMS are closed for a day
 
 Code = Annotated[str, Field(pattern=r"^[0-9]{6}$")]
 
@@ -30,15 +30,15 @@ class OpenChoice(Value):
         chat_id: The chat of the question; for an invitation without a question, the chat to join.
         seq: The question's message; None for an invitation that is only in the app.
         repeated_seq: The message that repeats the question; None if it was not repeated.
-        agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation of which
-            the person was not told by SMS.
+        agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation that was
+            not sent by SMS.
         codes: For SMS, the code of each option, or one code if the answer is in words.
         labels: For SMS, the label of each option; empty if the answer is in words.
         invited_to: For an invitation, the chat to join.
-        invited_by: For an invitation, the person who invites.
-        number: For the question whose number this is, the number.
-        ask_at: For an invitation, when the tick asks the person by SMS if nobody has done so; None
-            once the person was asked, or cannot be.
+        invited_by: For an invitation, the inviter.
+        number: For the question who owns a number, the number.
+        ask_at: For an invitation, when the tick asks the person by SMS if that has not happened
+            yet; None once the person was asked, or cannot be asked.
     """
 
     chat_id: Identifier
@@ -60,7 +60,7 @@ class OpenChoice(Value):
 
     @property
     def seqs(self) -> tuple[int, ...]:
-        """The messages that show the question: its own, and the one that repeats it."""
+        """The messages that show the question: the original and its repetition."""
         return tuple(seq for seq in (self.seq, self.repeated_seq) if seq is not None)
 
     @property
@@ -69,18 +69,18 @@ class OpenChoice(Value):
         return bool(self.codes) and not self.labels
 
     def over_codes(self, until: datetime) -> tuple["OverCode", ...]:
-        """Return the codes of this choice once it is over."""
+        """Return the codes of this choice once it has ended."""
         ended = {"chat_id": self.chat_id, "seq": self.seq, "until": until}
         return tuple(OverCode(code=code, **ended) for code in self.codes.values())
 
 
 class OverCode(Value):
-    """A code of a choice that is over, so that a late SMS is told so.
+    """A code of a choice that has ended, so that a late SMS gets an explanation.
 
     Attributes:
-        chat_id: The chat of the question, which may have the same SMS as its answer.
+        chat_id: The chat of the question, which may contain the same SMS as its answer.
         seq: The question's message.
-        until: Until when the code is known.
+        until: The time until which the code is kept.
     """
 
     code: Code
@@ -90,11 +90,11 @@ class OverCode(Value):
 
 
 class DayCounts(Value):
-    """What is counted on a day for a person in one chat.
+    """The daily counts for a person in one chat.
 
     Attributes:
         consents: How often the person was asked for a consent.
-        refusals: How often the person refused one, by agent id.
+        refusals: How often the person refused a consent, by agent id.
     """
 
     consents: int = 0
@@ -107,13 +107,13 @@ class PersonChoices(Stored):
     Attributes:
         open: The choices, oldest first. Readers skip those that have expired; the next write drops
             them.
-        invited_in: Every chat whose `invited` may name the person, also after the invitation has
-            expired; an erasure looks there.
+        invited_in: Every chat whose `invited` may list the person, even after the invitation has
+            expired; an erasure checks these chats.
         over: Codes of choices that ended within the last day, at most 100.
         day: The UTC day of the counts.
-        counts: What was counted on `day`, by chat.
-        wrong_codes: How many wrong codes came by SMS since the last right one.
-        sms_closed_until: Until when answers by SMS are not accepted.
+        counts: The counts of `day`, by chat.
+        wrong_codes: The number of wrong codes by SMS since the last right one.
+        sms_closed_until: The time until which answers by SMS are not accepted.
         version: The optimistic lock: every change raises it.
     """
 
@@ -142,11 +142,11 @@ class PersonChoices(Stored):
         return tuple(choice for choice in self.open if choice.ask_at is not None)
 
     def asking_at(self, times: Sequence[tuple[OpenChoice, datetime | None]]) -> "PersonChoices":
-        """Return the choices with other times at which the person is asked about invitations.
+        """Return the choices with new times to ask the person about invitations.
 
         Args:
-            times: Invitations as they were read, each with its new `ask_at`. Those that have
-                changed since keep theirs.
+            times: Invitations as they were read, each with its new `ask_at`. Invitations that have
+                changed since keep their own times.
         """
         settled = tuple(
             next((_asked_at(choice, at) for each, at in times if each == choice), choice)
@@ -167,7 +167,7 @@ class PersonChoices(Stored):
     def attributes(self) -> Item:
         """Return the choices as table attributes.
 
-        The repetitions have an attribute of their own, because release 0.3.0 knows no such
+        The repetitions have a separate attribute, because release 0.3.0 does not know this
         attribute of an open choice.
         """
         made = super().attributes()
@@ -177,13 +177,13 @@ class PersonChoices(Stored):
         return {**made, "repeated": repeated} if repeated else made
 
     def to_item(self) -> Item:
-        """Return the choices as table attributes, due if the person is to be asked."""
+        """Return the choices as table attributes, due if the person must be asked."""
         times = [choice.ask_at for choice in self.open if choice.ask_at is not None]
         return self.attributes() | (due_pointer("choice", self.key, min(times)) if times else {})
 
 
 def _place(listed: Item) -> str:
-    """Return where the question of a stored open choice stands."""
+    """Return the place of the question of a stored open choice."""
     return f"{listed['chat_id']}#{listed.get('seq')}"
 
 

@@ -1,4 +1,4 @@
-"""Agent summaries and chat summaries, which say where a chat stands."""
+"""Agent summaries and chat summaries, which describe the current state of a chat."""
 
 from typing import Annotated
 
@@ -58,7 +58,7 @@ class MadeTitle(Value):
 class PinnedSummary(Value):
     """The chat summary that prompts show until the history window moves.
 
-    Prompts of the same window then begin alike.
+    So the prompts of the same window have the same beginning.
 
     Attributes:
         start: The first message of the history window to which the summary belongs.

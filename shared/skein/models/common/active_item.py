@@ -9,9 +9,9 @@ ItemStatus = Literal["active", "paused", "over"]
 
 
 class ActiveItem(Value):
-    """The item in whose name something is written, which an operator may pause or end.
+    """The item on whose behalf a run or message is written; an operator may pause or end it.
 
-    Its attribute `status` is `active`, `paused`, or another value once it is over.
+    Its attribute `status` is `active`, `paused`, or another value once it has ended.
     """
 
     pk: str
@@ -23,11 +23,11 @@ class ActiveItem(Value):
 
     @property
     def still_active(self) -> Check:
-        """The check that makes a transaction fail once the item is paused or over."""
+        """The check that makes a transaction fail if the item is paused or has ended."""
         return Check(self.key, Is("status", "active"))
 
     @staticmethod
     def status_of(item: Item | None) -> ItemStatus:
-        """Return the status of an item as it was read; a missing item is over."""
+        """Return the status of an item as it was read; a missing item counts as ended."""
         status = item.get("status") if item is not None else None
         return status if status in ("active", "paused") else "over"

@@ -1,7 +1,7 @@
 """Addresses of people and lines, and the routes between them on a channel.
 
-An address is of a kind, such as a phone number, and all channels of its kind reach the same person
-there. So a person who writes from one number by SMS and by WhatsApp is one person.
+Each address has a kind, such as phone number, and all channels of that kind reach the same person.
+So someone who writes from one number by SMS and by WhatsApp is one person.
 """
 
 from typing import Annotated, Any, Literal, Self, get_args
@@ -34,7 +34,7 @@ class Address(Value):
 
     Attributes:
         kind: The kind of the address, such as `phone`.
-        address: The address in the form in which its kind is stored; for `phone`, E.164.
+        address: The address in the stored form of its kind; for `phone`, E.164.
 
     Raises:
         ValueError: The address does not have the form of its kind.
@@ -60,7 +60,7 @@ class Route(Value):
     Attributes:
         channel: The channel of the person's newest message.
         line: The line that is used now. `Chat.line` is the line on which the chat began.
-        unproven: If the person's number is unproven, the days of its silence; else None.
+        unproven: If the person's number is unproven, its days of silence; otherwise None.
     """
 
     channel: ChannelName
@@ -69,7 +69,7 @@ class Route(Value):
     unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
 
     def after(self, unproven: int | None) -> "Route":
-        """Return the route with the days of silence that made the number unproven, if it is."""
+        """Return the route with the days of silence that made the number unproven, if any."""
         return self.model_copy(update={"unproven": unproven})
 
 

@@ -50,7 +50,7 @@ Instant = Annotated[
 
 Tenant = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
-# An id that a client gives: printable ASCII without spaces, as OpenID Connect demands of a `sub`.
+# An id from a client: printable ASCII without spaces, as OpenID Connect requires for a `sub`.
 EntityId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 E164 = Annotated[str, StringConstraints(pattern=r"^\+[1-9][0-9]{6,14}$")]
@@ -64,7 +64,7 @@ TEXTS = {"title", "description"}  # of a property in a JSON schema
 
 
 class NamedModel(BaseModel):
-    """What has a name."""
+    """A model with a name."""
 
     name: Annotated[Name, Field(description="The name.")]
 
@@ -76,7 +76,7 @@ class Value(BaseModel):
 
 
 class PartialModel(BaseModel):
-    """A model whose fields have no default in its JSON schema; null stands for no value.
+    """A model whose fields have no default in its JSON schema; null means no value.
 
     A subclass inherits the fields from another class, in which they have types and defaults.
     """
@@ -108,7 +108,7 @@ class Stored(BaseModel):
 
     @classmethod
     def read(cls, source: Reads, key: Key[Self]) -> Self | None:
-        """Read the entity of a key; None if there is none."""
+        """Read the entity with a key; None if there is none."""
         item = source.get(key)
         return cls.from_item(item) if item is not None else None
 
@@ -116,22 +116,22 @@ class Stored(BaseModel):
     def read_each(
         cls, found: Mapping[Key, Item], keys: Iterable[Key[Self]] | None = None
     ) -> list[Self]:
-        """Return the entities of the keys that were found, in their order; by default, of all."""
+        """Return the entities of the found keys, in order; by default, of all keys."""
         return [
             cls.from_item(found[key]) for key in (found if keys is None else keys) if key in found
         ]
 
     @classmethod
     def each_of(cls, items: Iterable[Item]) -> Iterator[Self]:
-        """Read the entities of items that a query of this kind finds, one by one."""
+        """Read the entities of this kind that a query finds, one by one."""
         return map(cls.from_item, items)
 
     @classmethod
     def must_read(cls, found: Mapping[Key, Item], key: Key[Self]) -> Self:
-        """Return the entity of a key that was found.
+        """Return the entity of a key that must exist.
 
         Raises:
-            KeyError: It was not found.
+            KeyError: The entity was not found.
         """
         return cls.from_item(found[key])
 
@@ -144,10 +144,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def with_changes(thing: Model, changes: Mapping[str, Any]) -> Model:
-    """Return a copy with changes that only run time knows; prefer `model_copy`, which mypy checks.
+    """Return a copy with dynamic changes; prefer `model_copy`, which mypy checks.
 
     Raises:
-        TypeError: A name is none of the model's fields.
+        TypeError: A name is not a field of the model.
     """
     if unknown := changes.keys() - type(thing).model_fields.keys():
         raise TypeError(f"{type(thing).__name__} has no fields {sorted(unknown)}")

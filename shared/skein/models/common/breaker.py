@@ -1,7 +1,8 @@
 """Circuit breakers as values, which are stored so that all workers share them.
 
-A closed breaker passes every call. After some failures in a row, it opens and refuses calls. After
-a pause it is half open: it passes one call as a probe, whose outcome closes or opens it again.
+A closed breaker passes every call. After several consecutive failures, it opens and refuses calls.
+After a pause it is half open: it passes one call as a probe, whose outcome closes or opens it
+again.
 """
 
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ from skein.models.common.base import Instant, Value
 
 State = Literal["closed", "open", "half_open"]
 
-MAX_FAILURES = 5  # in a row; this one opens the breaker
+MAX_FAILURES = 5  # consecutive failures; the last one opens the breaker
 WINDOW = timedelta(minutes=1)  # older failures do not count
 PAUSE = timedelta(seconds=30)  # until an open breaker passes a probe
 
@@ -21,9 +22,10 @@ class Breaker(Value):
 
     Attributes:
         failures: When the last calls failed, while the breaker is closed.
-        open_until: When it passes a probe, or when a probe under way is lost; None if closed.
-        probing: Whether a probe is under way.
-        pauses: How many pauses have ended with a failed probe.
+        open_until: When it passes a probe, or when the current probe counts as lost; None if
+            closed.
+        probing: Whether a probe is in progress.
+        pauses: The number of pauses that ended with a failed probe.
     """
 
     failures: tuple[Instant, ...] = ()
@@ -38,7 +40,7 @@ class Breaker(Value):
         return "open" if now < self.open_until else "half_open"
 
     def probed(self, until: datetime) -> "Breaker":
-        """Return the breaker while a probe is under way, which is lost at `until`."""
+        """Return the breaker with a probe in progress, which counts as lost at `until`."""
         return self.model_copy(update={"open_until": until, "probing": True})
 
     def unprobed(self, now: datetime) -> "Breaker":

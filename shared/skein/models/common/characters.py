@@ -1,9 +1,9 @@
-"""Characters that show nothing, or that change how the text around them is shown."""
+"""Invisible characters, and characters that change how the text around them is displayed."""
 
 import re
 import unicodedata
 
-# Printable characters of Unicode that show nothing (Default_Ignorable_Code_Point), and a blank.
+# Printable characters of Unicode that are invisible (Default_Ignorable_Code_Point), and a blank.
 BLANKS = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U000e0000-\U000e0fff]"
@@ -11,7 +11,7 @@ BLANKS = re.compile(
 
 
 def is_visible(text: str) -> bool:
-    """Tell whether each character of a text shows something, or is a plain space."""
+    """Return whether each character of a text is visible or a plain space."""
     return text.isprintable() and BLANKS.search(text) is None
 
 

@@ -10,7 +10,7 @@ Vector = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The meaning of a text as a direction, with its weight beside other texts.
+    """The meaning of a text as a direction, with its weight relative to other texts.
 
     Attributes:
         vector: A unit vector; all components are 0 for a text without words.

@@ -1,4 +1,4 @@
-"""Files outside of the table: what may be uploaded, what is stored, and signed URLs."""
+"""Files outside of the table: uploads, stored files and signed URLs."""
 
 from typing import Annotated
 
@@ -32,12 +32,12 @@ class SignedUpload(Value):
 
 
 class CheckedFile(Value):
-    """A file that was checked: the real type, and nothing that it should not reveal.
+    """A checked file with its real type, and without hidden metadata.
 
     Attributes:
         width: The width of a picture in pixels; None for a document.
         height: The height.
-        text: The text of a document, maybe empty; None for a picture.
+        text: The text of a document, which may be empty; None for a picture.
     """
 
     content: Annotated[bytes, Field(repr=False)]
@@ -52,7 +52,7 @@ class StoredFile(Value):
 
     Attributes:
         size: The length in bytes.
-        sha256: The checksum, in hexadecimal; None if nobody has stated it.
+        sha256: The checksum, in hexadecimal; None if it was not stated.
     """
 
     size: int

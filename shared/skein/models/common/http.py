@@ -1,4 +1,4 @@
-"""Requests to services of operators and their answers, also those of MCP servers."""
+"""Requests to operators' services and their answers, including those of MCP servers."""
 
 from typing import Annotated, Any
 
@@ -20,8 +20,8 @@ class HttpAnswer(Value):
     """The answer of a service, of any status.
 
     Attributes:
-        content_type: The header `content-type`, or nothing.
-        mcp_session: The header `mcp-session-id` of older MCP servers, or nothing.
+        content_type: The header `content-type`; empty if there is none.
+        mcp_session: The header `mcp-session-id` of older MCP servers; empty if there is none.
     """
 
     status: int
@@ -63,9 +63,9 @@ class McpQuestion(Value):
     Attributes:
         key: The key under which the server expects the answer.
         field: The field of the answer.
-        text: The words of the server.
+        text: The text of the question.
         values: The values that may be chosen; None for yes or no.
-        state: What the server wants back with the answer.
+        state: The state that the server expects back with the answer.
     """
 
     key: str
@@ -80,8 +80,8 @@ class McpAnswer(Value):
 
     Attributes:
         refused: Whether the server says that the call failed.
-        text: The words of the answer.
-        question: What the server asks first; None if it has answered.
+        text: The text of the answer.
+        question: The question that the server asks first; None if it has answered.
     """
 
     refused: bool

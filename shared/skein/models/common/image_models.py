@@ -40,7 +40,7 @@ class _Tiles(NamedTuple):
 
 
 class _Patches(NamedTuple):
-    """The price of a picture in patches of 32 pixels, of which there are at most 1,536."""
+    """The price of a picture in patches of 32 pixels, at most 1,536."""
 
     factor: float
 
@@ -50,7 +50,7 @@ class _Patches(NamedTuple):
 
 
 class _Area(NamedTuple):
-    """The price of a picture by its area, up to a most."""
+    """The price of a picture by its area, up to a maximum."""
 
     pixels: int
     most: int
@@ -76,7 +76,7 @@ FORMULAS: Sequence[tuple[str, _Tiles | _Patches | _Area]] = (
 
 
 def takes_images(model: str, patterns: Iterable[str]) -> bool:
-    """Tell whether the name of a model fits one of the patterns, with or without a prefix."""
+    """Return whether a model's name matches one of the patterns, with or without a prefix."""
     names = (_bare(model), model.lower())
     return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
 

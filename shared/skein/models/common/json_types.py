@@ -1,6 +1,6 @@
 """Exact types of request bodies and tool arguments, without conversions.
 
-Left to itself pydantic takes `"5"` and `false` for numbers, and `0` for false. A client's mistake
+By default, pydantic accepts `"5"` and `false` as numbers, and `0` as false. A client's mistake
 would then be stored as another value. So every number and truth value of a body or of a tool's
 arguments has one of these types (tests/architecture/test_json_types.py).
 """
@@ -29,8 +29,9 @@ def _truth(value: object) -> object:
     return value
 
 
-# Stands last in the `Annotated` of an `int` or a `float`, after the bounds: before them, pydantic's
-# JSON schema would lose the bounds. `StrictInt` is too strict: in JSON 5.0 is an integer, too.
+# Must come last in the `Annotated` of an `int` or a `float`, after the bounds: before them,
+# pydantic's JSON schema would lose the bounds. `StrictInt` is too strict: in JSON, 5.0 is an
+# integer too.
 NUMBER = BeforeValidator(_number)
 JsonBool = Annotated[bool, Strict()]
 JsonTrue = Annotated[Literal[True], BeforeValidator(_truth)]  # 1 equals True

@@ -1,7 +1,7 @@
-"""Names of people, of the team and of agents: one line, nothing invisible, no reserved word.
+"""Names of people, the team and agents: one line, no invisible characters, no reserved words.
 
 A person's name is given by the issuer or an operator, or chosen by the person. A chosen name has a
-tag wherever others see it: `Alice Ward (chosen, k3f9)`. Nobody can write a tag, so a name without
+tag wherever others see it: `Alice Ward (chosen, k3f9)`. A tag cannot be typed, so a name without
 one was given.
 """
 
@@ -44,7 +44,7 @@ def tagged(name: str, tenant: str, user_id: str) -> str:
 
 
 def split_tag(name: str) -> tuple[str, str]:
-    """Return a name without its tag, and the tag with the space before it; "" without a tag."""
+    """Return a name without its tag, and the tag with the space before it or ""."""
     found = _TAG.search(name)
     return (name, "") if found is None else (name[: found.start()], found.group())
 
@@ -54,7 +54,7 @@ def untagged(name: str) -> str:
 
 
 def unfit(name: str) -> str | None:
-    """Return why no member and no person of the team may have a name; None if it is fit.
+    """Return why a name is not allowed for members and people of the team; None if it is allowed.
 
     Names are compared as by `alike`.
     """
@@ -69,7 +69,7 @@ def unfit(name: str) -> str | None:
 
 
 def alike(name: str, other: str) -> bool:
-    """Tell whether two names differ only in case, accents and characters that are no letters."""
+    """Return whether two names differ only in case, accents and non-letters."""
     one, two = _visible(name), _visible(other)
     return (_letters(one) or one) == (_letters(two) or two)
 
@@ -77,7 +77,8 @@ def alike(name: str, other: str) -> bool:
 def given_name(claim: str, user_id: str) -> str:
     """Return the name that an issuer gives a person: the claim, or the id if the claim is unfit.
 
-    An id that is a reserved word stands after `Person`. It has no space, so it never has a tag.
+    An id that is a reserved word is preceded by `Person`. An id has no spaces, so it never contains
+    a tag.
 
     Args:
         claim: The token's `name`; may be empty.
@@ -90,7 +91,7 @@ def given_name(claim: str, user_id: str) -> str:
 
 
 def _fit_for_team(name: str) -> str:
-    """Return the name of a person of the team, who may be called what they are."""
+    """Return the name of a person of the team, who may also use the words for the team."""
     return on_one_line(name) if alike(name, OPERATOR) else _fit(name)
 
 

@@ -1,4 +1,4 @@
-"""The sections of prompts: what each contains, why it may be shown, and when it gives way.
+"""The sections of prompts: their content, why they may be shown, and when they are shortened.
 
 Operators see the texts beside a prompt, and the builder of prompts shortens sections by
 `gives_way`. No person or agent may have the name of a section.
@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 
 class SectionNote(NamedTuple):
-    """What is known of a section beside its text.
+    """Information about a section besides its text.
 
     Attributes:
         source: Where its content comes from.
         why: Why it may be shown in a prompt.
-        gives_way: When the section is shortened in a prompt that is too long, after the history:
-            those with the lowest number first. None: it stays whole, or the history gives way.
+        gives_way: The order in which sections of a too long prompt are shortened, after the
+            history, lowest number first. None means that the section is never shortened, or that it
+            is the history.
     """
 
     source: str

@@ -12,8 +12,8 @@ LocalTime = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5]
 class QuietHours(BaseModel):
     """Quiet hours of each day, in the person's time zone.
 
-    They begin at `from` and end at `to`, on the next day if `to` is earlier. Equal times stand for
-    no quiet hours.
+    They begin at `from` and end at `to`, on the next day if `to` is earlier. Equal times mean that
+    there are no quiet hours.
     """
 
     model_config = ConfigDict(
@@ -24,7 +24,7 @@ class QuietHours(BaseModel):
     to: Annotated[LocalTime, Field(description="Local time; equal to `from`: no quiet hours.")]
 
     def end_after(self, moment: datetime, zone: str) -> datetime | None:
-        """Return when the quiet hours end in which a moment lies.
+        """Return the end of the quiet hours that a moment lies in.
 
         An end that the clocks skip uses the offset before the gap. An end that occurs twice means
         the next occurrence.

@@ -18,7 +18,7 @@ MAX_REASONS = 8  # that one run keeps
 
 
 class StatedReason(StrEnum):
-    """A reason that says what it means: `NAME = "value", "Meaning."`.
+    """A reason with its meaning: `NAME = "value", "Meaning."`.
 
     Attributes:
         meaning: One or two sentences, for documents and clients.
@@ -188,7 +188,7 @@ class Reason(StatedReason):
         "The plan was due in its person's quiet hours, so it is deferred to their end.",
     )
 
-    # A first contact that was refused, or comes later.
+    # A first contact that was refused or postponed.
     NO_CONSENT = "no_consent", "The person has not consented to texts that an agent sends first."
     NO_LINE = "no_line", "The agent has no line on the channel of the person's consent."
     NUMBER_UNPROVEN = (
@@ -204,7 +204,7 @@ class Reason(StatedReason):
     TAKEN_OVER = "taken_over", "Another worker took the work over, so this worker stopped."
     JOB_FAILED = "job_failed", "Handling the job raised an error; the queue sends it again."
 
-    # An answer that reached no phone, or not yet.
+    # An answer that did not reach a phone, or not yet.
     GROUP_CHAT = "group_chat", "SMS goes to direct chats only."
     IN_APP = "in_app", "The person's last message here came from the app, or there is none."
     OPTED_OUT = "opted_out", "The person has opted out of the channel."
@@ -240,7 +240,7 @@ class Reason(StatedReason):
 
 
 def known_reason(value: object) -> object:
-    """Replace a stored reason that this version does not know by `NOT_RECORDED`."""
+    """Replace a stored reason that this version does not know with `NOT_RECORDED`."""
     if value is None:
         return None
     try:
@@ -263,7 +263,7 @@ class RecordedReason(Value):
 def reason_attributes(
     reason: Reason, at: datetime, known: Iterable[RecordedReason] = ()
 ) -> dict[str, Any]:
-    """Return the attributes that record a reason on a run, for a write that is made anyway."""
+    """Return the attributes that record a reason on a run, as part of another write."""
     reasons = with_reason(known, reason, at)
     entries = [entry.model_dump(mode="json") for entry in reasons]
     return {"reason": reason.value, "reasons": entries}

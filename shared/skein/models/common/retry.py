@@ -1,4 +1,4 @@
-"""When failed work is tried again, and when it is given up."""
+"""When failed work is retried, and when to give up."""
 
 import sys
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from random import uniform
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A policy for retries, as Temporal's `RetryPolicy`; without limits, the work never ends.
+    """A retry policy like Temporal's `RetryPolicy`; without limits, work is retried forever.
 
     Attributes:
         waits: The waits after the first try, the second and so on; the last one repeats.
-        max_tries: How many tries there are.
-        give_up: For how long the work is tried.
+        max_tries: The maximum number of tries.
+        give_up: For how long the work is retried.
     """
 
     waits: tuple[timedelta, ...]
@@ -24,7 +24,7 @@ class Retry:
         """Return the wait after a failed try.
 
         Args:
-            tries: How many tries have failed, at least 1.
+            tries: The number of failed tries, at least 1.
         """
         return self.waits[min(tries, len(self.waits)) - 1]
 
@@ -32,16 +32,16 @@ class Retry:
         """Return a random part of the wait in seconds, so that competing callers spread out.
 
         Args:
-            tries: How many tries have failed, at least 1.
+            tries: The number of failed tries, at least 1.
         """
         return uniform(0, self.wait(tries).total_seconds())
 
     def is_over(self, *, tries: int = 0, waited: timedelta = timedelta()) -> bool:
-        """Tell whether to give up.
+        """Return whether to give up.
 
         Args:
-            tries: How many tries have failed.
-            waited: For how long the work was tried.
+            tries: The number of failed tries.
+            waited: For how long the work has been retried.
         """
         return tries >= self.max_tries or waited >= self.give_up
 
@@ -56,6 +56,6 @@ def doubling(first: timedelta, times: int) -> tuple[timedelta, ...]:
 
     Args:
         first: The first wait.
-        times: How often it doubles.
+        times: How often the wait doubles.
     """
     return tuple(first * 2**each for each in range(times + 1))

@@ -28,14 +28,14 @@ Entity_co = TypeVar("Entity_co", default=Any, covariant=True)
 
 
 class Key(NamedTuple, Generic[Entity_co]):
-    """The primary key of an item; a `Key[Chat]` is that of a chat, and reads as one."""
+    """The primary key of an item; reading a `Key[Chat]` returns a chat."""
 
     pk: str
     sk: str
 
 
 class Reads(Protocol):
-    """Where an item is read: the table, or the items of a batch by their keys."""
+    """A source of items: the table, or the items of a batch by their keys."""
 
     def get(self, key: Key, /) -> Item | None:
         """Return an item; None if there is no such item."""
@@ -219,7 +219,8 @@ class Query:
         index: The index to read; None reads the table itself.
         first: The lowest sort key to return.
         last: The highest sort key to return.
-        limit: The most items of the page; None, which only the table supports, returns all.
+        limit: The maximum number of items of the page; None, which only the table supports, returns
+            all.
         newest_first: Whether to read from the highest sort key down.
         start: The `next_start` of the page before; None for the first page.
     """

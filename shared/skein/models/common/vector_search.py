@@ -41,7 +41,7 @@ class VectorSearch:
 
     Attributes:
         partition: The partition of the passages of an agent in one scope (`recall_partition`).
-        model: The name of the embeddings' model; passages of other models are not found.
+        model: The name of the embedding model; passages of other models are not found.
         vector: The vector of the query; its length does not matter.
         limit: The maximum number of passages, at most `MAX_NEAREST`.
         author: The id of the only author; None for all.

@@ -13,7 +13,7 @@ MAX_WORDS = 50
 
 
 def _plain(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return words without double spaces, each once."""
+    """Return the words without repeated spaces and without duplicates."""
     return tuple(dict.fromkeys(" ".join(word.split()) for word in words))
 
 

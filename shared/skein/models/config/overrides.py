@@ -1,7 +1,8 @@
 """Settings that operators may override without a deployment, and their overrides.
 
-Each setting is defined here, once. Its class tells who may override it. `skein.settings.Settings`
-inherits the classes with an environment variable, and the API's requests and answers inherit all.
+Each setting is defined here once. Its class determines who may override it.
+`skein.settings.Settings` inherits the classes with an environment variable, and the API's requests
+and answers inherit all.
 
 A level stores its values by the name of the setting. The first level with a value decides, in the
 order agent, line, tenant, stack, environment (`services/config/resolution.py`).
@@ -36,7 +37,7 @@ Overrides = Mapping[str, Any]
 NO_OVERRIDES: Overrides = {}
 SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
 """Which level set the value of a setting; `environment` is the deployment."""
-STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
+STACK_COPIES = 16  # copies of the stack's settings; each run reads one of them, to spread the load
 
 MAX_PHRASES = 50
 MAX_PATTERNS = 100
@@ -272,7 +273,8 @@ class ChatSettings(BaseModel):
     ] = 180
 
 
-# Defaults of other chats than direct ones in the app. A message on a line holds less than an app.
+# Defaults of chats other than direct ones in the app. A message on a line holds less text than one
+# in the app.
 DEFAULTS_ON_LINES = {
     "message_history_limit": 5,
     "max_context_tokens": 1_000,
@@ -464,7 +466,7 @@ class OverridableSettings(TenantOnlySettings, RolloutSettings, LimitSettings, Ch
 
 
 class PartialSettings(PartialModel):
-    """Base class of settings of which some have no value; null stands for no value.
+    """Base class of settings of which some have no value; null means no value.
 
     A subclass inherits the settings, too.
     """
@@ -544,7 +546,7 @@ class TenantSettings(Stored):
 
 
 class StackSettings(Stored):
-    """One copy of the stack's settings and pauses; all copies say the same.
+    """One copy of the stack's settings and pauses; all copies are identical.
 
     Each reader reads one of the copies. Only the first has a due pointer.
     """

@@ -29,7 +29,7 @@ class Pauses(Stored):
 
     Attributes:
         since: Since when each kind of work is paused; work without an entry is not paused.
-        ended_at: When the newest pause ended, until the tick has resumed all work of it.
+        ended_at: When the newest pause ended; cleared once the tick has resumed all of its work.
     """
 
     since: Mapping[str, Instant] = {}
@@ -39,7 +39,7 @@ class Pauses(Stored):
         return kind in self.since
 
     def with_pause(self, kind: PauseKind, *, on: bool, now: datetime) -> Self:
-        """Return the pauses after a switch; the same if the switch changes nothing."""
+        """Return the pauses after a switch; unchanged if the switch has no effect."""
         if on == self.pauses(kind):
             return self
         if on:
@@ -52,9 +52,9 @@ class Pauses(Stored):
         return tuple(name for name, at in self.since.items() if now - at > FORGOTTEN_AFTER)
 
     def due(self, key: Key, now: datetime) -> dict[str, Any]:
-        """Return the due pointer by which the tick finds the item of these pauses next.
+        """Return the due pointer with which the tick finds the item of these pauses next.
 
-        The tick looks at once after a pause has ended, and when a pause is a day old.
+        The tick checks the item right after a pause has ended, and when a pause is a day old.
         """
         if self.ended_at is not None:
             return due_pointer("pause", key, now)
@@ -63,7 +63,7 @@ class Pauses(Stored):
         return due_pointer("pause", key, min(self.since.values()) + FORGOTTEN_AFTER)
 
     def due_again(self, key: Key, now: datetime) -> dict[str, Any]:
-        """Return the due pointer after the tick has looked at the item."""
+        """Return the due pointer after the tick has checked the item."""
         if self.ended_at is not None:
             return due_pointer("pause", key, now + RESUME_EVERY)
         if self.forgotten(now):

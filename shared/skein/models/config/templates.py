@@ -1,6 +1,6 @@
 """Message templates of the provider, for channels that have a window or quick replies.
 
-The operator makes them at the provider, which approves them and gives each an id. A template has
+The operator creates them at the provider, which approves them and gives each an id. A template has
 numbered variables: 1 is the text. With n quick replies, 2 to n + 1 are their titles, and the next n
 their ids. See https://www.twilio.com/docs/content/using-variables-with-content-api.
 """
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from skein.models.common.json_types import NUMBER, JsonBool
 
 MAX_TEMPLATES = 50
-MAX_BODY = 1_024  # characters of a template with its text
+MAX_BODY = 1_024  # characters of a template including its text
 VARIABLE = "{{1}}"
 
 
@@ -56,7 +56,7 @@ class MessageTemplate(BaseModel):
 
     @property
     def free_characters(self) -> int:
-        """The characters that a message may have in this template; 0 without a variable."""
+        """The maximum length of a message in this template; 0 without a variable."""
         return MAX_BODY - len(self.text) + len(VARIABLE) if VARIABLE in self.text else 0
 
     def body(self, message: str) -> str:
@@ -64,5 +64,5 @@ class MessageTemplate(BaseModel):
 
 
 def in_one_line(text: str) -> str:
-    """Return a text as a variable may be: without line breaks, tabs and several spaces."""
+    """Return a text in the form of a variable: without line breaks, tabs and repeated spaces."""
     return re.sub(r"\s+", " ", text).strip()

@@ -42,9 +42,9 @@ class DeliveryPart(Value):
     """One SMS of a delivery.
 
     Attributes:
-        file: The file that goes with it; None for none.
-        content: The template by which it is sent; None for the body itself.
-        segments: The units of the channel that the part counts: for SMS, what the carrier bills.
+        file: The file that is sent with it; None if there is none.
+        content: The template in which it is sent; None for the body itself.
+        segments: The number of the channel's units; for SMS, the segments that the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and
             while the outcome is unknown; the other values as Twilio reports them.
         sid: Twilio's id of the SMS, once known.
@@ -68,7 +68,7 @@ class DeliveryPart(Value):
     error_code: int | None = None
 
     def counted_as(self, channel: Channel) -> tuple[str, int]:
-        """Return the name and the units by which usage and prices count the part."""
+        """Return the name and the units that usage and prices count for the part."""
         carries = self.file is not None and not self.file.as_link
         if carries and channel.media_name is not None:
             return channel.media_name, 1
@@ -95,19 +95,19 @@ class Delivery(Stored):
 
     Attributes:
         agent_id: The agent that posted the message.
-        charged_to: The person who pays for the SMS in place of the recipient, such as who invites;
-            None once all is sent.
+        charged_to: The person who is charged for the SMS instead of the recipient, such as an
+            inviter; None once everything was sent.
         seq: The message of the chat that is delivered.
         parts: The SMS of the delivery; empty until the first attempt splits the message.
-        has_codes: Whether the parts show the codes of a choice, which answer it by SMS.
-        rest_at: Where the unsent rest of a text that was cut begins, in characters; None if there
-            is no rest, or all of it was asked for.
+        has_codes: Whether the parts show the codes of a choice, with which it is answered by SMS.
+        rest_at: Where the unsent rest of a cut text begins, in characters; None if there is no
+            rest, or all of it was requested.
         continues: For the rest of a text, the delivery of its beginning.
-        has_files: Whether the rest of a text has the files of the message, too.
+        has_files: Whether the rest of a text also contains the files of the message.
         send_at: When the line has capacity for the delivery; None until it is charged.
-        announced: Whether the first part tells of a long queue, and is sent at once.
+        announced: Whether the first part announces a long queue, and is sent at once.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
-        confirms_opt_out: Whether the person has opted out and gets this confirmation all the same.
+        confirms_opt_out: Whether it confirms the person's opt-out, and is sent in spite of it.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         version: The optimistic lock, since the worker and status callbacks write the same parts.
             Every write raises the version, except the tick's.
@@ -165,7 +165,7 @@ class Delivery(Stored):
 
     @property
     def payer_id(self) -> str:
-        """The person whose limits and usage count the SMS."""
+        """The person whose limits and usage the SMS is charged to."""
         return self.charged_to or self.user_id
 
     @property
@@ -196,7 +196,7 @@ class Delivery(Stored):
 
     @property
     def ordered_from(self) -> datetime:
-        """The time from which waits for the previous delivery to the same phone are counted."""
+        """The time from which the wait for the previous delivery to the same phone is counted."""
         return max(self.counted_from, self.send_at or self.counted_from)
 
     def waits_until(self, index: int) -> datetime | None:
@@ -208,7 +208,7 @@ class Delivery(Stored):
         return due_pointer("paused_delivery", self.key, self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer by which the tick finds this delivery at `at`."""
+        """Return the due pointer with which the tick finds this delivery at `at`."""
         return due_pointer("delivery", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:

@@ -1,4 +1,4 @@
-"""Links to the files of messages: each is for one person, and for five minutes."""
+"""Links to the files of messages: each is for one person and is valid for five minutes."""
 
 import hashlib
 from datetime import timedelta
@@ -38,7 +38,7 @@ class MediaLink(Stored):
 
     @staticmethod
     def key_of(token_hash: str) -> "Key[MediaLink]":
-        """Return the key of a link. The request that reads it names no tenant."""
+        """Return the key of a link. The request that reads it does not name a tenant."""
         return Key(f"MEDIALINK#{token_hash}", META)
 
     @property

@@ -1,4 +1,4 @@
-"""Notifications to phones: what a push provider is handed."""
+"""Notifications to phones, as they are passed to a push provider."""
 
 from typing import Literal, NamedTuple
 
@@ -6,7 +6,7 @@ Platform = Literal["apns", "fcm"]
 
 
 class Notification(NamedTuple):
-    """A notification of a chat, without a word of it.
+    """A notification about a chat, without any text of the chat.
 
     Attributes:
         text: What the phone shows, such as "Coach answered".

@@ -11,10 +11,10 @@ from skein.models.common.address import Address, ChannelName
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import META, Is, Item, Key, Put, any_of, gone
 
-KEPT_FOR = timedelta(days=1)  # the ids of received SMS; the provider repeats a webhook in minutes
+KEPT_FOR = timedelta(days=1)  # ids of received SMS; the provider repeats a webhook in minutes
 
-# Twilio calls a webhook once, unless the URL's fragment asks for retries: after all kinds of
-# failures, at most three, within 15 seconds
+# Twilio calls a webhook only once, unless the URL's fragment asks for retries: after any kind of
+# failure, at most three, within 15 seconds
 # (https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides).
 CONNECTION_OVERRIDES = "#ct=2000&rt=6000&tt=15000&rc=3&rp=all"
 
@@ -57,11 +57,11 @@ class OutgoingSms(Value):
     Attributes:
         line: The address of the line, without the prefix of the channel.
         phone: The address of the person, in the same form.
-        body: The text; with `content`, as the provider makes it from the template.
-        content: The template by which it is sent; None for the text itself.
-        media_url: The URL of the file that the message carries; None for no file.
-        link: The URL of a file, in a line after the text; None for no link.
-        callback: The URL to which the provider reports the status; None: nobody needs a report.
+        body: The text; with `content`, the text that the provider renders from the template.
+        content: The template in which it is sent; None for the text itself.
+        media_url: The URL of the attached file; None if there is no file.
+        link: The URL of a file, on a line after the text; None if there is no link.
+        callback: The URL to which the provider reports the status; None if no report is needed.
     """
 
     channel: ChannelName = "sms"
@@ -79,7 +79,7 @@ class OutgoingSms(Value):
         return self.body if self.link is None else f"{self.body}\n{self.link}"
 
     def is_in(self, text: str) -> bool:
-        """Tell whether a text of the provider is this one; each post has a token of its own."""
+        """Return whether a text from the provider is this one; each post has a unique token."""
         if self.link is None:
             return text == self.body
         return text.startswith(f"{self.body}\n{self.link.rpartition('/')[0]}/")
@@ -98,14 +98,14 @@ class InboundSms(Value):
     """An inbound SMS, with the provider's values.
 
     Attributes:
-        channel: The channel on which it came.
+        channel: The channel on which it arrived.
         media: The files of the message, with their URLs at the provider.
         sender: The address of the sender, not validated yet.
         recipient: The address of the line, not validated yet.
         button: The id of the quick reply that was tapped; None for a typed message.
         replied_to: The provider's id of the message to which the person replied, on channels that
             have replies (`OriginalRepliedMessageSid`).
-        opt_out_type: The keyword that the provider recognised, if it looks for keywords
+        opt_out_type: The keyword that the provider recognised, if it checks for keywords
             (`OptOutType` at https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out).
     """
 
@@ -127,7 +127,7 @@ class InboundSms(Value):
 
     @property
     def attached(self) -> tuple[Media, ...]:
-        """The files as the message names them, without their URLs."""
+        """The files as they are listed in the message, without their URLs."""
         return tuple(media.model_copy(update={"url": ""}) for media in self.media)
 
     @property
@@ -168,7 +168,7 @@ class ReceivedSms(Stored):
         return self.attributes()
 
     def is_from_another(self, before: Item) -> bool:
-        """Tell whether the SMS that was stored under the same key came from another number."""
+        """Return whether the SMS that was stored under the same key came from another number."""
         return bool(before["sender_hash"] != self.sender_hash)
 
     def stored(self, now: datetime) -> Put:

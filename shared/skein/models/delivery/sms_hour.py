@@ -1,4 +1,4 @@
-"""Hours in which SMS came, by which a deployment notices that none come any more."""
+"""Hours in which SMS arrived, so that a deployment can detect that they have stopped."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ DAY, WEEK = timedelta(days=1), timedelta(days=7)
 
 
 class SmsHourRecord(Stored):
-    """An hour in which at least one SMS came, on any line of the deployment."""
+    """An hour in which at least one SMS arrived, on any line of the deployment."""
 
     hour: Instant
 
@@ -23,5 +23,5 @@ class SmsHourRecord(Stored):
         return self.key_of(self.hour)
 
     def to_item(self) -> Item:
-        """Return the hour as table attributes; it expires after it was compared a week later."""
+        """Return the hour as table attributes; it expires after the comparison a week later."""
         return self.attributes() | {"expires_at": int((self.hour + WEEK + DAY).timestamp())}

@@ -1,4 +1,4 @@
-"""Index of addresses: the person and the direct chats to which an address leads."""
+"""Index of addresses: the person and the direct chats of an address."""
 
 import re
 from collections.abc import Mapping
@@ -32,12 +32,12 @@ def address_partition(tenant: str, address: Address) -> str:
 
 
 class TextConsent(Value):
-    """A person's consent to texts of agents that the person did not write to first.
+    """A person's consent to texts from agents that they have not written to.
 
     Attributes:
-        how: Who gave it: an `operator`, with a proof; the person, by the keyword `start`, or in the
-            app.
-        by: The operator or the person.
+        how: How it was given: by an `operator`, with a proof; or by the person, with the keyword
+            `start` or in the app.
+        by: The operator or the person who gave it.
         proof: Where and how the person consented, in an operator's words.
     """
 
@@ -55,13 +55,14 @@ class AddressOwner(Stored):
     """The user to whom an address belongs.
 
     Attributes:
-        heard_on: The day (UTC) of the user's newest message from the address, or of the link if
-            there was none since; None if unknown.
-        heard_by: The day of the newest message on each channel, since the link. A lost number may
-            still have its former owner's WhatsApp, so silence is counted for each channel.
-        unproven: The days of silence before the SMS that made the number unproven; None if nobody
-            has to say whose number this is.
-        reassigned: Whether the user has said that the number is another person's now.
+        heard_on: The day (UTC) of the user's newest message from the address, or the day when the
+            address was linked if there was no message since; None if unknown.
+        heard_by: The day of the newest message on each channel since the address was linked. A lost
+            number may still have its former owner's WhatsApp, so silence is counted for each
+            channel.
+        unproven: The days of silence before the SMS that made the number unproven; None if the
+            ownership need not be confirmed.
+        reassigned: Whether the user has said that the number now belongs to another person.
         consents: The channels on which agents may write first, since the user has consented.
     """
 
@@ -79,20 +80,20 @@ class AddressOwner(Stored):
     ] = Field(default_factory=dict)
 
     def last_heard(self, channel: str | None = None) -> date | None:
-        """Return the day of the newest message on a channel; on any one if it is new or None."""
+        """Return the day of the newest message on a channel, or on any if it is new or None."""
         return self.heard_by.get(channel or "", self.heard_on)
 
     def was_silent(self, today: date, days: int, channel: str | None = None) -> bool:
-        """Tell whether no message came on a channel for so many days; 0 for never."""
+        """Return whether a channel was silent for at least `days`; never if that is 0."""
         return 0 < days <= self._silence(today, channel)
 
     def has_lapsed(self, today: date, days: int, channel: str | None = None) -> bool:
-        """Tell whether the address is a new person's: reported, or after so many silent days.
+        """Return whether the address counts as a new person's: after a report or a long silence.
 
         Args:
             today: The day (UTC).
-            days: The days of silence; 0 if an address does not lapse by silence.
-            channel: The channel whose silence counts; None for that of all.
+            days: The days of silence; 0 if an address never lapses by silence.
+            channel: The channel whose silence counts; None for all channels together.
         """
         return self.reassigned or self.was_silent(today, days, channel)
 
@@ -110,7 +111,7 @@ class AddressOwner(Stored):
         return self.unproven or (silence if silence >= days else None)
 
     def is_proven_on(self, today: date) -> bool:
-        """Tell whether the address was proven or heard today, and nobody doubts the owner."""
+        """Return whether the address was proven or used today, and its owner is not in doubt."""
         return self.heard_on == today and self.unproven is None and not self.reassigned
 
     def heard(
@@ -121,7 +122,7 @@ class AddressOwner(Stored):
         *,
         consents: ChannelConsents | None = None,
     ) -> Write:
-        """Return the write of a message, on condition that nobody changed the owner since.
+        """Return the write for a message, on condition that the owner has not changed.
 
         Only the first message of a day on a channel changes the item.
 
@@ -156,12 +157,12 @@ class AddressOwner(Stored):
         return {name: consent for name, consent in self.consents.items() if name != channel}
 
     def consenting(self, consents: ChannelConsents) -> Update:
-        """Return the write that replaces the consents, if nobody changed them or the owner."""
+        """Return the write that replaces the consents, if they and the owner have not changed."""
         as_read = all_of(Is("user_id", self.user_id), self._consents_as_read)
         return Update(self.key, set=_stored_consents(consents), condition=as_read)
 
     def still_consents(self) -> Check:
-        """Return the check that the owner and the consents are as read."""
+        """Return the check that the owner and the consents have not changed."""
         same = all_of(Is("user_id", self.user_id), Is("reassigned", None), self._consents_as_read)
         return Check(self.key, same)
 
@@ -170,7 +171,7 @@ class AddressOwner(Stored):
         return Is("consents", _stored_consents(self.consents)["consents"])
 
     def proven(self, today: date, *, user_id: str | None = None) -> Update:
-        """Return the write by which the address is proven to be the owner's, or another user's.
+        """Return the write that marks the address as proven for its owner or another user.
 
         Args:
             user_id: The user who gets the address; None for the owner.
@@ -185,7 +186,7 @@ class AddressOwner(Stored):
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 
     def lost(self) -> Update:
-        """Return the write by which the address is a new person's with the next SMS."""
+        """Return the write that makes the address a new person's with the next SMS."""
         change = {"unproven": None, "reassigned": True, "consents": None}
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 
@@ -229,7 +230,7 @@ class AddressChat(Stored):
 
 
 def _stored_consents(consents: ChannelConsents) -> dict[str, Any]:
-    """Return the attribute that stores consents; without any, the item has no such attribute."""
+    """Return the attribute that stores consents; None without consents."""
     stored = {name: each.model_dump(mode="json") for name, each in consents.items()}
     return {"consents": stored or None}
 
@@ -240,5 +241,5 @@ def caller_name(address: Address) -> str:
 
 
 def is_caller_name(name: str) -> bool:
-    """Tell whether a name is that of a person who is known by a phone number alone."""
+    """Return whether a name belongs to a person who is known only by a phone number."""
     return re.fullmatch(rf"{CALLER} .{{1,4}}", name) is not None

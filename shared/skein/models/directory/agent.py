@@ -208,7 +208,7 @@ class Agent(AgentFields, NamedModel, Stored):
     Attributes:
         settings: The agent's overrides of settings of its line, its tenant or the deployment.
         changed_at: When operators last changed the agent; None if never.
-        changed_by: The operator who did.
+        changed_by: The operator who last changed the agent.
         deleted_at: When the agent was deleted; its remaining runs are canceled.
     """
 
@@ -236,7 +236,7 @@ class Agent(AgentFields, NamedModel, Stored):
 
     @property
     def identity(self) -> str:
-        """The system prompt; a sentence with the agent's name if the system prompt is empty."""
+        """The system prompt; a sentence with the agent's name if it is empty."""
         return self.system_prompt.strip() or f"You are {self.name}."
 
     @property

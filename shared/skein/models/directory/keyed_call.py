@@ -12,7 +12,7 @@ KEPT = timedelta(hours=24)
 
 
 class KeyedCall(Stored):
-    """The record of a call that created something; it never contains the response.
+    """The record of a call that created an item; it never contains the response.
 
     Attributes:
         caller: The id of the person or API key that called.
@@ -39,7 +39,7 @@ class KeyedCall(Stored):
     def of(
         cls, tenant: str, caller: str, *, key: str, route: str, request: str, now: datetime
     ) -> Self:
-        """Build the record of a call that is being made now.
+        """Build the record of the current call.
 
         Args:
             key: The caller's idempotency key.

@@ -47,7 +47,7 @@ class Line(LineFields, Stored):
 
     @staticmethod
     def key_of(address: Address) -> "Key[Line]":
-        """Return the key of a line, without a tenant: a webhook knows only the address."""
+        """Return the key of a line; it has no tenant, since a webhook knows only the address."""
         return Key(f"LINE#{address}", META)
 
     @property
@@ -74,7 +74,7 @@ class ReservedNumber(Stored):
 
     @classmethod
     def of(cls, line: Line, now: datetime) -> "ReservedNumber":
-        """Return the reservation of the number of a line that is deleted now."""
+        """Return the reservation of the number of a line that is being deleted."""
         end = now + timedelta(days=RESERVED_DAYS)
         return cls(tenant=line.tenant, address=line.address, expires_at=int(end.timestamp()))
 

@@ -1,4 +1,4 @@
-"""Name index: the words of people's names, by which operators find people."""
+"""Name index: the words of people's names, with which operators find people."""
 
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
 from skein.models.common.storage import Item, Key, SortKeyPrefix

@@ -1,4 +1,4 @@
-"""Number codes: a person proves a phone number with a code that an SMS brought to the number."""
+"""Number codes: a person proves a phone number with a code that was sent to it by SMS."""
 
 import hashlib
 import hmac
@@ -12,7 +12,7 @@ from skein.models.directory.user import User
 
 CODE_DIGITS = 6
 VALID_FOR = timedelta(minutes=10)
-HASH_COST = 2**14  # of scrypt: 16 MB and some 50 ms for each code that is tried
+HASH_COST = 2**14  # of scrypt: 16 MB and about 50 ms for each try
 MAX_TRIES = 5
 
 
@@ -23,8 +23,8 @@ class NumberCode(Stored):
         id: The id of the request, which is also the salt of the hash.
         line: The line from which the code is sent.
         code_hash: The hash of the newest code that was sent; None before the first.
-        sent_at: When the provider took the SMS; None before.
-        tries: How often a code was given, right or wrong.
+        sent_at: When the provider accepted the SMS; None before.
+        tries: How often a code was entered, right or wrong.
         valid_until: When the code expires.
         expires_at: When the item may be deleted, in seconds since 1970.
     """
@@ -54,11 +54,11 @@ class NumberCode(Stored):
         return self.attributes()
 
     def open_at(self, now: datetime) -> bool:
-        """Return whether the code was sent, and can still be given."""
+        """Return whether the code was sent and can still be entered."""
         return self.code_hash is not None and self.tries < MAX_TRIES and now < self.valid_until
 
     def hash_of(self, code: str) -> str:
-        """Return the hash of a code, which takes too long to try all codes while one is valid."""
+        """Return the hash of a code, which is too slow to try all codes while one is valid."""
         salt = self.id.encode()
         return hashlib.scrypt(code.encode(), salt=salt, n=HASH_COST, r=8, p=1).hex()
 

@@ -1,4 +1,4 @@
-"""Numbers whose persons opted out of texts and were erased, as keyed hashes."""
+"""Keyed hashes of the phone numbers of erased people who had opted out of texts."""
 
 import hashlib
 import hmac

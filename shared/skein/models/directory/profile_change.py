@@ -1,4 +1,4 @@
-"""Changes of a person's fields by agents or the person: old value, new value and source."""
+"""Changes to a person's fields by agents or the person: old value, new value and source."""
 
 from typing import Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ ProfileChangeMadeBy = Literal["consolidation", "update_profile"]
 
 
 class ProfileSource(Value):
-    """Where an agent's value comes from.
+    """The source of an agent's value.
 
     Attributes:
         made_by: Whether consolidation or the tool `update_profile` set the value.
@@ -33,7 +33,7 @@ class ProfileSource(Value):
 
 
 class ProfileChange(Value):
-    """A change of a person's name, time zone or profile field, by an agent or the person.
+    """A change to a person's name, time zone or profile field, by an agent or the person.
 
     Attributes:
         id: `pch_<ulid>`.
@@ -41,7 +41,7 @@ class ProfileChange(Value):
         before: The value before the change; None if there was none.
         before_source: The source of the name before an agent's change of the name.
         value: The value after the change; None if the field was removed.
-        source: Where an agent's value comes from; None if the person set the value in the app.
+        source: The source of an agent's value; None if the person set the value in the app.
         at: When the value was set.
         undone_at: When an operator undid the change.
     """

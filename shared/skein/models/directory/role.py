@@ -9,8 +9,8 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Instant, Value
 from skein.models.visibility.sharing_rules import RoleName
 
-MAX_ROLES = 10  # of one person, at a time
-MAX_KEPT = 40  # of one person, with those that have ended
+MAX_ROLES = 10  # current roles of one person
+MAX_KEPT = 40  # roles of one person, including those that have ended
 
 
 class Role(Value):
@@ -32,8 +32,8 @@ class HeldRole(Role):
     """A role that a person has, or had for a time.
 
     Attributes:
-        since: When operators gave it.
-        until: When they took it away; None while the person has it.
+        since: When operators assigned it.
+        until: When operators removed it; None while the person has it.
     """
 
     since: Instant
@@ -45,7 +45,7 @@ class HeldRole(Role):
         return Role(role=self.role, subject=self.subject)
 
     def held_at(self, moment: datetime) -> bool:
-        """Tell whether the person had the role at a time."""
+        """Return whether the person had the role at a time."""
         return self.since <= moment and (self.until is None or moment < self.until)
 
 
@@ -57,9 +57,9 @@ def roles_at(roles: Iterable[HeldRole], moment: datetime) -> tuple[Role, ...]:
 def roles_after(
     roles: tuple[HeldRole, ...], wanted: Iterable[Role], now: datetime
 ) -> tuple[HeldRole, ...]:
-    """Return a person's roles after a change: others end now, new ones begin now.
+    """Return a person's roles after a change: missing roles end now, new ones begin now.
 
-    Of those that have ended, the latest are kept, because words count by the roles of their time.
+    The latest ended roles are kept, because a message is judged by the roles at its time.
     """
     left = list(dict.fromkeys(wanted))
     changed = []

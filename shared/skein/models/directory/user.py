@@ -48,22 +48,23 @@ class User(UserFields, NamedModel, Stored):
 
     Attributes:
         name_source: Whether the issuer of tokens, an operator or Skein gave the name, or the person
-            chose it. A name that an agent notes is chosen.
+            chose it. A name that an agent records counts as chosen.
         addresses: The addresses that are linked to this person, of all channels.
         profile: Free fields about the person; name and time zone are fields of the user.
-        profile_changes: Changes of the profile, the name and the time zone by agents and by the
+        profile_changes: Changes to the profile, the name and the time zone by agents and by the
             person, oldest first.
-        caller: Whether the record was made by a message of an unknown address.
-        former_ids: Ids of users that were merged into this one; older messages still have them.
+        caller: Whether the record was created by a message from an unknown address.
+        former_ids: Ids of users that were merged into this one; older messages still contain them.
         former_addresses: Former addresses of this person, under which chats may still be stored.
         signed_out_at: When an operator last signed the person out. Tokens and tickets from before
             are refused.
-        roles: The roles that operators gave this person, with some that have ended.
-        refuses_shared: Whether the person turned off being told what others said, by sharing rules.
-        sharing_version: Raised whenever sharing rules may tell less of what this person said, or
-            less to this person; see `sharing_changed`.
-        erasure_id: The erasure of this person. The record then holds no other data; it keeps the
-            person out of new chats until it is deleted, too.
+        roles: The roles that operators assigned to this person, including some that have ended.
+        refuses_shared: Whether the person has turned off receiving what others said through sharing
+            rules.
+        sharing_version: Raised whenever sharing rules may share less of this person's messages, or
+            less with this person; see `sharing_changed`.
+        erasure_id: The erasure of this person. The record then contains no other data; it keeps the
+            person out of new chats until it is also deleted.
         version: The optimistic lock: every change raises it.
     """
 
@@ -114,12 +115,12 @@ class User(UserFields, NamedModel, Stored):
 
     @property
     def next_sharing(self) -> dict[str, int]:
-        """The change of a record whose roles or choices about sharing change."""
+        """The change to a record when its roles or its sharing choice change."""
         return {"sharing_version": self.sharing_version + 1}
 
     @classmethod
     def unknown(cls, tenant: str, person: NamedMember, now: datetime) -> "User":
-        """Return the first record of a person who has none.
+        """Return the first record of a person who has no record yet.
 
         Args:
             person: The person, with the name from the sign-in or from a roster.

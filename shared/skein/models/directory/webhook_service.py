@@ -39,12 +39,12 @@ AgentIds = Annotated[
 class WebhookService(NamedModel, Stored):
     """A webhook service.
 
-    The code calls it a source, since `service` has another meaning there.
+    The code calls it a source, since `service` has another meaning in the code.
 
     Attributes:
         nonce: The random part of the secret that signs webhooks. The other part is the key of all
             services, which is not in the table.
-        secret: The secret, to be shown once, if it was just created; it is never stored.
+        secret: The secret, to be shown once, if it was just created. It is never stored.
     """
 
     tenant: Tenant
@@ -57,7 +57,7 @@ class WebhookService(NamedModel, Stored):
 
     @staticmethod
     def key_of(source_id: str) -> "Key[WebhookService]":
-        """Return the key of a source, without a tenant: a webhook knows only the id."""
+        """Return the key of a source; it has no tenant, since a webhook knows only the id."""
         return Key(f"SERVICE#{key_part(source_id)}", META)
 
     @property

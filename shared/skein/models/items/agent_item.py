@@ -14,13 +14,13 @@ REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that their quer
 class AgentItem(OwnedItem):
     """An item with an id, a version and a status; `services/items` stores it.
 
-    A live item has the sort key `{PREFIX}{rank}{id}`. An ended one has `ENDED#` before it, so that
-    a prompt's query does not read it.
+    A live item has the sort key `{PREFIX}{rank}{id}`. The sort key of an ended item starts with
+    `ENDED#`, so that a prompt's query does not read it.
 
     Attributes:
         PREFIX: The prefix of the sort keys of live items.
         RANKS: All values that `rank` can have, in the order of lists.
-        LIVE_STATUS: The status of live items. All other statuses are those of ended items.
+        LIVE_STATUS: The status of live items. All other statuses are for ended items.
         COUNTER: The attribute of the partition's revision that counts changes of this kind.
         CACHED: Whether containers cache live items. Then every change raises the counter.
         version: The optimistic lock: every change raises it.
@@ -101,7 +101,7 @@ def touched(tenant: str, agent_id: str, scope: str | None, counter: str = "revis
 
 
 def raised(key: Key, counter: str, found: Mapping[Key, Item]) -> Update:
-    """Return the write that raises a counter, if it is as it was read (optimistic lock).
+    """Return the write that raises a counter, if it has not changed (optimistic lock).
 
     Args:
         key: The key of the partition's revision.

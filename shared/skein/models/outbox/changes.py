@@ -1,4 +1,4 @@
-"""Changes: what writes did to single items, as the table's stream reports them."""
+"""Changes of single items, as the table's stream reports them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ class ItemChange:
         after: The item after the change; None if the item was deleted.
         at: The time of the change, in whole seconds.
         sequence: The number of the change in the stream, the same whenever it is reported.
-        expired: Whether the table deleted the item because the item has expired.
+        expired: Whether the table deleted the item because it had expired.
     """
 
     key: Key
@@ -38,7 +38,7 @@ class ItemChange:
         return kind.from_item(self.before) if self.before is not None else None
 
     def alters(self, *attributes: str) -> bool:
-        """Tell whether the change creates or deletes the item, or changes one of `attributes`."""
+        """Return whether the change creates or deletes the item, or changes one of `attributes`."""
         if self.before is None or self.after is None:
             return True
         return any(self.before.get(name) != self.after.get(name) for name in attributes)

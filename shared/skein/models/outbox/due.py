@@ -1,4 +1,4 @@
-"""When work is due and who has it: due pointers and leases.
+"""Due pointers and leases: when work is due, and which worker has it.
 
 The due index (gsi2) finds an item by its due pointer; an item has at most one. The index only
 points to items: a reader of the index must read the item itself to decide. The index is sharded to
@@ -53,7 +53,7 @@ def due_time(pointer: Item) -> datetime:
 
 
 def still_due(item: Item) -> Condition:
-    """Return the condition that nobody has changed the item's due pointer (optimistic lock)."""
+    """Return the condition that the item's due pointer has not changed (optimistic lock)."""
     return Is("gsi2sk", item["gsi2sk"])
 
 
@@ -92,16 +92,16 @@ class LeasedItem(Stored):
     busy_until: Instant | None = None
 
     def busy(self, now: datetime) -> bool:
-        """Tell whether a worker has claimed the item and its lease has not ended."""
+        """Return whether a worker has claimed the item and its lease has not ended."""
         return self.busy_until is not None and self.busy_until > now
 
     def claimed(self, until: datetime) -> Self:
-        """Return the item with a claim until the lease ends; the write needs `as_claimed`."""
+        """Return the item with a claim until the lease ends; its write needs `as_claimed`."""
         return LeasedItem.model_copy(self, update={"fence": self.fence + 1, "busy_until": until})
 
     @property
     def as_claimed(self) -> Condition:
-        """The condition that nobody has claimed the item since it was read."""
+        """The condition that no worker has claimed the item since it was read."""
         return fence_is(self.fence or None)
 
 

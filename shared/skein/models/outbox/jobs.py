@@ -1,4 +1,4 @@
-"""Jobs: the versioned messages of the queues, which only name what to look at."""
+"""Jobs: the versioned messages of the queues, which only name the item to process."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -9,7 +9,7 @@ from skein.models.common.base import E164, Identifier, MemberRef, Tenant, Value
 QueueName = Literal["turns", "deliveries", "upkeep", "events", "background", "pushes"]
 
 
-MAX_LIVE_EVENTS = 25  # of one job; more changes of a chat are one `resync`
+MAX_LIVE_EVENTS = 25  # changes in one job; more changes of a chat become one `resync`
 MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
 
 
@@ -48,7 +48,7 @@ class RunJob(Job):
 
 
 class ConsentJob(Job):
-    """Words to which a person has agreed may have to be posted."""
+    """A text that a person has agreed to may have to be posted."""
 
     queue = "turns"
 
@@ -58,10 +58,10 @@ class ConsentJob(Job):
 
 
 class ForgettingJob(Job):
-    """Messages that a person wants forgotten may have to be found or deleted.
+    """Messages that a person wants to be forgotten may have to be found or deleted.
 
     Attributes:
-        forgetting_id: The id of the forgetting, or of the request for it.
+        forgetting_id: The id of the deletion, or of the request for it.
     """
 
     queue = "background"
@@ -81,7 +81,7 @@ class InvitationJob(Job):
 
 
 class ErrandJob(Job):
-    """A person may have to be asked for an errand, or a chat to be told what came of it."""
+    """A person may have to be asked for an errand, or a chat may have to get its result."""
 
     queue = "turns"
 
@@ -92,7 +92,7 @@ class ErrandJob(Job):
 
 
 class MeetingJob(Job):
-    """A time for a meeting may have to be proposed, confirmed or told."""
+    """A time for a meeting may have to be proposed, confirmed or announced."""
 
     queue = "turns"
 
@@ -103,7 +103,7 @@ class MeetingJob(Job):
 
 
 class DeskJob(Job):
-    """A chat on the desk may have to go back to its agents, or people may have to be told so."""
+    """A chat on the desk may have to be handed back, or its people may have to be notified."""
 
     queue = "turns"
 
@@ -113,7 +113,7 @@ class DeskJob(Job):
 
 
 class OutreachJob(Job):
-    """A person of an outreach may have to be written to.
+    """A person of an outreach may have to be contacted.
 
     Attributes:
         user_id: The person; None if the people have no items yet.
@@ -188,7 +188,7 @@ class EventJob(Job):
     """Events may have to be sent to an endpoint.
 
     Attributes:
-        lane: What the events are about, e.g. a chat.
+        lane: The subject of the events, e.g. a chat.
     """
 
     queue = "events"
@@ -223,12 +223,12 @@ LiveEventType = Literal[
 
 
 class LiveEvent(Value):
-    """A change that the people of a chat may be told over the live channel.
+    """A change that may be sent to the people of a chat over the live channel.
 
     Attributes:
         type: The kind of change: a `message` is new or `changed`, a `run` has another status, a
             member has `read`, is `typing` or has `left`, the `chat` itself has changed, a person's
-            `invitation` has come or ended, or too much has changed to name it (`resync`).
+            `invitation` has been created or ended, or too much has changed to list it (`resync`).
         seq: The message that is new or changed.
         member: The member who has read, is typing or has left, or the invited person.
     """
@@ -240,7 +240,7 @@ class LiveEvent(Value):
 
 
 class PushJob(Job):
-    """People who are connected to the live channel may have to be told of a chat's changes."""
+    """People on the live channel may have to be notified about changes of a chat."""
 
     queue = "pushes"
 
@@ -259,15 +259,15 @@ class ErasureJob(Job):
 
 
 class RecallJob(Job):
-    """Messages of a chat may be missing in the index of recall, or no longer belong there.
+    """Messages of a chat may be missing from the recall index, or no longer belong there.
 
-    Without a chat, all chats of the agent, or of the tenant, are to be indexed again.
+    Without a chat, all chats of the agent or the tenant must be indexed again.
 
     Attributes:
         chat_id: The chat; None for all chats.
-        first_seq: The first message to look at.
-        last_seq: The last message to look at; None for the newest.
-        agent_id: The agent whose index to look at; None for all agents.
+        first_seq: The first message to process.
+        last_seq: The last message to process; None for the newest.
+        agent_id: The agent whose index to update; None for all agents.
         after: Where to continue in a list of chats; None for its start.
     """
 

@@ -1,7 +1,8 @@
 """Token buckets and permits, which limit people, tenants and agents.
 
-A bucket is stored as one time: when the bucket will be full if nothing more is taken. So a bucket
-refills without writes, and taking from it moves that time forward. Each owner has one item.
+A bucket is stored as a single time: the time at which it will be full again if nothing more is
+taken. So a bucket refills without writes, and taking from it moves that time into the future. Each
+owner has one item.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -71,7 +72,7 @@ class Rate(NamedTuple):
 
 
 class ExceededLimit(Value):
-    """The state of a person who exceeded a limit and gets one notice.
+    """A person's state after exceeding a limit; the person gets one notice.
 
     Attributes:
         since: When the person exceeded the limit; the idempotency key of the notice.
@@ -90,21 +91,21 @@ class Allowance(Stored):
 
     Attributes:
         owner: `user:{id}`, `all:{shard}`, `agent:{id}`, `number:{hash}`, or `codes` for the codes
-            of a tenant. For what is sent, `user:{id}` or `line:{number}` after a channel's name.
+            of a tenant. For sent messages, `user:{id}` or `line:{number}` after a channel's name.
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: The same for the bucket of model tokens.
         changes_full_at: The same for the bucket of opened chats and changed members.
         reads_full_at: The same for the bucket of reads.
         segments_full_at: The same for the bucket of segments, or other units of the channel.
-        sending_full_at: For a line, the same for the segments that it sends per minute; later than
-            the minute if SMS wait for their turn.
-        notices_full_at: For a line, the same for notices of a long queue. For a person, when the
-            wait ends that the newest notice told.
+        sending_full_at: For a line, the same for the segments that it sends per minute; more than a
+            minute from now if SMS wait for their turn.
+        notices_full_at: For a line, the same for notices of a long queue. For a person, the end of
+            the wait that the newest notice announced.
         codes_full_at: The same for the bucket of codes that prove phone numbers.
         contacts_full_at: The same for the bucket of first contacts.
         invitations_full_at: The same for the bucket of the person's invitations by SMS.
         uploads_full_at: The same for the bucket of pictures and files.
-        over: For a person on SMS, the newest time that a limit was exceeded.
+        over: For a person on SMS, the state of the limit that was exceeded last.
         permits: The runs that work or wait.
         permits_version: The version of the permits, which their optimistic lock compares.
     """
@@ -175,12 +176,12 @@ def owner_of_agent(agent_id: str) -> str:
 
 
 def owner_on_channel(channel: str, user_id: str) -> str:
-    """Return the owner id of what a person is sent on a channel."""
+    """Return the owner id for messages sent to a person on a channel."""
     return f"{channel}:{owner_of_user(user_id)}"
 
 
 def owner_of_line(channel: str, number: str) -> str:
-    """Return the owner id of what a line sends on a channel."""
+    """Return the owner id for messages that a line sends on a channel."""
     return f"{channel}:line:{number}"
 
 
@@ -190,7 +191,7 @@ def owner_of_shard(shard: int) -> str:
 
 
 def owner_of_number(phone: str) -> str:
-    """Return the owner id of a phone number, which does not show the number."""
+    """Return the owner id of a phone number, which does not reveal the number."""
     return f"number:{stable_hash(phone)}"
 
 

@@ -1,4 +1,4 @@
-"""Permits to work: which runs of an owner work, which wait, and which tokens they reserve.
+"""Permits: which runs of an owner work, which wait, and how many tokens they reserve.
 
 An owner is a person, a shard of a tenant or an agent. A permit expires with the lease of its run,
 so the permit of a dead worker becomes free without any cleanup. A permit that is given back goes to
@@ -13,9 +13,9 @@ from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Value
 
-MAX_WAITING = 50  # of one owner; further runs try again by themselves
-GRANT = timedelta(seconds=30)  # in which a woken run must be claimed
-WAIT = timedelta(minutes=5)  # after which a waiting run is forgotten unless it tries again
+MAX_WAITING = 50  # waiting runs of one owner; further runs retry by themselves
+GRANT = timedelta(seconds=30)  # the time in which a woken run must be claimed
+WAIT = timedelta(minutes=5)  # the time after which a waiting run is forgotten unless it tries again
 
 
 class Permit(Value):
@@ -64,7 +64,7 @@ class Permits(Value):
 
     @property
     def last_until(self) -> datetime | None:
-        """When the last permit and the last wait expire; None without any."""
+        """When the last permit and the last wait expire; None if there are none."""
         moments = [permit.until for permit in self.held.values()]
         return max((*moments, *(run.until for run in self.waiting)), default=None)
 
@@ -80,7 +80,7 @@ class Permits(Value):
     ) -> "ChangedPermits":
         """Give a run a permit that expires at `until`, or let the run wait.
 
-        A run that was created before others that wait gets its permit before them.
+        A run that was created before other waiting runs gets its permit before them.
         """
         live = self._live(now)
         if run.run_id in live.held:
@@ -98,7 +98,7 @@ class Permits(Value):
         return ChangedPermits(permits, tuple(each for each in granted if each.run_id != run.run_id))
 
     def give_back(self, run_id: str, limit: PermitLimit, now: datetime) -> "ChangedPermits":
-        """Remove a run, and give the permits that are free now to the runs that wait."""
+        """Remove a run, and give the permits that become free to waiting runs."""
         if run_id not in self.held and not self.waits(run_id):
             return ChangedPermits(self, ())
         live = self._live(now)
@@ -149,7 +149,7 @@ class Permits(Value):
 
 
 class ChangedPermits(NamedTuple):
-    """Changed permits, and the runs that got a permit while they waited."""
+    """Changed permits, and the waiting runs that received a permit."""
 
     permits: Permits
     granted: tuple[WaitingRun, ...]

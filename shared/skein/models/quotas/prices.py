@@ -1,4 +1,4 @@
-"""Prices of model tokens and messages, which operators set, and the money that they lead to."""
+"""Prices of model tokens and messages, which operators set, and the resulting costs."""
 
 import re
 from decimal import Decimal
@@ -14,7 +14,7 @@ from skein.models.quotas.usage import ModelUsage, Usage
 MAX_PRICED_MODELS = 50
 MILLION = Decimal(1_000_000)
 VERSION = re.compile(r"-[0-9][0-9-]*$")
-DIGITS = 6  # of an amount of money, after the point
+DIGITS = 6  # decimal places of an amount of money
 
 Price = Annotated[float, Field(ge=0, le=1_000_000), NUMBER]
 
@@ -74,8 +74,8 @@ class Prices(BaseModel):
     def price_of(self, model: str) -> ModelPrice | None:
         """Return the price of a model; None if it has none.
 
-        Providers answer with the dated name of a version, such as `gpt-4o-2024-08-06`. Without a
-        price of its own, a version has the price of its model.
+        Providers return the dated name of a version, such as `gpt-4o-2024-08-06`. A version without
+        a price of its own has the price of its model.
         """
         return self.models.get(model) or self.models.get(VERSION.sub("", model))
 
@@ -103,8 +103,8 @@ class Money(Value):
     Attributes:
         currency: The code of the currency (ISO 4217).
         amount: The amount, with up to six digits after the point.
-        unpriced_models: The models without a price, which the amount lacks.
-        unpriced_channels: The channels without a price, whose messages the amount lacks.
+        unpriced_models: The models without a price, which are not part of the amount.
+        unpriced_channels: The channels without a price, whose messages are not part of the amount.
     """
 
     currency: str

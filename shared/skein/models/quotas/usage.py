@@ -19,9 +19,9 @@ NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
 COST_OF_TOOLS = "tool_cost#micros"
 MILLION = 1_000_000
 OF_CHANNEL, UNITS = "texts#", "units#"  # of a channel
-TOLD = "told_millibits"  # what private runs told services that may show it to anybody
-OF_TOOL = "tool_calls#"  # begins the name of the count of a tool of the tenant
-MAX_PAYERS = 20  # of one answer; the part of all others falls to those who wrote most
+TOLD = "told_millibits"  # what private runs sent to services that may show it to anyone
+OF_TOOL = "tool_calls#"  # the prefix of the counter of one of the tenant's tools
+MAX_PAYERS = 20  # people per answer; the parts of all others are charged to those who wrote most
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
 
 
@@ -36,7 +36,7 @@ class DayUsage(Value):
 
 
 class Payer(NamedTuple):
-    """Who an answer or an SMS is counted for.
+    """The agent and the person that an answer or an SMS is counted for.
 
     Attributes:
         agent_id: The agent; None for a chat's own summary.
@@ -48,7 +48,7 @@ class Payer(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Whose words a question of background work reads: the people who pay for the answer.
+    """The people whose messages a background question includes; they pay for the answer.
 
     Attributes:
         parts: The part of each person, by id, most first; all parts together are 1.
@@ -58,7 +58,7 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, written: Iterable[tuple[str | None, int]]) -> Self:
-        """Return the parts of the people who wrote so many characters each; None is nobody."""
+        """Return each person's part by the characters that they wrote; None means no person."""
         counts = Counter[str]()
         for user_id, characters in written:
             if user_id is not None:
@@ -69,7 +69,7 @@ class Words(NamedTuple):
 
     @property
     def main(self) -> str | None:
-        """The person who pays most, if anybody pays."""
+        """The person who is charged most; None if no one is charged."""
         return next(iter(self.parts), None)
 
 
@@ -109,8 +109,8 @@ class Usage(Value):
     Attributes:
         models: The calls by model.
         channels: The messages by channel.
-        tools: The calls of tools of the tenant, by name.
-        tool_micros: What these calls cost, in millionths.
+        tools: The calls of the tenant's tools, by name.
+        tool_micros: The cost of these calls, in millionths.
     """
 
     models: dict[str, ModelUsage] = Field(default_factory=dict)
@@ -139,7 +139,7 @@ class Usage(Value):
 
     @property
     def tool_cost(self) -> float:
-        """What the calls of tools cost, in the currency of the tenant's prices."""
+        """The cost of the tool calls, in the currency of the tenant's prices."""
         return self.tool_micros / MILLION
 
     @property
@@ -202,7 +202,7 @@ def usage_key(tenant: str, day: str, shard: int) -> Key:
 def usage_partitions(tenant: str, day: date) -> list[str]:
     """Return the partitions of a day's counters by agent and by person (UTC).
 
-    The last one has those that release 0.3.0 wrote, and what private runs told.
+    The last one has the counters that release 0.3.0 wrote, and those of private runs' disclosures.
     """
     sharded = [usage_key(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
     return [*(key.pk for key in sharded), unsharded(sharded[0]).pk]
@@ -215,17 +215,17 @@ def agent_usage_key(tenant: str, day: date, agent_id: str | None, shard: int) ->
 
 
 def user_usage_key(tenant: str, day: date, user_id: str) -> Key:
-    """Return the key of a person's counter of a day, whose shard follows from the person's id."""
+    """Return the key of a person's counter of a day; the person's id determines its shard."""
     shard = stable_hash(user_id) % USAGE_SHARDS
     sort_key = f"{OF_USER}{key_part(user_id)}"
     return usage_key(tenant, f"{day:%Y-%m-%d}", shard)._replace(sk=sort_key)
 
 
 def unsharded(key: Key) -> Key:
-    """Return the key of the same counter in the one partition of its day.
+    """Return the key of the same counter in the single partition of its day.
 
-    Release 0.3.0 counted there. What private runs tell services is still counted there, because
-    its limit holds only if all workers count in one item.
+    Release 0.3.0 counted there. The information that private runs send to services is still counted
+    there, because its limit requires that all workers count in one item.
     """
     return key._replace(pk=key.pk.rpartition("#")[0])
 
@@ -235,8 +235,8 @@ def days_of_user_usage(tenant: str, user_ids: Iterable[str], now: datetime) -> d
 
     A day has two counters of a person: see `unsharded`.
 
-    The list begins with the oldest counter that may exist. It ends with tomorrow, because another
-    clock may be ahead.
+    The list begins with the oldest counter that may exist. It ends with tomorrow, because the clock
+    of another machine may be ahead.
 
     Args:
         user_ids: The person's id and former ids.
@@ -259,7 +259,7 @@ def channel_counts(channel: str, texts: int, units: int) -> dict[str, int]:
 
 
 def tool_counts(names: Iterable[str], cost: float = 0) -> dict[str, int]:
-    """Return the counts of calls of tools, and what they cost, as attributes of a counter."""
+    """Return the counts and the cost of tool calls as attributes of a counter."""
     calls = {f"{OF_TOOL}{name}": n for name, n in Counter(names).items()}
     return calls | ({COST_OF_TOOLS: round(cost * MILLION)} if cost else {})
 

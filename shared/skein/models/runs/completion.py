@@ -17,14 +17,14 @@ AnswerFault = Literal["empty", "cut_off", "refused", "filtered", "unspoken"]
 
 
 def well_formed(text: str) -> str:
-    """Remove NUL characters, and replace lone surrogates by question marks.
+    """Remove NUL characters, and replace lone surrogates with question marks.
 
     The escapes of a model's JSON can produce both.
     """
     return text.replace("\0", "").encode(errors="replace").decode()
 
 
-# A model's text may end in the middle of a character, which the table would refuse, and may hold
+# A model's text may end in the middle of a character, which the table would reject, and may contain
 # NUL characters, which apps and phones do not show.
 ModelText = Annotated[str, AfterValidator(well_formed)]
 
@@ -34,7 +34,7 @@ class TokenUsage(Value):
 
     Attributes:
         cached_tokens: Input tokens that the provider's prefix cache served; often cheaper.
-        reasoning_tokens: Output tokens of the model's hidden reasoning; nobody reads them.
+        reasoning_tokens: Output tokens of the model's hidden reasoning, which is not shown.
     """
 
     input_tokens: Annotated[int, Field(description="Tokens of prompts.")] = 0
@@ -71,7 +71,7 @@ class ToolSpec(Value):
     """A tool that the model may call, with its arguments as a JSON schema.
 
     Attributes:
-        saves: Whether its calls save something; the model is not told.
+        saves: Whether its calls save data; this is not sent to the model.
     """
 
     name: str
@@ -79,7 +79,7 @@ class ToolSpec(Value):
     parameters: dict[str, object]
     saves: Annotated[bool, Field(exclude=True)] = False
 
-    @cached_property  # every prompt has the texts of dozens of tools counted
+    @cached_property  # cached, because every prompt counts the tokens of dozens of tools
     def text(self) -> str:
         """The tool as JSON, which is counted in tokens."""
         return json.dumps(self.model_dump())
@@ -95,7 +95,7 @@ class ToolSpec(Value):
 
 
 class ImageRef(Value):
-    """A picture that a model is shown, by reference: prompts are recorded without its bytes."""
+    """A reference to a picture for a model: prompts are recorded without its bytes."""
 
     chat_id: Annotated[Identifier, Field(description="The chat of the picture.")]
     media_id: Annotated[Identifier, Field(description="The id of the picture.")]
@@ -106,7 +106,7 @@ class ImageRef(Value):
     height: Annotated[int, Field(description="The height in pixels.")]
 
     def tokens(self, model: str, detail: ImageDetail) -> int:
-        """Return what the picture costs in a prompt of a model."""
+        """Return the number of tokens of the picture in a prompt of a model."""
         return tokens_of_image(model, self.width, self.height, detail)
 
     @property
@@ -136,10 +136,11 @@ class ModelRequest(Value):
 
     Attributes:
         max_output_tokens: The limit of the answer itself, without the model's reasoning.
-        reasons: Whether the model is known to reason before it answers, whatever its name.
+        reasons: Whether the model is known to reason before it answers, regardless of its name.
         timeout_seconds: The time-out of the whole call, including the client's own retry.
         answer_schema: The strict JSON schema of the answer; None for plain text.
-        image_bytes: The pictures of the messages, by their ids. One without bytes is not sent.
+        image_bytes: The pictures of the messages, by their ids. A picture without bytes is not
+            sent.
         image_detail: How closely the model looks at the pictures.
     """
 
@@ -158,8 +159,8 @@ class ModelAnswer(Value):
     """An answer of a model.
 
     Attributes:
-        text: The text, or the words of a refusal; empty if the model only called tools.
-        fault: How the provider says that the answer is not whole; None for a whole answer.
+        text: The text, or the text of a refusal; empty if the model only called tools.
+        fault: The provider's reason why the answer is incomplete; None for a complete answer.
     """
 
     model: str

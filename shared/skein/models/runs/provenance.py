@@ -1,4 +1,4 @@
-"""Provenance of the entries of a prompt: where each comes from, by ids and without words."""
+"""Provenance of the entries of a prompt: the source of each entry by ids, without any text."""
 
 from typing import Annotated, Literal, Self
 
@@ -7,23 +7,23 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Instant, Stored
 from skein.models.visibility.ownership import DerivedItem
 
-MAX_ENTRIES = 300  # of a prompt; further ones have no provenance of their own
+MAX_ENTRIES = 300  # entries of a prompt; further ones have no provenance
 
 EntryKind = Literal["message", "memory", "document", "borrowed"]
 
 
 class EntryProvenance(Stored):
-    """Where one entry of a section comes from; it holds no words and names no people.
+    """The source of one entry of a section; it contains no text and names no people.
 
     Attributes:
-        kind: What the entry is.
+        kind: The kind of entry.
         id: The id of a memory or a document; None for messages.
-        chat_id: The chat of the words; None if they come from no chat.
-        from_seq: The first message of the words; None if it is not known.
-        to_seq: The last message of the words.
-        at: When the words were written.
-        open: Whether the words come from an open chat or from no chat.
-        rule_ids: The sharing rules by which the readers may be told the words; none if they were
+        chat_id: The chat that the text comes from; None if it does not come from a chat.
+        from_seq: The first message that the text comes from; None if it is not known.
+        to_seq: The last message that the text comes from.
+        at: When the text was written.
+        open: Whether the text comes from an open chat or from no chat.
+        rule_ids: The sharing rules that allow sharing the text with the readers; empty if they were
             present.
     """
 
@@ -39,7 +39,7 @@ class EntryProvenance(Stored):
 
     @classmethod
     def of_item(cls, section: str, kind: EntryKind, item_id: str, item: DerivedItem) -> Self:
-        """Return the provenance of an agent's item, from its material in its source chat."""
+        """Return the provenance of an agent's item, based on its material in its source chat."""
         span = item.made_from.span_in(item.source_chat_id)
         return cls(
             section=section,

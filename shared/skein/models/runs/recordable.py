@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 from skein.models.runs.completion import ToolCall
 
 MAX_STEP_BYTES = 405_000  # slightly below the limit of the table
-MAX_ANSWER_BYTES = 275_000  # for the text and the arguments of all calls together
-MAX_ANSWER_TEXT = 20_000  # characters; the limit of a message, too
+MAX_ANSWER_BYTES = 275_000  # for the text and the arguments of all calls together, in bytes
+MAX_ANSWER_TEXT = 20_000  # characters; also the limit of a message
 MAX_CALLS = 40  # recorded calls; fewer are carried out
-CUT_ARGUMENTS = 200  # characters that are kept of arguments that do not fit
-RESULT_FRAME_BYTES = 500  # bytes that a result takes beside its content
+CUT_ARGUMENTS = 200  # characters that are kept of arguments that are too long
+RESULT_FRAME_BYTES = 500  # bytes of a result besides its content
 
 CALL_ID = re.compile(r"[!-~]{1,200}")
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -26,7 +26,7 @@ NO_NAME = "unknown"
 def recordable_text(text: str) -> str:
     """Cut the text beside tool calls to 20,000 characters, with a note for the model.
 
-    The model sees the text again with the results of its calls. Nobody else reads the text.
+    The model sees the text again with the results of its calls. It is not shown to anyone else.
     """
     if len(text) <= MAX_ANSWER_TEXT:
         return text
@@ -44,7 +44,7 @@ def recordable_calls(
     Args:
         calls: The tool calls of the answer; calls after the fortieth are left out.
         n: The number of the step.
-        bytes_left: How many bytes all arguments may take together.
+        bytes_left: The maximum size of all arguments together, in bytes.
         taken: The ids of calls in earlier steps.
     """
     kept: list[ToolCall] = []

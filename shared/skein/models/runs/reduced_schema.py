@@ -1,4 +1,4 @@
-"""JSON schemas of tools' arguments, reduced to the words that all providers accept.
+"""JSON schemas of tools' arguments, reduced to the keywords that all providers accept.
 
 Pydantic and MCP servers write references, null, titles, defaults, formats and alternatives, which
 providers refuse in different ways.
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 MAX_DEPTH = 5
-MAX_PARAMETERS = 60  # in all objects together
-MAX_WORDS = 1_000  # characters of one description
-MAX_STEPS = 1_000  # of references and alternatives that are followed
+MAX_PARAMETERS = 60  # properties in all objects together
+MAX_WORDS = 1_000  # maximum length of one description, in characters
+MAX_STEPS = 1_000  # the maximum number of references and alternatives that are followed
 LENGTHS = ("minItems", "maxItems", "minLength", "maxLength")
 BOUNDS = (*LENGTHS, "minimum", "maximum")
 COMMON = frozenset({"type", "description", "enum"})
@@ -30,31 +30,31 @@ ORDER = ("type", "enum", "items", "properties", "required", *BOUNDS, *OF_FUNCTIO
 
 
 def reduced(schema: Mapping[str, Any], *, words: Collection[str] = BOUNDS) -> dict[str, Any]:
-    """Return a schema without the words that some providers refuse.
+    """Return a schema without the keywords that some providers reject.
 
-    References are replaced by what they name. Null counts as not given. Alternatives of one type
-    become one schema, which requires what all of them require. Of other alternatives, those of the
-    first type stay. What the removed words forbid, such as a `pattern`, the tool refuses itself.
+    References are replaced by their targets. Null counts as not given. Alternatives of one type
+    become one schema, which requires what all of them require. Of other alternatives, only those of
+    the first type are kept. The tool itself enforces removed keywords, such as `pattern`.
 
-    A part of which no type remains has none in the result, and `fault_of_schema` names it.
+    A part without a remaining type has no type in the result, and `fault_of_schema` reports it.
 
     Args:
         schema: The JSON schema.
-        words: Which further words stay: `BOUNDS`, and for functions `OF_FUNCTION`, with which
-            alternatives of all types stay, and objects whose properties have any names.
+        words: The further keywords to keep: `BOUNDS`, and for functions `OF_FUNCTION`, which also
+            keeps alternatives of all types and objects with arbitrary property names.
     """
     return _Reduction(schema, frozenset(words)).part(schema, 1)
 
 
 @dataclass(slots=True)
 class _Reduction:
-    """One reduction, which ends also for schemas that contain themselves.
+    """One reduction, which terminates even for recursive schemas.
 
     Attributes:
-        root: The whole schema, in which references are found.
+        root: The whole schema, in which references are resolved.
         words: As in `reduced`.
-        parameters: The parameters of the objects so far.
-        steps: The references and alternatives that were followed.
+        parameters: The number of parameters of the objects so far.
+        steps: The number of references and alternatives that were followed.
     """
 
     root: Mapping[str, Any]
@@ -108,7 +108,7 @@ class _Reduction:
         return known
 
     def _resolved(self, schema: Mapping[str, Any], hops: int) -> dict[str, Any]:
-        """Return a schema that says its type itself, without a reference, `null` or `const`."""
+        """Return a schema with an explicit type, without a reference, `null` or `const`."""
         part = dict(schema)
         self.steps += 1
         if hops > MAX_DEPTH or self.steps > MAX_STEPS:
@@ -126,7 +126,7 @@ class _Reduction:
         return _typed(part)
 
     def _named(self, reference: str) -> Mapping[str, Any]:
-        """Return what a reference inside the schema names; an empty schema if it names nothing."""
+        """Return the target of a reference inside the schema; an empty schema if there is none."""
         found: Any = self.root
         for step in reference.removeprefix("#").split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
@@ -134,7 +134,7 @@ class _Reduction:
         return found if reference.startswith("#") and isinstance(found, Mapping) else {}
 
     def _one_of(self, kinds: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return one schema for alternatives that say their types themselves."""
+        """Return one schema for alternatives with explicit types."""
         kinds = [each for each in kinds if str(each.get("type")) in OF_TYPE]
         types = {each["type"] for each in kinds}
         if types == {"integer", "number"}:
@@ -146,7 +146,7 @@ class _Reduction:
 
 
 def _both(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema for what two schemas allow, in which the words of the second come first."""
+    """Return a schema for what two schemas allow; the keywords of the second take precedence."""
     both = {**first, **second}
     if "properties" in first and "properties" in second:
         both["properties"] = {**_properties(first), **_properties(second)}
@@ -194,7 +194,7 @@ def _merged(kinds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _typed(part: dict[str, Any]) -> dict[str, Any]:
-    """Give a schema one type, that of its values if it names none."""
+    """Give a schema a single type; if it has none, the type of its values."""
     if "const" in part:
         part["enum"] = [part.pop("const")]
     values = part.get("enum")

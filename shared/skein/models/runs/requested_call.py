@@ -1,4 +1,4 @@
-"""A recorded call of a tool that waits for somebody's yes."""
+"""A recorded tool call that waits for approval."""
 
 from typing import Annotated
 
@@ -10,18 +10,18 @@ from skein.models.visibility.audience import Audience
 
 
 class RequestedCall(Value):
-    """A recorded call of a tool that is made if somebody agrees.
+    """A recorded tool call that is made if someone approves it.
 
-    It names the call and holds none of its words.
+    It identifies the call without containing any of its text.
 
     Attributes:
         run_id: The run that asked.
         step: The step of that run.
         position: The position of the call in the step.
         tool: The name of the tool.
-        version: The version of the tool; the call is made with no other.
-        readers: The people who were to see the result.
-        person: The person for whom it is made: who agreed, or who asked an operator.
+        version: The version of the tool; the call is made with this version only.
+        readers: The people who would see the result.
+        person: The person that the call is made for: the one who approved it or asked an operator.
     """
 
     run_id: Identifier
@@ -51,7 +51,7 @@ class CallData(Stored):
 
 
 class AgreedCall(RequestedCall):
-    """A call to which somebody agreed.
+    """A call that someone approved.
 
     Attributes:
         reply: The answer to a question that the service asked about this call.
@@ -61,7 +61,7 @@ class AgreedCall(RequestedCall):
 
 
 class DecidedCall(Value):
-    """A call on which an operator has decided."""
+    """A call that an operator has approved or rejected."""
 
     call: Annotated[RequestedCall, Field(description="The call.")]
     approved: Annotated[bool, Field(description="Whether the operator approved it.")]

@@ -44,7 +44,7 @@ RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64
 
 
 class SentMessage(Value):
-    """A message that a run sent, as the prompt reminds its agent.
+    """A message that a run sent, as the prompt shows it to the agent.
 
     Attributes:
         audience: The people who were present both where the message was composed and where it was
@@ -58,7 +58,7 @@ class SentMessage(Value):
 
 
 class ShownHistory(Value):
-    """The chat that the newest prompt showed, and the highest message that it held."""
+    """The chat that the newest prompt showed, and the highest message in it."""
 
     chat_id: Identifier
     seq: int
@@ -72,7 +72,7 @@ class FinalMessage(Value):
 
 
 class ShownStaging(Value):
-    """Borrowed context that a run's prompt held, and the chat of its staging."""
+    """Borrowed context that a run's prompt contained, and the chat where it was staged."""
 
     chat_id: Annotated[
         Identifier, Field(description="The chat that the borrowed messages come from.")
@@ -81,12 +81,12 @@ class ShownStaging(Value):
 
 
 class ToldBits(Value):
-    """What a run has told services that may show it to anybody, without a question.
+    """The information that a run has sent, without asking, to services that may show it to anyone.
 
     Attributes:
-        millibits: How much, in thousandths of a bit, over all its activations.
+        millibits: The amount over all its activations, in thousandths of a bit.
         step: The newest step whose calls are counted.
-        positions: The calls of that step that are counted, so that none is counted twice.
+        positions: The counted calls of that step, so that no call is counted twice.
     """
 
     millibits: int = 0
@@ -103,8 +103,8 @@ class ToldBits(Value):
         )
 
 
-# The epoch of words that versions bind. No rules have it, so a worker of release 0.3.0 that takes
-# such a run over builds its prompt again.
+# The epoch of words that are bound to versions. No rules have this epoch, so a worker of release
+# 0.3.0 that takes such a run over builds its prompt again.
 BY_VERSIONS = -1
 
 
@@ -115,13 +115,13 @@ class HeldContent(Value):
         chat_id: The chat that the prompt showed; None if it showed none.
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
-        authors: The people whose words the prompt and the tool results held, by digest.
+        authors: The people whose messages were in the prompt and the tool results, by digest.
         outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
-        beyond_session: Whether words of people from elsewhere than the current session of that chat
-            were among it. A group has one session.
-        borrowed: The borrowed context that the prompt held.
-        sharing_epoch: Set if the prompt or a tool result told words of others by sharing rules:
-            `BY_VERSIONS`, or the epoch by which a worker of release 0.3.0 told them.
+        beyond_session: Whether it included what people wrote outside of the current session of that
+            chat. A group has one session.
+        borrowed: The borrowed context in the prompt.
+        sharing_epoch: Set if the prompt or a tool result contained what others said through sharing
+            rules: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used.
     """
 
     chat_id: Identifier | None = None
@@ -135,14 +135,14 @@ class HeldContent(Value):
 
     @property
     def with_rule_words(self) -> "HeldContent":
-        """The held content after a tool has told words by sharing rules."""
+        """The held content after a tool has returned words through sharing rules."""
         return self.model_copy(
             update={"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
         )
 
     @property
     def without_stamp(self) -> "HeldContent":
-        """The held content of a run that waits: its next activation has a stamp of its own."""
+        """The held content of a waiting run: its next activation has its own stamp."""
         return self.model_copy(update={"sharing_epoch": None})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
@@ -150,7 +150,7 @@ class HeldContent(Value):
 
         Args:
             audience: The people who were present for all of that content.
-            authors: The people whose words that content holds, by digest.
+            authors: The people whom that content quotes, by digest.
             insiders: The insiders of the run.
         """
         return self.model_copy(
@@ -164,7 +164,7 @@ class HeldContent(Value):
 
 
 class RunPosting(TypedDict):
-    """What a message takes from the run that posts it; see `Message` and `NewMessage`."""
+    """The fields that a message takes over from its run; see `Message` and `NewMessage`."""
 
     depth: int
     run_id: str
@@ -179,12 +179,13 @@ class Run(Stored):
 
     Attributes:
         audience: The audience of the trigger, which decides where the run may be shown.
-        scope: The scope of the items that the run makes while it looks at no chat: the scope of
-            its plan; see `owned_partition`.
+        scope: The scope of the items that the run makes while it shows no chat: the scope of its
+            plan; see `owned_partition`.
         for_chat_id: The chat that the run of a plan or a service belongs to. Such a run holds no
-            slot there, and lives in its agent's partition.
-        started_by: The item that must be active for the run to write; None if none must.
-        chain_depth: How many agents' messages lie between the run and a person.
+            slot there, and is stored in its agent's partition.
+        started_by: The item that must be active for the run to write; None if there is no such
+            item.
+        chain_depth: The number of agents' messages between the run and a person.
         then: Agents that are to respond afterwards, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         attempts: Claims that began work; the run fails after three failed attempts.
@@ -193,17 +194,19 @@ class Run(Stored):
         unpaused_at: When the run's newest pause or wait for a reply ended.
         lease_until: The end of the lease of the worker that claimed the run.
         steps_taken: Model answers recorded so far, over all activations.
-        model: The model of the newest of them; None before, and if no model was asked.
-        activation: How many activations the run has had: starts and restarts, each with a prompt.
+        model: The model of the newest answer; None before, and if no model was asked.
+        activation: The number of activations: starts and restarts, each with a prompt.
         active_chat_id: The chat that the agent looks at: the run's own until the agent enters
             another.
-        active_thread_id: The thread that the newest prompt showed as active, or to which the run
-            has switched since. The run keeps this thread when other runs switch.
+        active_thread_id: The thread that the newest prompt showed as active, or that the run has
+            switched to since. The run keeps this thread when other runs switch.
         shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
             watermark and for a worker that takes over; None if the prompt showed no chat.
         held: The held content of the newest activation; None until its first answer is recorded.
-        sharing: What its activation was told by sharing rules, while it works; see `sharing_stamp`.
-        told: What the run has told shared services without a question; None if nothing.
+        sharing: The stamp of the content from sharing rules, while the run works; see
+            `sharing_stamp`.
+        told: The information that the run has sent to shared services without asking; None if
+            nothing.
         rebuilds: How often an activation was dropped because someone joined its chat.
         borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
         wait: The wait, while the run waits in `wait_chat_id`.
@@ -217,7 +220,7 @@ class Run(Stored):
         final_message: The message that ended the run; None if it ended without one.
         reason: Why there is no answer; None for a run that answers, or has not ended or been
             deferred.
-        reasons: The newest reasons of the run, also those that are over, oldest first.
+        reasons: The newest reasons of the run, including past ones, oldest first.
         merged_into: The run that answers the messages of this one, if it was merged.
         error: Why the run failed or was canceled, for the operator; never a person's words.
         correlation_id: The id of the request that started the run, for the logs; None for a plan's
@@ -284,7 +287,7 @@ class Run(Stored):
         """Return the id of the chat or agent whose partition holds a run.
 
         Raises:
-            ValueError: This is no run's id.
+            ValueError: The text is not the id of a run.
         """
         match = RUN_ID.fullmatch(run_id)
         if match is None:
@@ -293,7 +296,7 @@ class Run(Stored):
 
     @staticmethod
     def lives_in(run_id: str, chat_id: str) -> bool:
-        """Tell whether the run is stored in this chat's partition.
+        """Return whether the run is stored in this chat's partition.
 
         A run id holds the id of its chat, and that chat may be private.
         """
@@ -305,7 +308,7 @@ class Run(Stored):
         """Return the key of a run.
 
         Raises:
-            ValueError: This is no run's id.
+            ValueError: The text is not the id of a run.
         """
         home = Run.home_of(run_id)
         kind = "CHAT" if home.startswith("chat_") else "AGENT"
@@ -317,7 +320,7 @@ class Run(Stored):
 
     @property
     def private(self) -> bool:
-        """Whether its trigger is private, or content of its newest prompt."""
+        """Whether its trigger or any content of its newest prompt is private."""
         return not (self.audience.open and (self.held is None or self.held.audience.open))
 
     @property
@@ -332,19 +335,19 @@ class Run(Stored):
 
     @property
     def words(self) -> Authors:
-        """The people whose words the newest activation was shown; many if that is unknown."""
+        """The people whose messages the newest activation was shown; many if that is unknown."""
         return self.held.authors if self.held is not None else MANY
 
     @property
     def sharing_stamp(self) -> SharingStamp | None:
-        """What the newest activation was told by sharing rules; None for nothing."""
+        """The stamp of content that the newest activation got from rules; None without any."""
         told = self.held is not None and self.held.sharing_epoch == BY_VERSIONS
         return self.sharing if told else None
 
     def tells_shared(self, table: BatchReader, now: datetime) -> bool:
-        """Read whether all that the newest activation was told may still be told.
+        """Read whether all content that the newest activation got from rules may still be shared.
 
-        What a worker of release 0.3.0 was told may not: it has no versions.
+        Content that a worker of release 0.3.0 received may not, because it has no versions.
         """
         if self.held is None or self.held.sharing_epoch is None:
             return True
@@ -353,7 +356,7 @@ class Run(Stored):
 
     @property
     def posting(self) -> RunPosting:
-        """What each message that the run posts takes from it."""
+        """The fields that each message of the run takes over from it."""
         return RunPosting(
             depth=self.chain_depth + 1,
             run_id=self.id,
@@ -375,11 +378,10 @@ class Run(Stored):
         return self.chat_id or self.for_chat_id
 
     def leaves_messages(self, chat_id: str) -> bool:
-        """Tell whether the run leaves a chat's new messages to the agent's own runs there.
+        """Return whether the run leaves a chat's new messages to the agent's own runs there.
 
-        The run of a plan or a service does so in its chat: it holds no slot, so each message has a
-        run of its own. It does so no more once a wait there has ended, because a resumed run
-        answers the reply.
+        The run of a plan or a service does so in its chat: it holds no slot, so each message has
+        its own run. This ends once a wait there has ended, because a resumed run answers the reply.
         """
         resumed_here = self.resumed is not None and self.resumed.chat_id == chat_id
         return chat_id == self.for_chat_id and not resumed_here
@@ -404,7 +406,7 @@ class Run(Stored):
         return max(self.created_at, self.unpaused_at or self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer by which the tick finds this run at `at`."""
+        """Return the due pointer with which the tick finds this run at `at`."""
         return due_pointer("run", self.key, at)
 
     def due_while_paused(self) -> dict[str, Any]:
@@ -431,8 +433,8 @@ def runs_relation(tenant: str, agent_id: str, day: date) -> str:
 def live_key(run: Run) -> Key:
     """Return the key of the pointer to a live run that belongs to no chat.
 
-    The pointer lies beside the agent's goals and plans. Live runs in chats are found through the
-    agent's memberships instead.
+    The pointer is stored beside the agent's goals and plans. Live runs in chats are found through
+    the agent's memberships instead.
     """
     return Key(run.key.pk, f"{LIVE_RUN}{run.key.sk}")
 

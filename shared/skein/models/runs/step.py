@@ -20,12 +20,12 @@ from skein.models.runs.requested_call import AgreedCall
 from skein.models.runs.run import PromptMark, Run
 from skein.models.runs.tool_arguments import repeatable
 
-MAX_PROMPT_BYTES = 300_000  # DynamoDB allows 400 KB an item, which must also hold the answer
+MAX_PROMPT_BYTES = 300_000  # DynamoDB allows 400 KB per item, which must also contain the answer
 ELEMENT_BYTES, NUMBER_BYTES = 5, 24
 MAX_RESULT_BYTES = 60_000  # for all results of one step together
 HISTORY = "CHAT HISTORY"
 PICTURES = "PICTURES"
-FIXED_ANSWER = "none"  # the model's name in a step whose answer no model gave
+FIXED_ANSWER = "none"  # the model's name in a step whose answer did not come from a model
 
 ToolStatus = Literal["done", "correctable", "failed", "asked", "unknown"]
 """`asked`: somebody must agree first. `unknown`: a write may or may not have happened."""
@@ -44,7 +44,7 @@ class PromptSection(Value):
 
 
 class ToolTokens(Value):
-    """What a tool adds to each request."""
+    """The tokens that a tool adds to each request."""
 
     name: Annotated[str, Field(description="The name of the tool.")]
     tokens: Annotated[int, Field(description="The tokens of its name, description and schema.")]
@@ -60,7 +60,7 @@ class HistoryTurn(Value):
 
 
 class PromptRecord(Value):
-    """The prompt of an activation, as the model got it.
+    """The prompt of an activation, as the model received it.
 
     Attributes:
         sections: The sections in order. If the history is in `turns`, its section has no text.
@@ -70,8 +70,8 @@ class PromptRecord(Value):
         current: Position in `turns` of the message to answer; the end if there is none.
         nudge: The text of the final user message, if no message to answer comes last.
         marks: Notes on how the prompt was built, e.g. that content was left out.
-        entries: Where single entries of sections come from.
-        tools: What each tool adds, in a preview.
+        entries: The sources of individual entries of sections.
+        tools: The tokens that each tool adds, in a preview.
         images: The pictures that follow the section PICTURES, by reference.
     """
 
@@ -121,8 +121,8 @@ class PromptRecord(Value):
     def readable(self) -> "PromptRecord":
         """Return the record for people: each section with its text, including the history's turns.
 
-        Each turn begins a line. Further lines of a message are indented, so that nobody can write
-        text that looks like another turn.
+        Each turn begins a line. Further lines of a message are indented, so that no text can look
+        like another turn.
         """
         if self.turns is None:
             return self
@@ -194,7 +194,7 @@ class CallUsage(Value):
 
 
 class ToolResult(Value):
-    """The result of a tool call; `content` is the text that the model was shown."""
+    """The result of a tool call; `content` is the text that was shown to the model."""
 
     call_id: Annotated[str, Field(description="The id of the tool call.")]
     name: Annotated[str, Field(description="The name of the tool.")]
@@ -234,12 +234,13 @@ class Step(Stored):
             the same.
         results: The results of the tool calls; None until all calls have been carried out.
         begun: The results of writes to services so far, until all results are recorded. The ledger
-            of calls says which writes have begun; release 0.3.0 said so here alone.
+            of calls records which writes have begun; release 0.3.0 recorded this only here.
         answered: The first and the last message that the activation answers, if the agent has a
-            tool of the tenant that writes.
-        agreed: For a step that no model made, the requests to which people agreed, by position.
+            writing tool of the tenant.
+        agreed: For a step that was not made by a model, the requests that people approved, by
+            position.
         ends_run: Whether the run ends after these calls without asking the model again. It is
-            recorded with the results, so that a worker that takes over decides alike.
+            recorded with the results, so that a worker that takes over makes the same decision.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -271,12 +272,12 @@ class Step(Stored):
 
     @staticmethod
     def prefix_of(run: Key) -> SortKeyPrefix:
-        """Return the sort key prefix of a run's steps, which lie in the run's partition."""
+        """Return the sort key prefix of a run's steps, which are in the run's partition."""
         return SortKeyPrefix(f"{run.sk}{STEP}")
 
     @staticmethod
     def is_stored_as(item: Item) -> bool:
-        """Tell whether an item whose sort key begins like a run's is a step."""
+        """Return whether an item is a step, if its sort key starts like a run's."""
         return STEP in str(item["sk"])
 
     @property
@@ -289,7 +290,7 @@ class Step(Stored):
 
     @property
     def tool_cost(self) -> float:
-        """What the calls of tools of the tenant have cost."""
+        """The cost of the calls of the tenant's tools."""
         results = self.results or ()
         return sum(each.usage.cost for each in results if each.usage is not None)
 

@@ -1,4 +1,4 @@
-"""Which JSON schemas of tools a provider can enforce (`strict`).
+"""JSON schemas of tools that a provider can enforce (`strict`).
 
 OpenAI refuses a request with a strict schema that breaks one of its rules, so the rules are checked
 here for the whole schema: https://platform.openai.com/docs/guides/structured-outputs.
@@ -7,7 +7,7 @@ here for the whole schema: https://platform.openai.com/docs/guides/structured-ou
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# Lengths of strings are not among the supported words: `Tool.parse` and own tools check them.
+# Lengths of strings are not among the supported keywords: `Tool.parse` and own tools check them.
 WORDS = frozenset(
     {
         *("type", "description", "enum", "anyOf", "items", "minItems", "maxItems"),

@@ -19,11 +19,13 @@ class PlanTrigger(Value):
     """The plan that triggered a run.
 
     Attributes:
-        chat_id: The chat of the plan, in which it was set or which an operator named.
+        chat_id: The chat of the plan: the chat in which it was set, or the one that an operator
+            named.
         by_operator: Whether an operator set the plan.
-        authors: The people whose words the run that set the plan was shown, by digest.
+        authors: The people whose messages were shown to the run that set the plan, by digest.
         made_from: The material of the plan.
-        template: The message template of the run's final message, where no text may be sent.
+        template: The message template of the run's final message, for times when free text may not
+            be sent.
     """
 
     id: Annotated[Identifier, Field(description="The id, an opaque text.")]
@@ -46,7 +48,7 @@ class ServiceTrigger(Value):
         payload: The JSON of the webhook, unchanged.
         chat_id: The chat that the payload names; the service reports to its members. The run
             belongs to it if the agent is a member.
-        decided: The call on which an operator decided, in place of a service.
+        decided: The call that an operator decided on; set instead of a service.
     """
 
     id: Annotated[Identifier, Field(description="The id, an opaque text.")]
@@ -61,7 +63,7 @@ class Trigger(Value):
 
     Attributes:
         type: The kind of trigger.
-        seq: The message that the prompt marks: the newest of a person, or else the newest.
+        seq: The message that the prompt marks: the newest message of a person, or else the newest.
         from_seq: The first message that the run answers; set if `seq` is.
         to_seq: The last message that the run answers, if an agent wrote it after `seq`.
         by: The author of the message `seq`, or the person who requested the run.
@@ -131,7 +133,7 @@ class QueuedRun(Value):
 
     Attributes:
         trigger: The run's trigger; overrides the one on the run's item.
-        depth: The lowest chain depth of the messages that the run is to answer.
+        depth: The lowest chain depth of the messages that the run must answer.
         then: Agents that are to respond afterwards, one after another.
         audience: The people who were present for all of the messages.
     """
@@ -174,18 +176,18 @@ class Burst(Value):
 
 
 class AwaitedMedia(Value):
-    """Pictures and files of new messages, for which an answer waits a little.
+    """Pictures and files of new messages; an answer waits for them for a short time.
 
     Attributes:
         until: When the answer begins without them.
-        ids: Those that are still pending.
+        ids: The ids of the files that are still pending.
     """
 
     until: Instant
     ids: tuple[Identifier, ...]
 
     def without(self, media_id: str) -> "AwaitedMedia | None":
-        """Return what is left once a file is no longer pending; None if nothing is."""
+        """Return the rest once a file is no longer pending; None if nothing is left."""
         left = tuple(each for each in self.ids if each != media_id)
         return self.model_copy(update={"ids": left}) if left else None
 
@@ -197,8 +199,8 @@ class Wait(Value):
         run_id: The run; its id names the partition that holds it.
         seq: The message that asks for the reply.
         until: When the run resumes without a reply.
-        any_until: Until when each text counts as the reply, in a long wait; None for the whole
-            wait. Later, only a message with `reply_to` is the reply.
+        any_until: In a long wait, the time until which any text counts as the reply; None for the
+            whole wait. Later, only a message with `reply_to` counts.
     """
 
     run_id: Identifier
@@ -207,7 +209,7 @@ class Wait(Value):
     any_until: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
 
     def ended_by(self, reply_to: int | None, now: datetime) -> bool:
-        """Tell whether a text is the reply, rather than an ordinary message.
+        """Return whether a text is the reply, rather than an ordinary message.
 
         Args:
             reply_to: The message that the text replies to.

@@ -1,4 +1,4 @@
-"""Define who may see what: audiences, provenance, owners, and the rules of sharing."""
+"""Define who may see what: audiences, provenance, owners and sharing rules."""
 
 __all__ = [
     "audience",

@@ -1,4 +1,4 @@
-"""Audiences, which decide who may be shown content (docs/security.md)."""
+"""Audiences, which decide who may see content (docs/security.md)."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from skein.models.common.base import Identifier, MemberRef, Value
 
 
 class Audience(Value):
-    """Everyone in the tenant, or certain people only.
+    """Everyone in the tenant, or only certain people.
 
     Every derived item stores the audience of its sources. An audience also describes the readers to
     whom content is about to be shown.
@@ -38,7 +38,7 @@ class Audience(Value):
         return None if self.open else self.people
 
     def counts(self, ids: Iterable[Identifier]) -> bool:
-        """Tell whether `people` holds one of these ids."""
+        """Return whether `people` contains one of these ids."""
         return not set(self.people).isdisjoint(ids)
 
     def without(self, ids: Iterable[Identifier]) -> "Audience":
@@ -61,7 +61,7 @@ NOBODY = Audience(open=False)
 
 
 def may_show(source: Audience, destination: Audience) -> bool:
-    """Tell whether content with audience `source` may be shown to the readers `destination`.
+    """Return whether content with audience `source` may be shown to the readers `destination`.
 
     Open content may be shown to all readers. Private content may be shown only to private readers,
     at least one, who are all in the source's audience.
@@ -74,17 +74,17 @@ def may_show(source: Audience, destination: Audience) -> bool:
 
 
 def may_change(content: Audience, thing: Audience) -> bool:
-    """Tell whether content with one audience may change or end an item with another.
+    """Return whether content with one audience may change or end an item with another.
 
-    Every person who may be shown the item must have been present for the content. So only open
-    content changes open items, and the words of one person do not change an item of two people.
-    `Readers.changes` has the whole rule.
+    Every person who may see the item must have been present for the content. So only open content
+    changes open items, and one person's messages do not change an item of two people. See
+    `Readers.changes` for the complete rule.
     """
     return may_show(content, thing)
 
 
 class Origin(Value):
-    """Why an agent posted in another chat than the one it was asked in.
+    """Why an agent posted in a chat other than the one in which it was asked.
 
     Attributes:
         chat_id: The chat in which the agent was asked.
@@ -92,7 +92,7 @@ class Origin(Value):
         asked_by: The name of the member who asked, at the time.
         asker: The member who asked.
         text: The request, at most 200 characters.
-        audience: The audience of the request, which decides who may be shown this origin.
+        audience: The audience of the request, which decides who may see this origin.
     """
 
     chat_id: Identifier

@@ -1,4 +1,4 @@
-"""The record of words of one person that a run was told for others, by sharing rules."""
+"""Records of what one person said that sharing rules disclosed to others."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar
@@ -20,15 +20,15 @@ MAX_SEQS = 100  # messages of one record; a prompt shows fewer
 
 
 class DisclosureRecord(Stored):
-    """Words of one person in one chat that a prompt showed to others.
+    """Messages of one person in one chat that were shown to others.
 
     Attributes:
-        author_id: The person whose words they are; the record lies with the person's own items.
-        chat_id: The chat of the words.
+        author_id: The author of the messages; the record is stored with the person's own items.
+        chat_id: The chat of the messages.
         seqs: The numbers of the messages.
-        shown_in: The chat whose people were told; its roster names them.
-        rule_ids: The rules by which they might be told.
-        cause: The tool call that told the words; None for those that a prompt told.
+        shown_in: The chat to whose people they were shown; its roster names them.
+        rule_ids: The rules that allowed it.
+        cause: The tool call that returned the messages; None if a prompt contained them.
         expires_at: When the record expires, in seconds since 1970.
     """
 

@@ -25,7 +25,7 @@ StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHI
 ByOperator = Annotated[bool, Field(exclude_if=lambda value: not value)]
 
 MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
-SHARED = "told:"  # begins what takes the place of a scope; a scope begins with user: or chat:
+SHARED = "told:"  # the prefix that replaces a scope; a scope begins with user: or chat:
 EFFECT = SortKeyPrefix("EFFECT#")
 EFFECT_KEPT = timedelta(days=30)  # longer than any run is retried
 
@@ -41,18 +41,19 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 
 
 def shared_partition(tenant: str, agent_id: str, *, role: str, subject: str | None) -> str:
-    """Return the partition of the vector index for words that may be told by sharing rules.
+    """Return the partition of the vector index for content that sharing rules may share.
 
     Args:
-        role: The role of the people whose words they are.
-        subject: Their only subject, for rules that ask for the same; None for other rules.
+        role: The role of the authors.
+        subject: The authors' only subject, for rules that require the same subject; None for other
+            rules.
     """
-    whose = (f"{SHARED}{role}", "", subject or "")  # the second part held persons until 0.3.0
+    whose = (f"{SHARED}{role}", "", subject or "")  # until 0.3.0, the second part was a person
     return owned_partition(tenant, agent_id, ":".join(map(key_part, whose)))
 
 
 def is_shared_partition(partition: str) -> bool:
-    """Tell whether a partition of the vector index is one of `shared_partition`."""
+    """Return whether a partition of the vector index is one of `shared_partition`."""
     return f"#AUD#{SHARED}" in partition
 
 
@@ -108,8 +109,8 @@ class Actor(Value):
     """The run or the background work that changes items; an unknown one by default.
 
     Attributes:
-        chat_id: The chat to which it belongs; None if it belongs to none.
-        authors: The people whose words it was shown, by digest.
+        chat_id: The chat that it belongs to; None if there is none.
+        authors: The people whose messages it was shown, by digest.
         outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
     """
 
@@ -118,11 +119,11 @@ class Actor(Value):
     outsiders: bool = True
 
     def changes_open(self, thing: "DerivedItem") -> bool:
-        """Tell whether this actor may change or end an open item, which no operator made.
+        """Return whether this actor may change or end an open item not made by an operator.
 
-        In the item's own chat, the words of its members may. Elsewhere, all authors of the words
-        must be authors of the item, too, and for words of outsiders both must hold. A run without a
-        chat that was shown nobody's words may change what such a run made.
+        In the item's own chat, messages of its members may. Elsewhere, all authors of the messages
+        must also be authors of the item, and with messages of outsiders both must be true. A run
+        without a chat that was shown no messages may change items of such runs.
         """
         here = thing.home is not None and thing.home == self.chat_id
         authored = self.authors.only(thing.authors.ids)
@@ -133,16 +134,16 @@ class Actor(Value):
 
 
 class Readers(Value):
-    """The readers of a caller, which decide the items that the caller may find and change.
+    """A caller's readers, which decide the items that the caller may find and change.
 
     Attributes:
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
-        content: The audience of all content that a change is made from; None if it equals
-            `readers`. Operators may change all items.
-        insiders: The insiders of a run; they decide whether items hold words that it may not.
-        chat_id: The chat in which items are shown; only there, those with words that a sharing rule
-            told in it.
-        actor: Who makes the change, and from whose words.
+        content: The audience of all content that a change is based on; None if it equals `readers`.
+            Operators may change all items.
+        insiders: The insiders of a run; items with other people's words may be hidden from the run.
+        chat_id: The chat in which items are shown. Items with words that a sharing rule shared
+            there are shown only in that chat.
+        actor: The actor of the change, with the people whose messages it was shown.
     """
 
     readers: Audience | None = None
@@ -152,7 +153,7 @@ class Readers(Value):
     actor: Actor = Actor()
 
     def shows(self, thing: "DerivedItem") -> bool:
-        """Tell whether `thing` may be shown to the readers, and its words to the run."""
+        """Return whether the readers may see `thing`, and the run may see its text."""
         if self.readers is not None and not may_show(thing.audience, self.readers):
             return False
         if self.readers is not None and thing.authors.by_rule and thing.home != self.chat_id:
@@ -160,12 +161,13 @@ class Readers(Value):
         return thing.trusted or self.insiders.admit(thing.authors)
 
     def changes(self, thing: "DerivedItem") -> bool:
-        """Tell whether the caller may change, end or supersede `thing`: the rights of all items.
+        """Return whether the caller may change, end or supersede `thing`: the rights of all items.
 
-        Operators' items are changed by operators only, except those that they give agents to work
-        on: these are changed by runs without words of outsiders, too. A private item is changed by
-        content for which all its people were present, and an open one as `Actor.changes_open` says.
-        Words that a sharing rule told change only what was made in the same chat.
+        Only operators may change operators' items, except for items that agents work on: runs
+        without words of outsiders may change those too. A private item may be changed by content
+        for which all of its people were present, and an open item according to
+        `Actor.changes_open`. Words from sharing rules may only change items that were made in the
+        same chat.
         """
         if self.readers is None and self.content is None:
             return True
@@ -178,18 +180,18 @@ class Readers(Value):
         return not thing.audience.open or self.actor.changes_open(thing)
 
     def deletes(self, thing: "DerivedItem") -> bool:
-        """Tell whether the caller may delete `thing`. Operators alone delete their items."""
+        """Return whether the caller may delete `thing`; only operators delete operators' items."""
         operators = self.readers is None and self.content is None
         return operators or (self.changes(thing) and not thing.by_operator)
 
     def covers(self, thing: "DerivedItem") -> bool:
-        """Tell whether all who may be shown `thing` were present for the content (`may_change`)."""
+        """Return whether all who may see `thing` were present for the content (`may_change`)."""
         content = self.content or self.readers
         return content is None or may_change(content, thing.audience)
 
 
 class Reach(Readers):
-    """The scopes and the readers by which a caller may find an agent's items.
+    """The scopes and the readers that decide which of an agent's items a caller may find.
 
     Attributes:
         scopes: The scopes to search; see `owned_partition`.
@@ -210,15 +212,15 @@ class Reach(Readers):
 
 
 class DerivedItem(Stored):
-    """What an agent made, or an operator for it, with its provenance.
+    """An item that an agent made, or an operator made for it, with its provenance.
 
     Attributes:
         TEXTS: The attributes with free text, in which people may be named.
         WORKED_ON: Whether operators give agents items of this kind to work on.
         agent_id: The agent that owns the item; None for a document of a chat.
-        audience: The people who were present when the item was made, and so may be shown it.
-        authors: The people whose words the model's call was shown, by digest; see `provenance`.
-        made_from: The messages and items that were the material.
+        audience: The people who were present when the item was made, and so may see it.
+        authors: The people whose messages the model call was shown, by digest; see `provenance`.
+        made_from: The messages and items that it was made from.
         source_chat_id: The chat in which the item was made; None if an API call or a run without a
             chat made it.
         source_run_id: The run that made the item.
@@ -242,17 +244,17 @@ class DerivedItem(Stored):
 
     @property
     def home(self) -> str | None:
-        """The chat in which the item was made, whose members may change it; None without one."""
+        """The chat in which the item was made, and whose members may change it, if any."""
         return self.source_chat_id
 
     @property
     def trusted(self) -> bool:
-        """Whether all words of the item are an operator's: agents may have worked on it."""
+        """Whether all text of the item is an operator's: agents may have worked on it."""
         return self.by_operator and not self.WORKED_ON
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """The free texts of the item; None for each that is not set."""
+        """The free texts of the item; None for each text that is not set."""
         return tuple(getattr(self, name) for name in self.TEXTS)
 
     def indexed(self) -> Item:

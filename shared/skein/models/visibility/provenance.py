@@ -1,8 +1,8 @@
-"""Provenance: whose words an item holds, and which messages it was made from.
+"""Provenance: whose messages influenced an item, and which messages it was made from.
 
-Code records both (docs/security.md, "Provenance"). `authors` says whose words the model's call was
-shown, so that secrecy and rights can follow it. `made_from` says which messages were the material,
-so that erasure and rewinds can follow it. What a model says about its sources is for display only.
+Code records both (docs/security.md, "Provenance"). `authors` records whose messages the model call
+was shown, as the basis for secrecy and rights. `made_from` records which messages the item was made
+from, as the basis for erasure and rewinds. What a model says about its sources is for display only.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ from pydantic import Field
 
 from skein.models.common.base import Identifier, NamedMember, Value, key_part
 
-MAX_AUTHORS = 20  # of one item or call; more are "many"
-MAX_SPANS = 20  # of one item; more widen to one span for each chat
-DIGEST_CHARACTERS = 16  # of a digest, 64 bits
-MAX_NAMED = 3  # people whom a label names; the others are counted
-MAX_TITLE = 60  # characters of a title in a label
-MAX_OF_STRANGER = 3  # things of one person in a private prompt of a chat without that person
+MAX_AUTHORS = 20  # authors of one item or call; more are "many"
+MAX_SPANS = 20  # spans of one item; more are widened to one span per chat
+DIGEST_CHARACTERS = 16  # hexadecimal digits of a digest, 64 bits
+MAX_NAMED = 3  # people that a label names; further ones are counted
+MAX_TITLE = 60  # maximum length of a title in a label, in characters
+MAX_OF_STRANGER = 3  # items of one person in a private prompt of a chat without that person
 
-TOOL_AUTHOR = "tool:"  # begins the id of a tool as an author; no digest has a colon
+TOOL_AUTHOR = "tool:"  # the prefix of a tool's id as an author; digests have no colon
 
 Thing = TypeVar("Thing")
 
@@ -33,9 +33,9 @@ class Authors(Value):
 
     Attributes:
         ids: At most 20 ids or digests, sorted.
-        many: Whether there may be others. Rights fail closed then.
-        by_rule: True if a sharing rule brought some of these words into the chat where they were
-            used. Nothing made from them leaves that chat.
+        many: Whether there may be others. In that case, rights fail closed.
+        by_rule: True if a sharing rule brought some of their words into the chat where they were
+            used. Items made from them must not leave that chat.
     """
 
     ids: tuple[Identifier, ...] = ()
@@ -50,12 +50,12 @@ class Authors(Value):
 
     @classmethod
     def in_digests(cls, ids: Iterable[str | None]) -> "Authors":
-        """Return the people by digest, so that the result names nobody and is never erased."""
+        """Return the people by digest, so that the result names no one and is never erased."""
         return cls.of(digest_of(each) for each in ids if each is not None)
 
     @property
     def without_tools(self) -> "Authors":
-        """The people alone."""
+        """Only the people."""
         return Authors(
             ids=tuple(each for each in self.ids if not each.startswith(TOOL_AUTHOR)),
             many=self.many,
@@ -64,7 +64,7 @@ class Authors(Value):
 
     @property
     def of_rule_words(self) -> "Authors":
-        """The same people, whose words a sharing rule has told."""
+        """The same people, marked as authors of words from a sharing rule."""
         return self.model_copy(update={"by_rule": True})
 
     @property
@@ -82,15 +82,15 @@ class Authors(Value):
         return Authors.of(known).of_rule_words if by_rule else Authors.of(known)
 
     def includes(self, ids: Iterable[str]) -> bool:
-        """Tell whether one of `ids` is known to be among the people."""
+        """Return whether one of `ids` is known to be among the people."""
         return not set(self.ids).isdisjoint(ids)
 
     def only(self, ids: Iterable[str]) -> bool:
-        """Tell whether all of the people, at least one, are known to be in `ids`."""
+        """Return whether there are people, and all of them are known to be in `ids`."""
         return bool(self.ids) and not self.many and set(self.ids) <= set(ids)
 
     def may_include(self, ids: Iterable[str]) -> bool:
-        """Tell whether one of `ids` may be among the people."""
+        """Return whether one of `ids` may be among the people."""
         return self.many or self.includes(ids)
 
 
@@ -99,12 +99,12 @@ MANY = Authors(many=True)
 
 
 class Insiders(Value):
-    """The people for whom a run works; everybody else is an outsider to it.
+    """The people that a run works for; everyone else is an outsider to it.
 
     Attributes:
         digests: Their digests, as in `authors`.
         alone: Whether the activation may hold no words of outsiders.
-        of_readers: Whether it may yet hold the words of outsiders that its readers have from the
+        of_readers: Whether it may still hold words of outsiders that its readers know from the
             agent's questions and errands in the active chat, and from the titles of their chats.
     """
 
@@ -113,13 +113,13 @@ class Insiders(Value):
     of_readers: bool = False
 
     def wrote(self, authors: Authors) -> bool:
-        """Tell whether all of some words are theirs or an agent's; false for many."""
+        """Return whether all authors are insiders or agents; False for many."""
         return not authors.many and self.digests.issuperset(authors.ids)
 
     def admit(self, authors: Authors) -> bool:
-        """Tell whether the activation may hold the words of these authors.
+        """Return whether the activation may hold the words of these authors.
 
-        An operator has given the agent its tools, so their words count as those of insiders here.
+        An operator has given the agent its tools, so text from tools counts as an insider's here.
         """
         return not self.alone or self.wrote(authors.without_tools)
 
@@ -140,12 +140,12 @@ class Span(Value):
     last_seq: int
 
     def holds(self, other: "Span") -> bool:
-        """Tell whether all messages of another span are among these."""
+        """Return whether this span contains all messages of another span."""
         within = self.first_seq <= other.first_seq and other.last_seq <= self.last_seq
         return self.chat_id == other.chat_id and within
 
     def meets(self, other: "Span") -> bool:
-        """Tell whether a message of another span is among these."""
+        """Return whether this span contains a message of another span."""
         apart = other.last_seq < self.first_seq or self.last_seq < other.first_seq
         return self.chat_id == other.chat_id and not apart
 
@@ -153,14 +153,14 @@ class Span(Value):
 class SourceLabel(Value):
     """Who wrote the messages of an item's material, and where, as prompts name its source.
 
-    It is stored with the item, so that a prompt needs no further read. The ids make sure that an
-    erasure finds the names, and that two people of one name are told apart.
+    It is stored with the item, so that a prompt needs no further read. The ids ensure that an
+    erasure finds the names, and that two people with the same name are told apart.
 
     Attributes:
-        named: At most three people, with the names that they had then.
-        others: How many more there are.
-        title: The title that the chat had then; None if it had none, if there are several chats, or
-            if not everyone who may be shown the item may know it.
+        named: At most three people, with their names at that time.
+        others: The number of further people.
+        title: The title of the chat at that time; None if it had none, if there are several chats,
+            or if not everyone who may see the item may know the title.
     """
 
     named: tuple[NamedMember, ...] = ()
@@ -178,16 +178,16 @@ class SourceLabel(Value):
         return cls(named=named, others=more, title=_cut(title) if title else None)
 
     def joined(self, other: "SourceLabel") -> "SourceLabel":
-        """Return the label of the material of both."""
+        """Return the label for the material of both labels."""
         title = self.title if self.title == other.title else None
         others = max(self.others, other.others)
         return SourceLabel.of((*self.named, *other.named), title=title, others=others)
 
     def without(self, ids: Collection[str], *, title: bool) -> "SourceLabel":
-        """Return the label without some people, who are counted then.
+        """Return the label without the names of some people, who are only counted.
 
         Args:
-            title: Whether the title goes, too.
+            title: Whether to remove the title too.
         """
         named = tuple(each for each in self.named if each.id not in ids)
         others = self.others + len(self.named) - len(named)
@@ -195,12 +195,12 @@ class SourceLabel(Value):
 
 
 class MadeFrom(Value):
-    """The material of an item, besides what the model knows.
+    """The messages and items that an item was made from.
 
     Attributes:
         spans: The messages, by chat and number, without overlaps.
         writers: The people who wrote these messages, by id.
-        items: The ids of the agent's items that the call named, sorted.
+        items: The ids of the agent's items that the call referred to, sorted.
         source: The names of people and chat, for prompts; None if there are none.
     """
 
@@ -218,10 +218,10 @@ class MadeFrom(Value):
         people: Iterable[str | None],
         source: SourceLabel | None = None,
     ) -> "MadeFrom":
-        """Return the provenance of what is made from a span of messages.
+        """Return the provenance of an item that is made from a span of messages.
 
         Args:
-            people: The ids of the people who wrote them; None stands for an agent.
+            people: The ids of the people who wrote them; None for an agent.
             source: Their names.
         """
         span = Span(chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
@@ -229,17 +229,17 @@ class MadeFrom(Value):
 
     @classmethod
     def each(cls, chat_id: str, seqs: Iterable[int], people: Iterable[str | None]) -> "MadeFrom":
-        """Return the provenance of what is made from single messages of a chat.
+        """Return the provenance of an item that is made from single messages of a chat.
 
         Args:
-            people: The ids of the people who wrote them; None stands for an agent.
+            people: The ids of the people who wrote them; None for an agent.
         """
         spans = [Span(chat_id=chat_id, first_seq=seq, last_seq=seq) for seq in seqs]
         return cls(spans=_narrowed(spans), writers=Authors.of(people))
 
     @property
     def nothing(self) -> bool:
-        """Whether no message and no item was the material."""
+        """Whether there are no messages and no items."""
         return not self.spans and not self.items
 
     @property
@@ -248,7 +248,7 @@ class MadeFrom(Value):
         return tuple(dict.fromkeys(span.chat_id for span in self.spans))
 
     def joined(self, *others: "MadeFrom") -> "MadeFrom":
-        """Return the material of all; too many spans widen, and none is dropped."""
+        """Return the combined material; too many spans are widened, but none is dropped."""
         parts = (self, *others)
         labels = [part.source for part in parts if part.source is not None]
         return MadeFrom(
@@ -259,7 +259,7 @@ class MadeFrom(Value):
         )
 
     def naming(self, ids: Iterable[str]) -> "MadeFrom":
-        """Return the material with further items that the call names."""
+        """Return the material with further items that the call refers to."""
         return self.model_copy(update={"items": tuple(sorted({*self.items, *ids}))})
 
     def span_in(self, chat_id: str | None) -> Span | None:
@@ -267,18 +267,18 @@ class MadeFrom(Value):
         return next((s for s in _widened(self.spans) if s.chat_id == chat_id), None)
 
     def reaches(self, chat_id: str, seq: int | None) -> bool:
-        """Tell whether any source message of this chat has a number of at least `seq`.
+        """Return whether any source message of this chat has a number of at least `seq`.
 
-        Without a number, none has.
+        The result is False if `seq` is None.
         """
         return seq is not None and any(
             span.chat_id == chat_id and span.last_seq >= seq for span in self.spans
         )
 
     def wrote(self, ids: Iterable[str]) -> bool:
-        """Tell whether one of these people may have written the messages.
+        """Return whether one of these people may have written the messages.
 
-        Words of agents alone may repeat those of everybody in their chat.
+        Text by agents alone may repeat what anyone in their chat wrote.
         """
         return self.writers.empty or self.writers.may_include(ids)
 
@@ -293,16 +293,16 @@ def few_of_strangers(
     *,
     most: int = MAX_OF_STRANGER,
 ) -> list[Thing]:
-    """Return the things in their order, without those of which one person would have too many.
+    """Return the items in their order, limited to a maximum number per person.
 
-    So nobody crowds out what the people of a private chat have said. Things of many people count as
-    those of one more person.
+    So other people cannot crowd out what the people of a private chat have said. Items of many
+    people count as items of one additional person.
 
     Args:
-        things: The things, most important first.
-        writers_of: Returns the people whose words a thing was made from, by id.
-        members: The ids of the people for whom there is no limit; None for nobody.
-        most: The number of things of each other person.
+        things: The items, most important first.
+        writers_of: Returns the people whose messages an item was made from, by id.
+        members: The ids of the people without a limit; None for no one.
+        most: The maximum number of items of each other person.
     """
     if members is None:
         return list(things)
@@ -317,12 +317,12 @@ def few_of_strangers(
 
 
 def digest_of(user_id: str) -> str:
-    """Return a person's digest, by which `authors` names the person."""
+    """Return a person's digest, which identifies the person in `authors`."""
     return hashlib.sha256(user_id.encode()).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def made_relation(tenant: str, chat_id: str) -> str:
-    """Return the `gsi1` partition of the items that were made from one chat alone."""
+    """Return the `gsi1` partition of the items that were made from a single chat."""
     return f"{key_part(tenant)}#MADE#{key_part(chat_id)}"
 
 
@@ -335,7 +335,7 @@ def mixed_relation(tenant: str, agent_id: str | None) -> str:
 
 
 def made_keys(tenant: str, agent_id: str | None, chats: Iterable[str], at: str) -> dict[str, str]:
-    """Return the `gsi1` keys of an item made from these chats; none for no chat.
+    """Return the `gsi1` keys of an item made from these chats; empty for no chat.
 
     An item has one index entry, so the index adds no write.
     """
@@ -348,7 +348,7 @@ def made_keys(tenant: str, agent_id: str | None, chats: Iterable[str], at: str) 
 
 
 def _cut(title: str) -> str:
-    """Cut a title between two words if it has one, so that no part of a name is left."""
+    """Cut a title between two words, so that no part of a name is left."""
     if len(title) <= MAX_TITLE:
         return title
     return title[:MAX_TITLE].rpartition(" ")[0] or title[:MAX_TITLE]

@@ -1,12 +1,12 @@
-"""Why a person may not be told words by a sharing rule: the first condition that fails."""
+"""Why a sharing rule may not share a message with a person: the first condition that fails."""
 
 from skein.models.common.reason import StatedReason
 
 
 class SharingRefusal(StatedReason):
-    """Why words are not told to somebody, in the order in which conditions are checked."""
+    """Why a message is not shared with a person, in the order in which conditions are checked."""
 
-    # No rule can tell the item.
+    # No rule can share the item.
     NOT_OWN_WORDS = (
         "not_own_words",
         (
@@ -34,7 +34,7 @@ class SharingRefusal(StatedReason):
     NO_READER = "no_reader", "The chat has no readers."
     READER_REFUSES = "reader_refuses", "A reader turned sharing off."
 
-    # One rule does not tell them to one reader.
+    # One rule does not share it with one reader.
     OWN_WORDS = "own_words", "The reader is the author."
     AUTHOR_ROLE = "author_role", "The author didn't have the rule's role at that time."
     READER_ROLE = "reader_role", "The reader doesn't have the rule's role."

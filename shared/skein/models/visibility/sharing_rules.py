@@ -1,6 +1,6 @@
-"""Sharing rules: whom agents may tell what others say to them alone.
+"""Sharing rules: with whom agents may share what others say to them in private.
 
-All rules of a tenant are one item, so that one read decides a turn.
+All rules of a tenant are stored in one item, so that a turn needs only one read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +22,10 @@ from skein.models.common.base import (
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPrefix, Update, all_of
 
-MAX_RULES = 100  # of a tenant, without those that have ended
+MAX_RULES = 100  # of a tenant, not counting rules that have ended
 LAST_VERSION = 99_999_999
-MAX_PEOPLE = 30  # readers and told people of one run; each post checks the version of each
-MAX_ENDED = 100  # rules that have ended and are kept, to explain what was told
+MAX_PEOPLE = 30  # readers and authors of one run; each post checks the version of each
+MAX_ENDED = 100  # ended rules that are kept to explain what was shared
 RULES_CHANGED = "what the run was told may not be told any more"
 
 
@@ -33,19 +33,19 @@ RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0
 
 
 class BatchReader(Protocol):
-    """What reads several items at once, strongly consistent."""
+    """A reader of several items at once, strongly consistent."""
 
     def get_many(self, keys: Sequence[Key], /) -> dict[Key, Item]: ...
 
 
 class SharingParty(Value):
-    """The people of one side of a rule: those to whom an operator gave a role."""
+    """The people on one side of a rule: those to whom an operator assigned a role."""
 
     role: Annotated[RoleName, Field(description="Everybody with this role.")]
 
 
 class SharingRuleFields(Value):
-    """What a sharing rule says."""
+    """The fields of a sharing rule."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
@@ -75,8 +75,9 @@ class SharingRule(SharingRuleFields):
 
     Attributes:
         id: The id, `shr_<ulid>`.
-        begins_at: From when on words count: the later one of its making and `starts_at`.
-        withdrawn_at: When it was deleted; nothing is told by it any more.
+        begins_at: The time from which messages are covered: its creation or `starts_at`, whichever
+            is later.
+        withdrawn_at: When it was deleted; from then on, it shares nothing.
     """
 
     id: Identifier
@@ -109,8 +110,9 @@ class SharingRules(Stored):
         ended: The latest rules that were deleted or have ended.
         version: The optimistic lock, and the number of the newest version.
         changed_by: The operator who made the version.
-        epoch: Raised whenever a rule is deleted or its end changes. What a run was told is bound to
-            it. Release 0.3.0 raises it for changes of people and of their words, too.
+        epoch: Raised whenever a rule is deleted or its end changes. The content that a run received
+            through rules is bound to it. Release 0.3.0 also raises it for changes to people and
+            their messages.
     """
 
     tenant: Tenant
@@ -141,12 +143,12 @@ class SharingRules(Stored):
 
 
 class SharingStamp(Value):
-    """What a run was told by sharing rules, as the versions that each of its posts checks.
+    """The versions behind content that a run got from sharing rules; each of its posts checks them.
 
     Attributes:
         epoch: The epoch of the rules when they were read.
-        versions: The sharing versions of the readers and of those whose words were told, by id.
-        ends_at: The first end of one of the rules that told words; None if none of them ends.
+        versions: The sharing versions of the readers and of the authors, by id.
+        ends_at: The earliest end of the rules that were used; None if none of them ends.
     """
 
     epoch: int
@@ -155,12 +157,12 @@ class SharingStamp(Value):
 
     @classmethod
     def of(cls, epoch: int, versions: Mapping[str, int], rules: Iterable[SharingRule]) -> Self:
-        """Return the stamp of what some rules told, with the versions as they were read."""
+        """Return the stamp of content that some rules shared, with the versions that were read."""
         ends = (rule.ends_at for rule in rules if rule.ends_at is not None)
         return cls(epoch=epoch, versions=dict(versions), ends_at=min(ends, default=None))
 
     def joined(self, other: "SharingStamp | None") -> "SharingStamp":
-        """Return the stamp of all that both told."""
+        """Return the combined stamp of both."""
         if other is None:
             return self
         ends = [at for at in (self.ends_at, other.ends_at) if at is not None]
@@ -175,11 +177,11 @@ class SharingStamp(Value):
         )
 
     def has_ended(self, moment: datetime) -> bool:
-        """Tell whether one of the rules has reached its end."""
+        """Return whether one of the rules has reached its end."""
         return self.ends_at is not None and self.ends_at <= moment
 
     def unchanged(self, tenant: str) -> list[Check]:
-        """Return the checks that nothing of it was withdrawn since it was read."""
+        """Return the checks that none of the content was withdrawn since it was read."""
         checks = [Check(SharingRules.key_of(tenant), Is("epoch", self.epoch))]
         for user_id, version in self.versions.items():
             same = all_of(Exists(), Is("sharing_version", version or None))
@@ -187,7 +189,7 @@ class SharingStamp(Value):
         return checks
 
     def holds(self, table: BatchReader, tenant: str, now: datetime) -> bool:
-        """Read whether all of it may still be told."""
+        """Read whether all of the content may still be shared."""
         rules_key = SharingRules.key_of(tenant)
         people = {person_key(tenant, each): version for each, version in self.versions.items()}
         found = table.get_many([rules_key, *people])
@@ -205,7 +207,7 @@ class SharingStamp(Value):
 def sharing_changed(tenant: str, user_id: str) -> Update:
     """Return the write that raises the sharing version of a person, who must have a record.
 
-    Runs that were told the person's words then build their prompts again before they post.
+    Runs that received the person's messages then build their prompts again before they post.
     """
     added = {"sharing_version": 1, "version": 1}
     return Update(person_key(tenant, user_id), add=added, condition=Exists())

@@ -1,7 +1,8 @@
-"""What one person says to an agent alone, as far as others may be told of it.
+"""What one person says to an agent in private, and how much of it may be shared with others.
 
-The state is a value of the direct chat's own item, as each post and each recall reads that anyway.
-A talk is a series of messages of the person without a longer pause than the quiet time.
+The state is an attribute of the direct chat's own item, since each post and each recall reads that
+item anyway. A talk is a series of messages of the person without a longer pause than the quiet
+time.
 """
 
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ from pydantic import ConfigDict, Field
 from skein.models.common.base import Identifier, Instant, Value
 
 LAST_SEQ = 999_999_999_999
-MAX_RANGES = 50  # kept from others in one chat; more widen to one range
+MAX_RANGES = 50  # spans of one chat that are kept from others; more are widened to one span
 
 
 class SeqSpan(Value):
@@ -25,16 +26,18 @@ class SharingState(Value):
     """The state of a direct chat whose person is covered by a sharing rule.
 
     Attributes:
-        person_id: The person. After a merge, the words of the former person are told to nobody.
-        noticed: The message by which the person was told of each rule, by the rule's id.
+        person_id: The person. After a merge, the messages of the former person are not shared with
+            anyone.
+        noticed: The message that told the person about each rule, by the rule's id.
         talk_from: The first message of the newest talk.
-        before: The first message of the talk before it, whose words may be indexed now; 0 for none.
+        before: The first message of the talk before it, which may be indexed now; 0 if there is
+            none.
         spoke_at: When the person last wrote.
         private: Whether the person keeps the newest talk from others.
         kept: Messages that the person keeps from others.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")  # 0.3.0 stored `opened`, too
+    model_config = ConfigDict(frozen=True, extra="ignore")  # 0.3.0 also stored `opened`
 
     person_id: Identifier
     noticed: dict[Identifier, int] = Field(default_factory=dict)
@@ -45,7 +48,7 @@ class SharingState(Value):
     kept: tuple[SeqSpan, ...] = ()
 
     def quiet_at(self, pause: timedelta) -> datetime:
-        """Return when the newest talk is over, if the person writes no more."""
+        """Return when the newest talk ends, if the person writes nothing else."""
         return self.spoke_at + pause
 
     def spoken(self, seq: int, now: datetime, pause: timedelta) -> "SharingState":
@@ -64,9 +67,9 @@ class SharingState(Value):
         )
 
     def kept_private(self, seq: int) -> "SharingState":
-        """Return the state after the person has kept the talk, with the message of a number.
+        """Return the state after the person has kept the talk private with a message.
 
-        If the message begins a talk, it came late: the talk before it is withdrawn, too.
+        If the message begins a talk, it came too late for the talk before, which is withdrawn too.
         """
         late = seq == self.talk_from and 0 < self.before < seq
         state = self.withdrawn(self.before, seq - 1) if late else self
@@ -78,13 +81,13 @@ class SharingState(Value):
         return self.model_copy(update={"kept": _narrowed(kept)})
 
     def keeps(self, seq: int) -> bool:
-        """Tell whether the person keeps a message from others."""
+        """Return whether the person keeps a message from others."""
         if self.private and seq >= self.talk_from:
             return True
         return any(each.first_seq <= seq <= each.last_seq for each in self.kept)
 
     def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
-        """Tell whether the talk of a message is over, so that it can no longer be kept by code."""
+        """Return whether the talk of a message is over, so that it can no longer be kept."""
         return seq < self.talk_from or now >= self.quiet_at(pause)
 
     def kept_since(self, earlier: "SharingState | None") -> SeqSpan | None:
@@ -99,13 +102,13 @@ class SharingState(Value):
         return SeqSpan(first_seq=first, last_seq=last)
 
     def covered_by(self, rule_id: str, seq: int) -> bool:
-        """Tell whether a message was said after the notice of a rule."""
+        """Return whether a message was said after the notice of a rule."""
         noticed = self.noticed.get(rule_id)
         return noticed is not None and seq > noticed
 
 
 def _narrowed(ranges: tuple[SeqSpan, ...]) -> tuple[SeqSpan, ...]:
-    """Join ranges that touch; too many become one, which keeps more from others, never less."""
+    """Join adjacent ranges; too many become one, which never shares more with others."""
     joined: list[SeqSpan] = []
     for each in sorted(ranges, key=lambda one: one.first_seq):
         last = joined[-1] if joined else None
