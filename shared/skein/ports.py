@@ -179,7 +179,7 @@ class Files(Protocol):
         ...
 
     def delete(self, name: str) -> None:
-        """Delete a file; a missing file is no error."""
+        """Delete a file; a missing file is not an error."""
         ...
 
     def copy(self, source: str, target: str) -> bool:

@@ -381,7 +381,7 @@ class MediaResource(Resource):
 
     @classmethod
     def all_of(cls, message: Message, files: Mapping[str, MediaFile]) -> tuple[Self, ...]:
-        """Build the resources of a message's files; one that is gone has failed."""
+        """Build the resources of a message's files; a deleted file counts as failed."""
         return tuple(
             cls._of(media.id, media.content_type, files.get(media.id))
             for media in message.media
@@ -525,7 +525,7 @@ class MessagePage(Page[MessageResource]):
 class TranscriptPage(MessagePage):
     """A page of a chat's messages as an operator reads them, with the chat's title and members."""
 
-    model_config = ConfigDict(json_schema_extra=None)  # the example is no transcript
+    model_config = ConfigDict(json_schema_extra=None)  # the example is not a transcript
 
     title: Annotated[str | None, Field(description="The title; null without one.")]
     kind: Annotated[ChatKind, Field(description="The kind of item.")]

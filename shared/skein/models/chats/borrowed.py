@@ -31,7 +31,7 @@ class BorrowedMessage(Value):
         seq: The number of the message in its chat.
         author: The sender's name when the context was borrowed.
         text: The text, at most 2,000 characters.
-        authors: The people whom the message or the title of its chat may quote, by digest.
+        authors: The people whose words the message or the title of its chat may contain, by digest.
     """
 
     seq: int

@@ -164,12 +164,12 @@ class Chat(ChatFields, Stored):
         made_title: The messages that the light model made the title from; None if people set it.
         title_state: When the light model was last asked for a title, and how often that failed.
         named: Whether a person has set or removed the title, so that no title is generated.
-        title_authors: The people whom the title quotes, by digest.
+        title_authors: The people whose words the title contains, by digest.
         pinned: The chat summary as prompts show it until the history window moves.
         activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
         listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
         upkeep_at: When upkeep must renew data derived from the chat; the time of the due pointer.
-        consolidation_at: When the messages may be consolidated; `Consolidation` is due then, too.
+        consolidation_at: When the messages may be consolidated; `Consolidation` is also due then.
         epoch: Raised by an erasure; part of every cache key.
         documents: The ids of the documents that the chat owns.
         person_seq: For a direct chat, the newest text of its person, or 0; resets do not count.
@@ -586,7 +586,7 @@ class Message(Stored):
 
     @property
     def words(self) -> Authors:
-        """The people whom the message may quote, by digest."""
+        """The people whose words the message may contain, by digest."""
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property

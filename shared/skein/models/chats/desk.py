@@ -87,7 +87,7 @@ class Briefing(Value):
         from_seq: The chat's `last_seq` when the holder took it.
         seq: The chat's `last_seq` when it was handed back.
         audience: The people who were present from `from_seq` on.
-        authors: The people whom the text may quote, by digest.
+        authors: The people whose words the text may contain, by digest.
         silent: Whether the chat was handed back automatically.
     """
 

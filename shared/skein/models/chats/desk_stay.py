@@ -30,7 +30,7 @@ class DeskStay(Stored):
         agent_id: The agent that asked for a person; None if no agent did.
         reason: Why the agent asks, in its own words; shown only to the holder.
         summary: The agent's summary of the matter; shown only to the holder.
-        authors: The people whom the reason, summary and briefing may quote, by digest.
+        authors: The people whose words the reason, summary and briefing may contain, by digest.
         made_from: The messages of the chat from which the agent made them.
         noticed_at: When the people of the chat were notified that a person was requested; None
             before.

@@ -41,7 +41,7 @@ class MediaFile(LeasedItem):
 
     Attributes:
         sender: The person or agent that sent or uploaded it.
-        authors: For an agent's file, the people whom it may quote, by digest.
+        authors: For an agent's file, the people whose words it may contain, by digest.
         content_type: The media type as claimed; once the file is ready, the real one.
         size: The length in bytes; 0 while it is unknown.
         sha256: The checksum that the client stated for an upload, in hexadecimal.
@@ -111,7 +111,7 @@ class MediaFile(LeasedItem):
 
     @property
     def words(self) -> Authors:
-        """The people whom the file may quote, by digest."""
+        """The people whose words the file may contain, by digest."""
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property

@@ -148,7 +148,7 @@ class Membership(Stored):
 
     @property
     def own_words_read(self) -> int:
-        """The highest message whose own words of the person the agent no longer needs to read."""
+        """The highest message whose text by the person the agent no longer needs to read."""
         return max(self.own_words_seq, self.joined_seq)
 
     @property

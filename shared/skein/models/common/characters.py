@@ -24,7 +24,7 @@ def on_one_line(text: str) -> str:
 
 
 def _shown(character: str) -> str:
-    """Return the character, a space for white space and controls, or nothing if invisible."""
+    """Return the character, a space for white space and controls, or "" if invisible."""
     if is_visible(character):
         return character
     return " " if character.isspace() or unicodedata.category(character) == "Cc" else ""

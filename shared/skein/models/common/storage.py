@@ -193,7 +193,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an item; a missing item is no error unless the condition says so."""
+    """Delete an item; a missing item is not an error unless the condition says so."""
 
     key: Key
     condition: Condition | None = None

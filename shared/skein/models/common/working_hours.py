@@ -16,8 +16,8 @@ WEEK: tuple[Weekday, ...] = get_args(Weekday)
 class WorkingHours(BaseModel):
     """Working hours, the same on each working day.
 
-    They begin at `from` and end at `to`, on the next day if `to` is not later. Equal times stand
-    for the whole day.
+    They begin at `from` and end at `to`, on the next day if `to` is not later. Equal times mean
+    the whole day.
     """
 
     model_config = ConfigDict(

@@ -466,7 +466,7 @@ class OverridableSettings(TenantOnlySettings, RolloutSettings, LimitSettings, Ch
 
 
 class PartialSettings(PartialModel):
-    """Base class of settings of which some have no value; null means no value.
+    """Base class of settings that may have no value (null).
 
     A subclass inherits the settings, too.
     """

@@ -30,7 +30,7 @@ TemplateOfText = Annotated[
 
 
 class MessageTemplate(BaseModel):
-    """A template of the SMS provider, by which a message is sent where a text may not be."""
+    """A template of the SMS provider, for messages where free text may not be sent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -150,7 +150,7 @@ class HeldContent(Value):
 
         Args:
             audience: The people who were present for all of that content.
-            authors: The people whom that content quotes, by digest.
+            authors: The people whose words that content contains, by digest.
             insiders: The insiders of the run.
         """
         return self.model_copy(

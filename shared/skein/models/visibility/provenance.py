@@ -151,7 +151,7 @@ class Span(Value):
 
 
 class SourceLabel(Value):
-    """Who wrote the messages of an item's material, and where, as prompts name its source.
+    """The authors and the chat of an item's source messages, as prompts name them.
 
     It is stored with the item, so that a prompt needs no further read. The ids ensure that an
     erasure finds the names, and that two people with the same name are told apart.

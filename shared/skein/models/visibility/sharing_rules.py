@@ -1,4 +1,4 @@
-"""Sharing rules: with whom agents may share what others say to them in private.
+"""Sharing rules: which people may learn what others say to agents in private.
 
 All rules of a tenant are stored in one item, so that a turn needs only one read.
 """

@@ -29,7 +29,7 @@ class DeskRequest(Value):
             involved.
         reason: The reason in the agent's words, shown to the holder only.
         summary: A summary of the matter, shown to the holder only.
-        authors: The people whom the reason and the summary may quote, by digest.
+        authors: The people whose words the reason and the summary may contain, by digest.
         made_from: The messages that the reason and the summary were made from.
     """
 

@@ -240,7 +240,7 @@ class FirstContact:
         """Choose how to reach the person; an existing chat with the agent is preferred.
 
         Raises:
-            Conflict: There is no way; `reason` says why.
+            Conflict: The person cannot be reached; `reason` says why.
         """
         owners = self._consenting(parties.user)
         ways = list(self._ways(owners, list(self.lines_of(parties.agent))))

@@ -116,7 +116,7 @@ class MessageRuns:
 
         Args:
             commit: Collects the writes, the runs, and the reasons of agents without a run.
-            nobody: Why the message triggers no agent; None if it may trigger some (`why_nobody`).
+            nobody: Why the message triggers no agent; None if it may trigger one (`why_nobody`).
             texted: Whether the message is an SMS.
         """
         trigger = Trigger(

@@ -12,7 +12,7 @@ MAX_BYTES = 32_000_000
 
 DIGEST_BYTES = 16
 SALT_BYTES = 8  # the salts separate a text's cuts of different sizes and its count
-ENTRY_BYTES = 450  # bytes; the most that one count takes in a full cache, with its digest
+ENTRY_BYTES = 450  # the most bytes that one count takes in a full cache, with its digest
 COUNT = -1  # replaces the size of a cut
 
 

@@ -55,7 +55,7 @@ def queue_delay(wait: timedelta) -> int:
 
 
 def queue_notice(wait: timedelta) -> str:
-    """Return the text that tells a person of a long queue."""
+    """Return the text that tells a person about a long queue."""
     minutes = int(wait.total_seconds()) // 60 + 1
     return f"Many people are writing. Your answer will come in about {minutes} minutes."
 

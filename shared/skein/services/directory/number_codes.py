@@ -105,7 +105,7 @@ class NumberCodes:
         return Delete(known.key)
 
     def _take_try(self, tenant: str, user_id: str, phone: str) -> NumberCode:
-        """Count a try before the code is compared, so that parallel tries are counted, too."""
+        """Count a try before the code is compared, so that parallel tries are also counted."""
         known = read_code(self.table, tenant, user_id, phone)
         if known is None or not known.open_at(self.clock.now()):
             raise Conflict("no code is open for this number; send a new one")

@@ -1,4 +1,4 @@
-"""Decide with whom a sharing rule may share what a person said to an agent in private.
+"""Decide who may see, by a sharing rule, what a person said to an agent in private.
 
 This is the only place that decides; prompts and explanations call it. A rule shares only what one
 person wrote in their own direct chat, and memories that were made only from such messages. Agents'
