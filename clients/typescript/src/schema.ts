@@ -3241,7 +3241,7 @@ export interface components {
         };
         /**
          * Audience
-         * @description Everyone in the tenant, or certain people only.
+         * @description Everyone in the tenant, or only certain people.
          *
          *     Every derived item stores the audience of its sources. An audience also describes the readers to
          *     whom content is about to be shown.
@@ -3259,9 +3259,9 @@ export interface components {
         Authors: {
             /** @description At most 20 ids or digests, sorted. Default: `[]`. */
             ids?: string[];
-            /** @description Whether there may be others. Rights fail closed then. Default: `false`. */
+            /** @description Whether there may be others. In that case, rights fail closed. Default: `false`. */
             many?: boolean;
-            /** @description Whether there may be words among it that a sharing rule told in the chat where the words of these people were used. What is made of them stays in that chat. Default: `false`. */
+            /** @description True if a sharing rule brought some of their words into the chat where they were used. Items made from them must not leave that chat. Default: `false`. */
             by_rule?: boolean;
         };
         /**
@@ -3448,7 +3448,7 @@ export interface components {
         };
         /**
          * DecidedCall
-         * @description A call on which an operator has decided.
+         * @description A call that an operator has approved or rejected.
          */
         DecidedCall: {
             /** @description The call. */
@@ -3636,15 +3636,15 @@ export interface components {
             readers: components["schemas"]["Audience"];
             /** @description The people who were present for all content of the prompt and the tool results. */
             audience: components["schemas"]["Audience"];
-            /** @description The people whose words the prompt and the tool results held, by digest. */
+            /** @description The people whose messages were in the prompt and the tool results, by digest. */
             authors?: components["schemas"]["Authors"];
             /** @description Whether one of them may be an outsider; see `services/visibility/insiders.py`. Default: `false`. */
             outsiders?: boolean;
-            /** @description Whether words of people from elsewhere than the current session of that chat were among it. A group has one session. Default: `false`. */
+            /** @description Whether it included what people wrote outside of the current session of that chat. A group has one session. Default: `false`. */
             beyond_session?: boolean;
-            /** @description The borrowed context that the prompt held. */
+            /** @description The borrowed context in the prompt. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
-            /** @description Set if the prompt or a tool result told words of others by sharing rules: `BY_VERSIONS`, or the epoch by which a worker of release 0.3.0 told them. */
+            /** @description Set if the prompt or a tool result contained what others said through sharing rules: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used. */
             sharing_epoch?: number | null;
         };
         /**
@@ -3659,7 +3659,7 @@ export interface components {
         };
         /**
          * ImageRef
-         * @description A picture that a model is shown, by reference: prompts are recorded without its bytes.
+         * @description A reference to a picture for a model: prompts are recorded without its bytes.
          */
         ImageRef: {
             /** @description The chat of the picture. */
@@ -3728,14 +3728,14 @@ export interface components {
         };
         /**
          * MadeFrom
-         * @description The material of an item, besides what the model knows.
+         * @description The messages and items that an item was made from.
          */
         MadeFrom: {
             /** @description The messages, by chat and number, without overlaps. Default: `[]`. */
             spans?: components["schemas"]["Span"][];
             /** @description The people who wrote these messages, by id. */
             writers?: components["schemas"]["Authors"];
-            /** @description The ids of the agent's items that the call named, sorted. Default: `[]`. */
+            /** @description The ids of the agent's items that the call referred to, sorted. Default: `[]`. */
             items?: string[];
             /** @description The names of people and chat, for prompts; null if there are none. */
             source?: components["schemas"]["SourceLabel"] | null;
@@ -3871,9 +3871,9 @@ export interface components {
             currency: string;
             /** @description The amount, with up to six digits after the point. */
             amount: number;
-            /** @description The models without a price, which the amount lacks. Default: `[]`. */
+            /** @description The models without a price, which are not part of the amount. Default: `[]`. */
             unpriced_models?: string[];
-            /** @description The channels without a price, whose messages the amount lacks. Default: `[]`. */
+            /** @description The channels without a price, whose messages are not part of the amount. Default: `[]`. */
             unpriced_channels?: string[];
         };
         /**
@@ -4183,15 +4183,15 @@ export interface components {
              * @description When the plan is due; null for another kind of plan.
              */
             scheduled_at: string;
-            /** @description The chat of the plan, in which it was set or which an operator named. */
+            /** @description The chat of the plan: the chat in which it was set, or the one that an operator named. */
             chat_id?: string | null;
             /** @description Whether an operator set the plan. Default: `false`. */
             by_operator?: boolean;
-            /** @description The people whose words the run that set the plan was shown, by digest. */
+            /** @description The people whose messages were shown to the run that set the plan, by digest. */
             authors?: components["schemas"]["Authors"];
             /** @description The material of the plan. */
             made_from?: components["schemas"]["MadeFrom"];
-            /** @description The message template of the run's final message, where no text may be sent. */
+            /** @description The message template of the run's final message, for times when free text may not be sent. */
             template?: string | null;
         };
         /**
@@ -4247,8 +4247,8 @@ export interface components {
          * QuietHours
          * @description Quiet hours of each day, in the person's time zone.
          *
-         *     They begin at `from` and end at `to`, on the next day if `to` is earlier. Equal times stand for
-         *     no quiet hours.
+         *     They begin at `from` and end at `to`, on the next day if `to` is earlier. Equal times mean that
+         *     there are no quiet hours.
          */
         QuietHours: {
             /** @description Local time, such as `21:00`. */
@@ -4334,9 +4334,9 @@ export interface components {
         };
         /**
          * RequestedCall
-         * @description A recorded call of a tool that is made if somebody agrees.
+         * @description A recorded tool call that is made if someone approves it.
          *
-         *     It names the call and holds none of its words.
+         *     It identifies the call without containing any of its text.
          */
         RequestedCall: {
             /** @description The run that asked. */
@@ -4347,11 +4347,11 @@ export interface components {
             position: number;
             /** @description The name of the tool. */
             tool: string;
-            /** @description The version of the tool; the call is made with no other. */
+            /** @description The version of the tool; the call is made with this version only. */
             version: number;
-            /** @description The people who were to see the result. */
+            /** @description The people who would see the result. */
             readers: components["schemas"]["Audience"];
-            /** @description The person for whom it is made: who agreed, or who asked an operator. */
+            /** @description The person that the call is made for: the one who approved it or asked an operator. */
             person?: string | null;
         };
         /**
@@ -4537,12 +4537,12 @@ export interface components {
             payload: string;
             /** @description The chat that the payload names; the service reports to its members. The run belongs to it if the agent is a member. */
             chat_id?: string | null;
-            /** @description The call on which an operator decided, in place of a service. */
+            /** @description The call that an operator decided on; set instead of a service. */
             decided?: components["schemas"]["DecidedCall"] | null;
         };
         /**
          * ShownStaging
-         * @description Borrowed context that a run's prompt held, and the chat of its staging.
+         * @description Borrowed context that a run's prompt contained, and the chat where it was staged.
          */
         ShownStaging: {
             /** @description The chat that the borrowed messages come from. */
@@ -4552,17 +4552,17 @@ export interface components {
         };
         /**
          * SourceLabel
-         * @description Who wrote the messages of an item's material, and where, as prompts name its source.
+         * @description The authors and the chat of an item's source messages, as prompts name them.
          *
-         *     It is stored with the item, so that a prompt needs no further read. The ids make sure that an
-         *     erasure finds the names, and that two people of one name are told apart.
+         *     It is stored with the item, so that a prompt needs no further read. The ids ensure that an
+         *     erasure finds the names, and that two people with the same name are told apart.
          */
         SourceLabel: {
-            /** @description At most three people, with the names that they had then. Default: `[]`. */
+            /** @description At most three people, with their names at that time. Default: `[]`. */
             named?: components["schemas"]["NamedMember"][];
-            /** @description How many more there are. Default: `0`. */
+            /** @description The number of further people. Default: `0`. */
             others?: number;
-            /** @description The title that the chat had then; null if it had none, if there are several chats, or if not everyone who may be shown the item may know it. */
+            /** @description The title of the chat at that time; null if it had none, if there are several chats, or if not everyone who may see the item may know the title. */
             title?: string | null;
         };
         /**
@@ -4670,7 +4670,7 @@ export interface components {
             output_tokens?: number;
             /** @description Input tokens that the provider's prefix cache served; often cheaper. Default: `0`. */
             cached_tokens?: number;
-            /** @description Output tokens of the model's hidden reasoning; nobody reads them. Default: `0`. */
+            /** @description Output tokens of the model's hidden reasoning, which is not shown. Default: `0`. */
             reasoning_tokens?: number;
         };
         /**
@@ -4711,7 +4711,7 @@ export interface components {
         };
         /**
          * ToolResult
-         * @description The result of a tool call; `content` is the text that the model was shown.
+         * @description The result of a tool call; `content` is the text that was shown to the model.
          */
         ToolResult: {
             /** @description The id of the tool call. */
@@ -6362,7 +6362,7 @@ export interface components {
         };
         /**
          * MessageTemplate
-         * @description A template of the SMS provider, by which a message is sent where a text may not be.
+         * @description A template of the SMS provider, for messages where free text may not be sent.
          */
         MessageTemplate: {
             /** @description The provider's id of the template (`ContentSid`). */
@@ -7689,7 +7689,7 @@ export interface components {
         };
         /**
          * SharingParty
-         * @description The people of one side of a rule: those to whom an operator gave a role.
+         * @description The people on one side of a rule: those to whom an operator assigned a role.
          */
         SharingParty: {
             /** @description Everybody with this role. */
@@ -8238,7 +8238,7 @@ export interface components {
         };
         /**
          * ToolTokens
-         * @description What a tool adds to each request.
+         * @description The tokens that a tool adds to each request.
          */
         ToolTokens: {
             /** @description The name of the tool. */
@@ -8595,8 +8595,8 @@ export interface components {
          * WorkingHours
          * @description Working hours, the same on each working day.
          *
-         *     They begin at `from` and end at `to`, on the next day if `to` is not later. Equal times stand
-         *     for the whole day.
+         *     They begin at `from` and end at `to`, on the next day if `to` is not later. Equal times mean
+         *     the whole day.
          */
         WorkingHours: {
             /** @description The working days. Default: `["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]`. */

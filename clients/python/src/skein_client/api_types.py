@@ -10,7 +10,7 @@ Person: TypeAlias = str
 
 class Audience(TypedDict):
     """
-    Everyone in the tenant, or certain people only.
+    Everyone in the tenant, or only certain people.
 
     Every derived item stores the audience of its sources. An audience also describes the readers to
     whom content is about to be shown.
@@ -95,7 +95,7 @@ class Health(TypedDict):
 
 class ImageRef(TypedDict):
     """
-    A picture that a model is shown, by reference: prompts are recorded without its bytes.
+    A reference to a picture for a model: prompts are recorded without its bytes.
     """
 
     chat_id: str
@@ -272,9 +272,9 @@ class RecordedReason(TypedDict):
 
 class RequestedCall(TypedDict):
     """
-    A recorded call of a tool that is made if somebody agrees.
+    A recorded tool call that is made if someone approves it.
 
-    It names the call and holds none of its words.
+    It identifies the call without containing any of its text.
     """
 
     run_id: str
@@ -316,7 +316,7 @@ class SentCode(TypedDict):
 
 class ShownStaging(TypedDict):
     """
-    Borrowed context that a run's prompt held, and the chat of its staging.
+    Borrowed context that a run's prompt contained, and the chat where it was staged.
     """
 
     chat_id: str
@@ -646,7 +646,7 @@ class MemorySource(TypedDict):
 
 class MessageTemplate(TypedDict):
     """
-    A template of the SMS provider, by which a message is sent where a text may not be.
+    A template of the SMS provider, for messages where free text may not be sent.
     """
 
     content_sid: str
@@ -1011,7 +1011,7 @@ DeskWord: TypeAlias = str
 
 class SharingParty(TypedDict):
     """
-    The people of one side of a rule: those to whom an operator gave a role.
+    The people on one side of a rule: those to whom an operator assigned a role.
     """
 
     role: str
@@ -1121,7 +1121,7 @@ class TokenResource(TypedDict):
 
 class ToolTokens(TypedDict):
     """
-    What a tool adds to each request.
+    The tokens that a tool adds to each request.
     """
 
     name: str
@@ -1631,7 +1631,7 @@ class ConsentResource(TypedDict):
 
 class DecidedCall(TypedDict):
     """
-    A call on which an operator has decided.
+    A call that an operator has approved or rejected.
     """
 
     call: RequestedCall
@@ -1908,10 +1908,10 @@ class ServiceTrigger(TypedDict):
 
 class SourceLabel(TypedDict):
     """
-    Who wrote the messages of an item's material, and where, as prompts name its source.
+    The authors and the chat of an item's source messages, as prompts name them.
 
-    It is stored with the item, so that a prompt needs no further read. The ids make sure that an
-    erasure finds the names, and that two people of one name are told apart.
+    It is stored with the item, so that a prompt needs no further read. The ids ensure that an
+    erasure finds the names, and that two people with the same name are told apart.
     """
 
     named: NotRequired[list[NamedMember]]
@@ -1934,7 +1934,7 @@ class TextConsentResource(TypedDict):
 
 class ToolResult(TypedDict):
     """
-    The result of a tool call; `content` is the text that the model was shown.
+    The result of a tool call; `content` is the text that was shown to the model.
     """
 
     call_id: str
@@ -3384,7 +3384,7 @@ class LastMessageResource(TypedDict):
 
 class MadeFrom(TypedDict):
     """
-    The material of an item, besides what the model knows.
+    The messages and items that an item was made from.
     """
 
     spans: NotRequired[list[Span]]
