@@ -91,7 +91,7 @@ def given_name(claim: str, user_id: str) -> str:
 
 
 def _fit_for_team(name: str) -> str:
-    """Return the name of a person of the team, who may also use the words for the team."""
+    """Return the name of a person of the team, which may be the reserved `OPERATOR`."""
     return on_one_line(name) if alike(name, OPERATOR) else _fit(name)
 
 

@@ -58,7 +58,7 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, written: Iterable[tuple[str | None, int]]) -> Self:
-        """Return each person's part by the characters that they wrote; None means no person."""
+        """Return each person's part by the characters that they wrote; None is skipped."""
         counts = Counter[str]()
         for user_id, characters in written:
             if user_id is not None:

@@ -301,7 +301,7 @@ def few_of_strangers(
     Args:
         things: The items, most important first.
         writers_of: Returns the people whose messages an item was made from, by id.
-        members: The ids of the people without a limit; None for no one.
+        members: The ids of the people without a limit; None keeps all items.
         most: The maximum number of items of each other person.
     """
     if members is None:

@@ -146,7 +146,7 @@ class ChatViews:
     def direct_chats(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[OwnChat]:
-        """List a person's direct chats in the order of `chats`; group chats are skipped.
+        """List a person's direct chats in the order of `chats`; a page may be short or empty.
 
         Raises:
             Invalid: The cursor does not belong to this list.

@@ -17,7 +17,7 @@ MAX_WORDS = 100  # of a query; further words are ignored
 EMBEDDED_CHARACTERS = 1_000  # of a text; the rest is matched by words only
 MAX_EMBEDDED = 500_000  # characters for one search, about a second of CPU time
 MAX_COMPARED = 200_000  # pairs of texts, about two seconds of CPU time
-CACHED_VECTORS = 6_000  # vectors; each has a kilobyte
+CACHED_VECTORS = 6_000  # vectors of a kilobyte each
 ALIKE = 0.25  # cosine; texts below this do not match by meaning alone
 SAME_SUBJECT = 0.45  # cosine; texts above this may state the same fact, or contradict each other
 # Thresholds for texts that a reader should compare; only some of them agree or contradict.

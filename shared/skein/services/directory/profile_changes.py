@@ -269,7 +269,7 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
 
 
 def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
-    """Return a change whose previous value no longer comes from a removed change."""
+    """Return a change, with its previous value corrected if a removed change had set it."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
     return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})

@@ -246,7 +246,7 @@ def release_slots(run: Run, member: Membership) -> Update:
     if member.wait is not None and member.wait.run_id == run.id:
         change["wait"] = None
     as_it_was = slots_unchanged(member) if member.active else Is("left_seq", member.left_seq)
-    # A run of the agent from another chat may have moved the SEEN watermark of this chat meanwhile.
+    # A run of the agent from another chat may have moved this chat's SEEN watermark since.
     condition = all_of(as_it_was, Is("seen_seq", member.seen_seq))
     return Update(member.key, set=change or {"seen_seq": member.seen_seq}, condition=condition)
 

@@ -57,7 +57,7 @@ class PersonRoles:
 
 
 def refusal_of_author(rule: SharingRule, author: PersonRoles) -> SharingRefusal | None:
-    """Return why a rule never covers a person's messages, at any time; None if it can."""
+    """Return why a rule never covers a person's messages, regardless of time; None if it can."""
     if not author.is_in(rule.from_):
         return SharingRefusal.AUTHOR_ROLE
     return SharingRefusal.SUBJECT if rule.same_subject and author.subject is None else None
@@ -79,7 +79,7 @@ def refusal_between(
 
 
 def may_tell(rule: SharingRule, author: PersonRoles, reader: PersonRoles) -> bool:
-    """Return whether a rule can share an author's messages with a reader, at any time."""
+    """Return whether a rule can share an author's messages with a reader, regardless of time."""
     return refusal_between(rule, author, reader) is None
 
 
