@@ -31,8 +31,8 @@ def replace_member(
 ) -> list[Write]:
     """Return the writes that replace member `old` by `new` in a chat (optimistic lock).
 
-    If `old` is not a member of the chat, there are no writes. The chat is due for upkeep, which has
-    the agents' other chats with the person summarised for this one.
+    If `old` is not a member of the chat, there are no writes. The chat becomes due for upkeep,
+    which summarises the agents' other chats with the person for this one.
 
     Args:
         old: The former user.

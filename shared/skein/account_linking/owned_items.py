@@ -111,7 +111,7 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
 def _moved(
     item: Item, partition: str, scope: str, old: str, new: str, names: Mapping[str, str]
 ) -> tuple[Key, Item]:
-    """Return an item's key and attributes in its new scope; the due time stays."""
+    """Return an item's key and attributes in its new scope; the due time does not change."""
     key = Key(partition, item["sk"])
     moved = {name: value for name, value in item.items() if name not in {"pk", "sk"}}
     moved["audience"] = _renamed(item.get("audience"), old, new)

@@ -80,20 +80,21 @@ class PhoneLinks:
     def link(self, tenant: str, user_id: str, phone: str, *, code: str) -> User:
         """Link a phone number to a user who knows the code that was sent there (idempotent).
 
-        The silence of the number begins again. If the number belongs to a caller, the caller is
-        merged into the user: the caller's chats, and the items that agents keep for the caller,
-        become the user's. The caller's open choices end; their consents are not carried over. A
-        number that was silent for too long is taken from its former owner, who keeps the chats.
+        The count of the number's silent days starts again. If the number belongs to a caller, the
+        caller is merged into the user: the caller's chats, and the items that agents keep for the
+        caller, become the user's. The caller's open choices end, and their consents are not carried
+        over. A number that was silent for too long is taken from its former owner, who keeps the
+        chats.
 
         Args:
             code: The code from the SMS, which stays valid until the number is linked. It is not
-                checked if the number is the user's and was proven or heard today.
+                checked if the number is the user's and was proven or sent an SMS today.
 
         Raises:
             NotFound: The user does not exist or is being erased.
             Unprocessable: The code is wrong.
             Conflict: No code is open for the number, the number belongs to another known user, the
-                user has 20 numbers already, an agent is at work in one of the number's chats, or
+                user already has 20 numbers, an agent is at work in one of the number's chats, or
                 the number has too many chats for one transaction.
         """
         address = phone_address(phone)
@@ -249,7 +250,7 @@ class PhoneLinks:
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:
-        """Move the former user's other chats, devices, errands and what agents keep for that user.
+        """Move the former user's other chats, devices, errands and agents' items.
 
         The former user's open choices end.
 
@@ -292,7 +293,7 @@ class PhoneLinks:
         """Move the items of each agent that shares a private chat with the user.
 
         Passages of recall move when the chats are indexed again. Each attempt at the merge sends
-        those jobs, so a lost one is no harm.
+        those jobs, so it does not matter if one is lost.
         """
         moved: set[str] = set()
         people = (merge.id, merge.into)
@@ -323,7 +324,7 @@ class PhoneLinks:
 
 
 def _merged_profiles(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
-    """Merge two profiles; `own` has precedence, and wins alone if the union is too large."""
+    """Merge two profiles; `own` has precedence, and is used alone if the union is too large."""
     with suppress(ValidationError):
         return _PROFILE.validate_python(former | own)
     return own
