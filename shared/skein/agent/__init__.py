@@ -1,1 +1,1 @@
-"""The turn of an agent: its reading, its prompt, its steps and its tools."""
+"""An agent's turn: what it reads, its prompt, its steps and its tools."""

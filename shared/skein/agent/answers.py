@@ -1,10 +1,10 @@
 """The review of a model's answer: use it, ask the model again, or end the run with or without it.
 
-An answer that is empty, cut off, refused or filtered is never posted, and never ends a run as
-done. The model is asked once more. The same holds for text that reaches nobody
-although someone expects an answer: the model is nudged once. The decision is recorded with the
-answer (`Step.fault`, `Step.follow_up`), so that a worker that takes over asks neither twice nor
-posts the first answer.
+An answer that is empty, cut off, refused or filtered is never posted, and a run that ends with it
+is never `done`. The model is asked once more. It is also nudged once if someone expects an answer
+but its text would not be posted anywhere. The decision is recorded with the answer (`Step.fault`,
+`Step.follow_up`), so that a worker that takes over does not ask a second time or post the first
+answer.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def review(
     reading: Reading,
     tools: Sequence[OfferedTool],
 ) -> Review:
-    """Decide whether an answer can be used, or the model is asked again.
+    """Decide whether an answer can be used or the model must be asked again.
 
     Args:
         claim: The run's claim, before the answer.
@@ -90,12 +90,12 @@ def review(
 
 
 def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
-    """Return whether a run may end after the calls of a step, which read nothing.
+    """Return whether a run may end after the calls of a step that read nothing.
 
     The run continues while an answer is expected. In a chat, it also continues after calls that
-    only save, because a model that makes one call at a time speaks next; notes for itself (`NOTES`)
-    end it. Text beside calls that only save is the answer where text is posted; beside calls that
-    send, the model decides again.
+    only save, because a model that makes one call at a time speaks next. Calls that only write
+    notes for the agent itself (`NOTES`) let it end. Where text is posted, text beside calls that
+    only save is the answer; after text beside calls that send, the model is asked again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.
@@ -158,7 +158,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
 
 
 def ending_without_steps(claim: Claim, reading: Reading) -> Ending:
-    """Return how a run ends that has taken all its steps; a person who waits is told so."""
+    """Return how a run that has used up its steps ends; a person who waits gets a notice."""
     waits = answer_expected(claim.run, claim.chat, reading) and not has_answered(claim.run)
     notice = NOTICES["empty"] if waits else None
     return Ending(None, Reason.STEPS_USED_UP, failed=waits, notice=notice)
@@ -181,7 +181,7 @@ def _fault_of(
         return "unspoken" if expected else None
     if _nudged(earlier):
         return "unspoken"
-    # After tool calls, an agent that nobody waits for may end without a word.
+    # After tool calls, the agent may end without an answer if nobody is waiting for one.
     acted = any(one.tool_calls for one in earlier)
     return "empty" if in_text or expected or not acted else None
 
@@ -196,7 +196,7 @@ def _silence(step: Step, text: str, names: frozenset[str], reading: Reading) -> 
 
 
 def _failure(claim: Claim, fault: AnswerFault, reading: Reading) -> Ending:
-    """Return the end of a run whose model gave no usable answer, with the notice of it."""
+    """Return how a run ends if its model gave no usable answer, with the notice about it."""
     waits = answer_expected(claim.run, claim.chat, reading)
     notice = NOTICES[fault] if waits else None
     return Ending(None, FAILURES[fault], failed=True, notice=notice)

@@ -59,8 +59,8 @@ class ToolExecutor:
         carried out.
 
         If a tool refuses a call, the model gets the error as the result. Any other exception
-        propagates, and the run is retried. Afterwards, `Activation.results_wanted` tells whether
-        the model is to see results of calls that succeeded.
+        propagates, and the run is retried. Afterwards, `Activation.results_wanted` says whether
+        the model must be shown the results of calls that succeeded.
 
         Args:
             until: When calls to tools of the tenant must have ended.
@@ -166,7 +166,7 @@ class ToolExecutor:
     def _plan(
         self, context: ToolContext, step: Step, position: int, tool: CallableTool
     ) -> PlannedCall | Outcome:
-        """Check a call to a tool of the tenant, and ask somebody if needed."""
+        """Check a call to one of the tenant's tools, and ask for approval if it is needed."""
         reading, calls = context.reading, self.services.get(OwnCalls)
         approved = step.agreed[position] if step.agreed else None
         try:
@@ -244,13 +244,13 @@ class _CallPositions:
 
 
 def _went_wrong(outcome: Outcome) -> bool:
-    """Tell whether a call failed, or was refused by its service, rather than by our checks."""
+    """Return whether a call failed, or was refused by its service, rather than by our checks."""
     refused = outcome.status == "correctable" and outcome.usage is not None
     return refused or outcome.status in {"failed", "unknown"}
 
 
 def _check_proven(reading: Reading, name: str, arguments: dict[str, Any]) -> None:
-    """Refuse all that is done for an unproven number, except messages in its own chat.
+    """Refuse every call for an unproven number, except messages in its own chat.
 
     Raises:
         Failed: The number of the active chat is unproven, and the call is another one.

@@ -61,10 +61,10 @@ class Preview:
         return record.model_copy(update={"tools": self._sizes(tools)})
 
     def tool_tokens(self, own: Iterable[OwnTool]) -> tuple[ToolTokens, ...]:
-        """Return what each tool adds to a request: all built-in tools, then a tenant's.
+        """Return the tokens that each tool adds to a request: all built-in tools, then a tenant's.
 
         Args:
-            own: The tools of the tenant; those of an MCP server count if they are approved.
+            own: The tools of the tenant; an MCP server's tools count if they are approved.
         """
         named = (one for tool in own for one in (tool.of_server() if tool.mcp else (tool,)))
         callable_ones = filter(None, map(callable_tool, named))

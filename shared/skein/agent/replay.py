@@ -45,10 +45,10 @@ class Replay:
     Attributes:
         run: The run as it was.
         answer: The answer of the model. Its tool calls were not carried out.
-        prompt: The prompt as edited, readable.
-        money: The cost at the tenant's prices; None if it has set none.
+        prompt: The edited prompt, in readable form.
+        money: The cost at the tenant's prices; None if the tenant has not set prices.
         started_at: When the model was asked.
-        ended_at: When it had answered.
+        ended_at: When the answer was complete.
     """
 
     run: Run
@@ -85,7 +85,7 @@ class Replays:
     ) -> Replay:
         """Ask the model about the prompt of a run's newest activation once more, with edits.
 
-        The model is offered the agent's tools of now. No tool is carried out, and nothing but the
+        The model is offered the agent's current tools. No tool call is carried out, and only the
         usage is stored. The operator's rate limit and the tenant's token limit apply.
 
         Args:
@@ -135,7 +135,7 @@ class Replays:
         """Read the run's agent, the tenant's settings, and the budget that pays for a replay."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
-        # Charged to the tenant: without a person, the trigger leads to nobody.
+        # Charged to the tenant, because a trigger without a person traces back to no one.
         charged = run.model_copy(update={"trigger": Trigger(type="manual")})
         found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
         overrides = TenantSettings.from_optional(found.get(settings_key))

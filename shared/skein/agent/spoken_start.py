@@ -29,7 +29,7 @@ _OPENING = re.compile(r"[\[\uff3b\u3010({<\uff08]")
 
 
 def spoken_start(text: str, names: Iterable[str]) -> str:
-    """Return the start of an unfinished text that people will read, whatever words follow.
+    """Return the start of an unfinished text that people will read whatever follows.
 
     Words are held back while they can become a label or the silence token, or belong to one.
 
@@ -84,15 +84,15 @@ def _certain_end(text: str) -> int:
 def _unfinished_labels_of(names: frozenset[str]) -> tuple[Any, ...]:
     """Return a pattern for each form of a label, which can match the beginning of one.
 
-    One form can continue another, so each is tried apart. Only the library `regex` tells the
-    beginning of a match from no match.
+    One form can continue another, so each is tried separately. Only the library `regex` can
+    distinguish the beginning of a match from no match.
     """
     return tuple(regex.compile(label_pattern(form)) for form in label_forms(names))
 
 
 @lru_cache(maxsize=1)
 def _unfinished_tokens() -> tuple[Any, Any]:
-    """Return the patterns of silence tokens to the end of a text; in square and other brackets."""
+    """Return the patterns of silence tokens at the end of a text, in square and other brackets."""
     after = rf"[\s{re.escape(AROUND)}]*"
     square, other = TOKEN.pattern, ROUND_TOKEN.pattern
     return tuple(

@@ -35,7 +35,7 @@ def is_silence(text: str) -> bool:
     """Return whether a text consists of the silence token alone.
 
     Case, white space, invisible characters, punctuation, quotes, Markdown and other brackets make
-    no difference. The bare word `silence` is a text, because it can be an answer.
+    no difference. The bare word `silence` counts as text, because it can be an answer.
     """
     rest, found = TOKEN.subn(" ", text)
     if not found:
@@ -44,7 +44,7 @@ def is_silence(text: str) -> bool:
 
 
 def spoken(text: str, names: Iterable[str]) -> str:
-    """Return a text as people may read it; '' if nothing is left.
+    """Return the part of a text that people may read; '' if nothing is left.
 
     Labels at its start are removed, and the silence token at its start, at its end and on lines of
     its own. Within a sentence, the token stays.
@@ -94,7 +94,7 @@ def label_pattern(form: str) -> str:
 
 
 def label_forms(names: frozenset[str]) -> tuple[str, ...]:
-    """Return the forms of labels with one of these names; the first form that matches counts."""
+    """Return the forms of labels with one of these names; the first form that matches is used."""
     by_length = sorted(names, key=lambda name: (-len(name), name))
     name = rf"(?:{'|'.join(map(re.escape, by_length))})(?: \(\d+\))?"
     marks = rf"(?:\[{_DETAILS}\] ?)"

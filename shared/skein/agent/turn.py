@@ -6,10 +6,10 @@ dies, the next worker uses the recorded answer and repeats no effect.
 
 | module | content |
 |---|---|
-| `turn_state` | the state of a turn, and what comes next in it |
+| `turn_state` | the state of a turn, and its next phase |
 | `turn_opening` | what an activation reads, and its prompt |
 | `turn_progress`, `turn_steps` | the steps: the model's answers, and their calls |
-| `turn_ending` | the end of the run, with or without an answer, and what an error leads to |
+| `turn_ending` | the end of the run, with or without an answer, and the handling of errors |
 """
 
 import logging
@@ -110,7 +110,7 @@ class Turns:
         return phase
 
     def _carry_out(self, turn: Turn, phase: Phase) -> None:
-        """Carry out a phase; the state then has what the phase has recorded."""
+        """Carry out a phase; afterwards, the state contains what the phase has recorded."""
         activation, opened = turn.activation, turn.opened
         match phase, opened:
             case Open(), _:

@@ -1,4 +1,4 @@
-"""How a turn ends: the run with an answer or without, or what an error leads to."""
+"""How a turn ends: the run ends with or without an answer, or an error is handled."""
 
 import logging
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ class TurnEndings:
         reading: Reading,
         step_recording: Recording | None = None,
     ) -> None:
-        """End a run with its final message, with a notice or without either.
+        """End a run with its final message, with a notice, or with neither.
 
         Args:
             step: The final step.
@@ -168,7 +168,7 @@ class TurnSettlement:
         return Stop(Reason.HANDED_OVER)
 
     def rebuild(self, turn: Turn) -> None:
-        """Drop the activation for new readers of the chat; end a run that was dropped too often."""
+        """Drop the activation because the chat has new readers; end a run dropped too often."""
         activation = turn.activation
         if activation.stream is not None:
             activation.stream.close()
@@ -227,7 +227,7 @@ class TurnSettlement:
         return Stop(reason)
 
     def _end(self, turn: Turn, error: Rejected | ModelRejected) -> Stop:
-        """End a run that the model's provider or a check refuses."""
+        """End a run that the model's provider or a check has refused."""
         claim, notice = turn.activation.claim, "notice_no_answer"
         status: RunStatus = "failed"
         match error:

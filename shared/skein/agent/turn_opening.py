@@ -1,4 +1,4 @@
-"""The opening of an activation: read the chat, build the prompt, and find what was recorded."""
+"""The start of an activation: read the chat, build the prompt, and find recorded steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ class TurnReadings:
         Raises:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
             Rejected: The run of a plan or a service cannot work in its chat any more.
-            Forbidden: The person of the chat has opted out of SMS, so that nobody reads an answer.
+            Forbidden: The person of the chat has opted out of SMS and would not get an answer.
         """
         claim, prefetched = turn.activation.claim, turn.prefetched
         run, chat, member = claim.run, claim.chat, claim.member
@@ -80,15 +80,15 @@ class TurnReadings:
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
 
     def check_opt_out(self, run: Run, reading: Reading, steps: Sequence[Step]) -> None:
-        """Check before a later step that the person has not opted out since the reading.
+        """Check, before a later step, that the person has not opted out since the reading.
 
         This costs one read per later step, only in a direct chat whose person is on SMS.
 
         Args:
-            steps: The earlier steps. Without any, the reading is new and checked already.
+            steps: The earlier steps. If there are none, the reading is new and already checked.
 
         Raises:
-            Forbidden: The person has opted out of SMS, so that nobody would read an answer.
+            Forbidden: The person has opted out of SMS and would not get an answer.
         """
         if not steps or reading.snapshot is None:
             return
@@ -117,7 +117,7 @@ class TurnOpenings:
 
         Raises:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
-            Rejected: The run cannot work in its chat any more, or nobody would read an answer.
+            Rejected: The run cannot work in its chat any more, or its person has opted out of SMS.
         """
         activation, run, began = turn.activation, turn.activation.run, self.clock.now()
         steps = list(self.activations.steps(activation.claim))

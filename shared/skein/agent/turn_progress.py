@@ -33,7 +33,7 @@ class TurnSteps:
     clock: Clock
 
     def record_agreed(self, turn: Turn, opened: Opened, step: Step) -> None:
-        """Record the calls to which people have agreed as the first step."""
+        """Record the calls that people have approved as the first step."""
         activation, prompt = turn.activation, opened.prompt
         step_recording = self.model_steps.recording_of(activation, step, opened.reading, prompt)
         activation.claim = self.activations.record(step_recording)
@@ -47,7 +47,7 @@ class TurnSteps:
             ModelDown, ModelRejected: There is no answer; see `ModelSteps.ask`.
             OverLimit: The tokens of the person or the tenant are spent.
             Forbidden: The person has opted out of SMS.
-            ReadersChanged: What the activation was told may not be told any more.
+            ReadersChanged: A sharing rule no longer allows content that the activation was shown.
         """
         activation, reading, steps = turn.activation, opened.reading, opened.steps
         seconds = turn.seconds_left(self.clock.now())
@@ -105,10 +105,10 @@ class TurnSteps:
     def _record_before_calls(
         self, activation: StreamedActivation, step_recording: Recording
     ) -> None:
-        """Record an answer whose calls come next; also one whose calls may not be made any more.
+        """Record an answer before its calls are made, even if they are no longer allowed.
 
         Raises:
-            ReadersChanged: What the activation was told may not be told any more.
+            ReadersChanged: A sharing rule no longer allows content that the activation was shown.
         """
         try:
             activation.claim = self.activations.record(step_recording, acts=True)

@@ -1,7 +1,7 @@
-"""The state of a turn, and what comes next in it.
+"""The state of a turn, and its next phase.
 
-A turn carries out a run in one invocation. `next_phase` looks at the state alone: it returns what
-the turn does next, or a `Stop` with the reason for which the turn is over.
+A turn carries out a run in one invocation. `next_phase` depends on the state alone: it returns what
+the turn does next, or a `Stop` with the reason why the turn is over.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Opened:
         number: The number of the activation.
         fixed: The fixed answer to the message of the run; None if the model answers. Only then are
             there `tools`, a `prompt` and a `budget`.
-        agreed: The calls to which people have agreed, before they are recorded as the first step.
+        agreed: The calls that people have approved, before they are recorded as the first step.
     """
 
     number: int
@@ -47,7 +47,7 @@ class Stop:
 
     Attributes:
         reason: Why. `RUN_ENDED`: the run has ended. `WAITING_FOR_REPLY`: it waits.
-            `HANDED_OVER`: another invocation carries on. Any other: what an error led to.
+            `HANDED_OVER`: another invocation carries on. Any other: how an error was handled.
     """
 
     reason: Reason
@@ -109,7 +109,7 @@ class Turn:
     """The state of a turn.
 
     Attributes:
-        activation: The newest activation of the run, as far as tools know it.
+        activation: The state of the run's newest activation that tools use.
         deadline: When this invocation will be stopped.
         prefetched: The items that were read with the claim; they serve the first opening only.
         opened: The activation as opened; None before, and after its readers have changed.
@@ -140,7 +140,7 @@ def next_phase(turn: Turn, now: datetime) -> Phase:
     """Return what a turn does next.
 
     Args:
-        now: The current time, by which the seconds that are left count.
+        now: The current time, from which the remaining seconds are counted.
     """
     if turn.stopped is not None:
         return turn.stopped
@@ -153,7 +153,7 @@ def next_phase(turn: Turn, now: datetime) -> Phase:
 
 
 def _first_phase(opened: Opened) -> AnswerFixed | RecordAgreed | None:
-    """Return what an activation does without the model, before its first step."""
+    """Return what an activation does before its first step without asking the model."""
     if opened.fixed is not None:
         return AnswerFixed(opened.fixed)
     return RecordAgreed(opened.agreed) if opened.agreed is not None else None
@@ -162,7 +162,7 @@ def _first_phase(opened: Opened) -> AnswerFixed | RecordAgreed | None:
 def _after_step(
     turn: Turn, opened: Opened, seconds_left: float
 ) -> CarryOut | HandOver | Post | None:
-    """Return what the newest step leaves to do; None if nothing."""
+    """Return what remains to be done after the newest step; None if nothing does."""
     if not opened.steps or not turn.is_current:
         return None
     newest = opened.steps[-1]
@@ -173,7 +173,7 @@ def _after_step(
 
 
 def _next_step(turn: Turn, seconds_left: float) -> Open | Ask | EndEarly | HandOver:
-    """Return how a turn goes on that has carried out all its steps."""
+    """Return how a turn continues once all its steps are carried out."""
     if turn.activation.ended:
         return EndEarly()
     if not turn.is_current:

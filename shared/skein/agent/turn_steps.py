@@ -67,7 +67,7 @@ class ModelDown(Transient):
 
 @dataclass(slots=True)
 class StreamedActivation(Activation):
-    """An activation with the stream of its answer; None if nobody listens."""
+    """An activation with the stream of its answer; None if no one is listening."""
 
     stream: AnswerStream | None = None
 
@@ -163,7 +163,7 @@ class ModelSteps:
         )
 
     def _answer(self, stream: AnswerStream | None, request: ModelRequest) -> ModelAnswer:
-        """Ask the model, and show its answer to those who listen.
+        """Ask the model, and stream its answer to the people who are listening.
 
         Raises:
             ModelDown: The model is out of reach.
@@ -240,7 +240,7 @@ def _messages(prompt: PromptRecord, earlier: Sequence[Step]) -> tuple[ModelMessa
 
 
 def entries_by_rule(reading: Reading, prompt: PromptRecord) -> list[RecalledEntry]:
-    """Return the recalled entries that a prompt tells by sharing rules."""
+    """Return the recalled entries that a prompt shows because of sharing rules."""
     shown = {
         (entry.id or entry.chat_id, entry.to_seq) for entry in prompt.entries if entry.rule_ids
     }
@@ -249,7 +249,7 @@ def entries_by_rule(reading: Reading, prompt: PromptRecord) -> list[RecalledEntr
 
 
 def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading: Reading) -> None:
-    """Open the stream of an activation's answer if the answer is a text and somebody listens."""
+    """Open the stream of an activation's answer if it is a text and someone is listening."""
     if activation.stream is not None:
         activation.stream.close()
         activation.stream = None
@@ -295,10 +295,10 @@ def fixed_answer(run: Run, reading: Reading) -> FixedAnswer | None:
 
 
 def reaches_nobody(run: Run, reading: Reading) -> bool:
-    """Return whether nobody would read the answer of a run, because its person has opted out.
+    """Return whether the answer of a run would reach no one, because its person has opted out.
 
-    A run that a person asks for in the app has a reader. So has a run that works for another chat,
-    and asked something here.
+    The answer of a run that a person requested in the app is still read, and so is that of a run
+    that works for another chat and asked a question here.
     """
     if not reading.opted_out or run.trigger.type == "manual":
         return False

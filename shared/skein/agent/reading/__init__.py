@@ -1,4 +1,4 @@
-"""The reads of a prompt, which merge what all sections need."""
+"""The reads for a prompt, which fetch what all sections need together."""
 
 __all__ = [
     "cache",

@@ -110,11 +110,11 @@ def _packed(items: Iterable[Item]) -> Iterable[bytes]:
 
 
 LATE_ANSWER = timedelta(minutes=1)  # an answer may be stored a moment after its choice expires
-LATE_MESSAGES = 5  # spare messages in a query, for those posted since the chat was read
+LATE_MESSAGES = 5  # spare messages in a query, for messages posted since the chat was read
 
 
 class KeptReads:
-    """Cached reads of one reading; `keep` stores them for the next one.
+    """The cached reads of one reading; `keep` stores them for the next reading.
 
     Args:
         now: The current time. Cached messages that have expired by then are ignored.
@@ -177,7 +177,7 @@ class KeptReads:
         return items
 
     def _unchanging(self, item: Item) -> bool:
-        """Tell whether a message stays as it is; an open choice may be answered."""
+        """Return whether a message can no longer change; an open choice can still be answered."""
         if "choice" not in item:
             return True
         choice = Choice.model_validate(item["choice"])

@@ -1,6 +1,6 @@
-"""Readings of the current message alone, for a degraded context or a chat without context.
+"""Readings with only the current message, for a degraded context or a chat without context.
 
-If the run answers several messages, the reading also holds those before the current one.
+If the run answers several messages, the reading also holds the ones before the current message.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # their text is stored in th
 
 
 def can_degrade(run: Run, chat: Chat | None) -> bool:
-    """Return whether a run has a current message or a trigger text to answer alone."""
+    """Return whether a run has a current message or a trigger text to answer without context."""
     if current_seq(run, chat) is not None:
         return True
     if run.trigger.type not in SPEAKING_TRIGGERS:
@@ -107,8 +107,8 @@ def _shown_trigger(run: Run, chat: Chat | None, shown: Sequence[Message]) -> Sho
 def without_context(run: Run, reading: Reading) -> Reading:
     """Reduce a reading to the messages that the run answers.
 
-    If the run answers no message, for example after a wait timed out, the newest message of another
-    member takes their place. The run of a plan or a service has its trigger instead.
+    If the run answers no message, for example after a wait timed out, the reading holds the newest
+    message of another member instead. For the run of a plan or a service, it holds the trigger.
     """
     if reading.chat is not None and run.leaves_messages(reading.chat.id):
         return _reduced(reading, History(seen_to=reading.member.seen_seq if reading.member else 0))
@@ -124,7 +124,7 @@ def without_context(run: Run, reading: Reading) -> Reading:
 
 
 def _reduced(reading: Reading, history: History) -> Reading:
-    """Return the reading with this history and without anything else but its trigger and threads.
+    """Return the reading with only this history, its trigger and its threads.
 
     The run still belongs to its active thread, which the prompt does not show.
     """
@@ -151,7 +151,7 @@ def seen_to(
 
 
 def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
-    """Return the seq of the first message that is answered together with the current one."""
+    """Return the seq of the first message that the run answers together with the current one."""
     trigger = run.trigger
     here = chat is not None and chat.id == run.chat_id
     if current is None or not here or trigger.seq != current or trigger.from_seq is None:
@@ -182,7 +182,7 @@ def _keys_of_messages(
 ) -> list[Key]:
     """Return the keys of the messages to answer, and of up to 20 since SEEN.
 
-    If more than 20 messages follow SEEN, the keys are those of the messages to answer alone.
+    If more than 20 messages follow SEEN, only the keys of the messages to answer are returned.
     """
     if chat is None or current is None or asked_from is None:
         return []

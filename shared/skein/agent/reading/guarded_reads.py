@@ -1,4 +1,4 @@
-"""The table as prompts are read from it: a circuit breaker guards the reads.
+"""The table from which prompts are read, with a circuit breaker around the reads.
 
 An agent can answer with a degraded context when these reads fail or are slow. All other reads
 decide whether an action is allowed, so no circuit breaker skips them.

@@ -1,4 +1,4 @@
-"""The held content of a prompt, by which later posts are allowed or refused."""
+"""The held content of a prompt, which decides whether later posts are allowed."""
 
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.trigger import ShownTrigger
@@ -13,7 +13,7 @@ from skein.recall.sections import RecalledMessages
 
 
 def held_by(reading: Reading, run: Run) -> HeldContent:
-    """Return the held content of a prompt that is made from a reading."""
+    """Return the held content of the prompt that is built from a reading."""
     may_be_shown = reading.of(ShownTrigger).may_be_shown
     borrowed, authors = reading.of(BorrowedItems).context, _authors_in(reading, run)
     return HeldContent(
@@ -29,13 +29,13 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
 
 
 def told_by_rules(reading: Reading) -> SharingStamp | None:
-    """Return what the prompt of a reading tells by sharing rules; None for nothing."""
+    """Return what a prompt shows because of sharing rules; None if it shows no such content."""
     rules = reading.sharing.for_readers if reading.sharing is not None else None
     return stamp_of(reading.of(RecalledMessages).entries, rules) if rules is not None else None
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:
-    """Return the people whose words a reading holds; the prompt may leave out some of them."""
+    """Return the people whose words a reading holds, including words that the prompt leaves out."""
     person, plan = reading.person, run.trigger.plan
     return Authors.in_digests([person.id] if person is not None else []).joined(
         *(authors for items in reading.items for authors in items.authors()),
@@ -44,7 +44,7 @@ def _authors_in(reading: Reading, run: Run) -> Authors:
 
 
 def _goes_beyond_session(reading: Reading, run: Run) -> bool:
-    """Return whether a reading holds words of people beyond the active chat's current session."""
+    """Return whether a reading holds people's words from outside the chat's current session."""
     chat, plan, history = reading.chat, run.trigger.plan, reading.of(History)
     if chat is None or (reading.person is not None and reading.person.profile):
         return True

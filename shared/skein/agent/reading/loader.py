@@ -1,8 +1,8 @@
-"""The context loader, which makes full readings or degraded contexts.
+"""The context loader, which returns a full reading or a degraded context.
 
 A degraded context replaces a full reading that fails or takes too long. A degraded context holds
-the current message alone, so that a waiting person still gets an answer. Prompts for people outside
-the context roll-out hold the current message alone, too.
+only the current message, so that a waiting person still gets an answer. Prompts for people outside
+the context roll-out also hold only the current message.
 """
 
 import logging
@@ -61,8 +61,8 @@ class ContextLoader:
 
         Raises:
             NotFound: The agent is gone.
-            Transient: There is no current message that can be answered alone, or reading that
-                message failed, too.
+            Transient: There is no current message to answer without context, or reading that
+                message also failed.
         """
         return self._limited(run, self._whole_or_degraded(run, chat, member, prefetched))
 
@@ -105,8 +105,8 @@ class ContextLoader:
     ) -> Reading:
         """Read the data for an activation with a recorded prompt, without a time limit.
 
-        Later steps are still made from that prompt, so the audience must cover everything that the
-        prompt showed. A degraded context would not.
+        Later steps still depend on that prompt, so the audience must include everything that the
+        prompt showed. The audience of a degraded context would not.
 
         Args:
             chat: The chat that the prompt showed.
@@ -120,7 +120,7 @@ class ContextLoader:
         return self.reader.read(run, chat, member, prefetched, recalls=False)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
-        """Strip the reading of its context for a number that may be a new person's.
+        """Remove the context from the reading if the phone number may have a new owner.
 
         The same happens if the roll-out does not include the chat's person.
         """

@@ -1,10 +1,10 @@
-"""The query of a partition of an agent's items, which serves all sections at once.
+"""The query for a partition of an agent's items, which reads the items of all sections at once.
 
-The sort keys of the items are neighbours: first those of memories, then those of goals, pinned
-documents, live runs, open errands, threads and the revision, then those of plans. So one query from
-the end reads all of them, and one from the goals on reads all but the memories, which a cache may
-have. Each section declares the sort keys that it takes (`SectionItems.owned`), and a test holds
-that the query reads them.
+The items are adjacent by sort key: first memories, then goals, pinned documents, live runs, open
+errands, threads and the revision, then plans. So one query from the end reads all of them, and a
+query that stops at the goals reads everything but the memories, which may be cached. Each section
+declares the sort keys that it uses (`SectionItems.owned`), and a test checks that the query reads
+them.
 """
 
 from collections.abc import Sequence

@@ -2,10 +2,10 @@
 
 Round one runs in parallel. It queries the messages, the keys of other chats, and the agent's own
 items. Round two gets the chats of those keys, and the items that sections name by key, in one batch
-call. A second batch follows only if sections name further keys then: the active thread uses skills
-that the tenant wrote. If the agent has a tool that writes, a query and a batch follow for what it
-has done for the messages to answer. The number of calls does not grow with the length of a chat or
-the number of chats.
+call. A second batch follows only if sections then need further keys, for example because the active
+thread uses skills that the tenant wrote. If the agent has a tool that writes, a query and a batch
+follow for the calls that it has already made for the messages to answer. The number of calls does
+not grow with the length of a chat or the number of chats.
 
 Recall adds its calls to round two, and a round of its own.
 """
@@ -162,7 +162,7 @@ class Reader:
         prefetched: PrefetchedItems,
         began: datetime | None,
     ) -> Reading:
-        """Read the items that the run and the first round name, and make the reading.
+        """Read the items that the run and the first round refer to, and build the reading.
 
         Args:
             chat: The active chat.
@@ -201,7 +201,7 @@ class Reader:
     def _sharing(
         self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
     ) -> SharingReading | None:
-        """Read the sharing rules of the chat; a run that was rebuilt too often goes without."""
+        """Read the sharing rules of the chat, or none if the run was rebuilt too often."""
         again = run.activation > 1 or not prefetched
         now = self.clock.now()
         sharing = read_sharing(self.table, chat, prefetched, now, self.settings, again=again)
@@ -210,7 +210,7 @@ class Reader:
         return sharing
 
     def _queried(self, read: SectionReads) -> SectionReads:
-        """Read what sections query, and the items that they name after that."""
+        """Read the results of the sections' queries, and the items that they then ask for."""
         queries = [query for kind in QUERYING for query in kind.queries(read)]
         items = [item for query in queries for item in self.table.query(query).items]
         if not items:
@@ -220,7 +220,7 @@ class Reader:
         return self._with_more(replace(read, found={**read.found, **queried}), known)
 
     def _with_more(self, read: SectionReads, known: Collection[Key]) -> SectionReads:
-        """Read the items that sections name beyond those keys that were read already."""
+        """Read the items that sections ask for and that were not read already."""
         more = [key for key in _keys_of_sections(read) if key not in known]
         return replace(read, found={**read.found, **self.table.get_many(more)}) if more else read
 
@@ -231,7 +231,7 @@ class Reader:
         began: datetime | None,
         sharing: SharingReading | None,
     ) -> Reading:
-        """Make the reading from all that was read."""
+        """Build the reading from everything that was read."""
         run, chat, found = read.run, read.chat, read.found
         agent, config = found_configuration(run, chat, found, self.settings)
         read = _with_insiders(read, agent)
@@ -268,7 +268,7 @@ class Reader:
 
 
 def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
-    """Add the insiders to what was read; other chats get the titles that they and readers may see.
+    """Add the insiders to what was read; other chats get titles that insiders and readers may see.
 
     Args:
         agent: The agent as just read.
@@ -327,12 +327,12 @@ def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
 
 
 def _found_items(read: SectionReads) -> tuple[SectionItems, ...]:
-    """Return the items of the kinds of which the agent or the chat may have some."""
+    """Return the items of the kinds that the agent or the chat may have."""
     return tuple(kind.found(read) for kind in ITEMS if _may_have(kind, read))
 
 
 def _may_have(kind: type[SectionItems], read: SectionReads) -> bool:
-    """Tell whether there may be items of a kind; see `SectionItems.optional`."""
+    """Return whether there may be items of a kind; see `SectionItems.optional`."""
     if not kind.optional:
         return True
     if any(item["sk"].startswith(kind.owned) for item in read.owned):
@@ -421,7 +421,7 @@ def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[
 
 
 def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[Message], bool]:
-    """Return a test whether a prompt tells a message's words elsewhere.
+    """Return a function that tests whether another part of a prompt has a message's words.
 
     An entry of the history can quote the message of another chat that asked for it.
     """

@@ -1,4 +1,4 @@
-"""IDENTITY, ACTIVE CHAT, CONVERSATION, TODAY and NOW: the agent, the place and the time.
+"""IDENTITY, ACTIVE CHAT, CONVERSATION, TODAY and NOW: the agent, its chat and the time.
 
 They are made from the agent, the active chat and the clock, which every reading has.
 """
@@ -50,9 +50,9 @@ def active_chat(given: SectionInput) -> Section | None:
 
 
 def conversation(given: SectionInput) -> Section | None:
-    """Render when a direct chat's session began, and when the one before ended.
+    """Render when a direct chat's session began, and when the previous one ended.
 
-    The section does not change during the session. Other chats, and first sessions, have none.
+    The section does not change during the session. Other chats and first sessions do not have it.
     """
     chat, zone = given.reading.chat, given.context.zone
     session = chat.session if chat is not None else None
@@ -69,7 +69,7 @@ def conversation(given: SectionInput) -> Section | None:
 def today(given: SectionInput) -> Section:
     """Render the weekday and the date in the time zone of NOW.
 
-    The section stands before the history: within a day, the provider's cache serves both.
+    The section comes before the history, so that the provider can cache both within a day.
     """
     now, zone = given.reading.now, ZoneInfo(given.reading.zone)
     return one_line("TODAY", f"{now.astimezone(zone):%A %Y-%m-%d}", given.counter)

@@ -1,10 +1,10 @@
 """BORROWED CONTEXT: messages of another chat that the agent asked to see, shown once.
 
-- Read: what is staged for the active chat, by key, and the chat that it is from. If that chat is
-  among the agent's chats that were read, its ten newest messages are read again, by key.
-- Kept: the newest messages, or else those that are staged, if they may be shown, and no later reset
-  hides them in either chat; of insiders alone where the prompt holds their words alone. No reader
-  may be invited to the other chat.
+- Read: the staging for the active chat, by key, and the chat that its messages come from. If that
+  chat is among the agent's chats that were read, its ten newest messages are read again, by key.
+- Kept: the newest messages, or else the staged ones, if they may be shown and no later reset hides
+  them in either chat. If the prompt holds only insiders' words, only their messages are kept.
+  Nothing is kept if a reader is invited to the other chat.
 - Order: oldest first. If there is no room for all messages, the oldest are left out.
 """
 
@@ -57,10 +57,10 @@ class BorrowedItems(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of what is staged for the active chat, and of what it is from.
+        """Return the keys of the staging for the active chat, and of the chat that it comes from.
 
-        The other chat costs no call if the staging was read with the run. In private, an open one
-        is always read: a reader may be invited to it now.
+        The other chat costs no call if the staging was read with the run. In a private chat, an
+        open one is always read, because a reader may have been invited to it since.
         """
         run, chat = read.run, read.chat
         if chat is None:
@@ -80,9 +80,9 @@ class BorrowedItems(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "BorrowedItems":
-        """Keep the context if it may be shown, and no later reset hides it.
+        """Keep the context if it may be shown and no later reset hides it.
 
-        A reset counts both in the chat that borrowed and in the chat that the messages are from.
+        A reset counts both in the chat that borrowed and in the chat that the messages come from.
         """
         borrowed = _staged_in(read)
         if borrowed is None:
@@ -111,7 +111,7 @@ class BorrowedItems(SectionItems):
         )
 
     def holds_all_of(self, chat_id: str, summary: Summary) -> bool:
-        """Tell whether a chat's summary covers no other messages than these."""
+        """Return whether a chat's summary covers only these messages."""
         context = self.context
         if context is None or context.source_chat_id != chat_id:
             return False
@@ -135,7 +135,7 @@ def borrowed_message(message: Message, chat: Chat) -> BorrowedMessage:
 
 
 def _staged_in(read: SectionReads) -> BorrowedContext | None:
-    """Return what is staged for the active chat."""
+    """Return the staging for the active chat."""
     run, chat = read.run, read.chat
     if chat is None:
         return None

@@ -1,7 +1,7 @@
 """The prompt builder, which fits the sections of an activation into a token limit.
 
-`order` has the sections in their order. The history takes the tokens that the others leave, and at
-least a quarter of all if it needs them.
+`order` lists the sections in their order. The history gets the tokens that the others leave, and at
+least a quarter of the total if it needs that many.
 """
 
 from collections.abc import Callable, Sequence
@@ -149,11 +149,11 @@ class PromptBuilder:
         return _marked(pictured, reading)
 
     def _as_timeline(self, parts: Sequence[Section]) -> PromptRecord:
-        """Render all sections as one message, which the nudge follows."""
+        """Render all sections as one message, followed by the nudge."""
         return _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
 
     def _pictures(self, images: Sequence[ImageRef], reading: Reading, model: str) -> list[Section]:
-        """Return the section of the pictures that the model is sent, if there are any."""
+        """Return the section with the pictures for the model, if there are any."""
         if not images:
             return []
         detail = reading.config.effective.image_detail
@@ -196,10 +196,10 @@ class PromptBuilder:
 def _rendered(
     sections: Sequence[Callable[[SectionInput], Section | None]], given: SectionInput
 ) -> list[Section]:
-    """Render sections in their order, as far as the prompt of the reading has them.
+    """Render the sections that the prompt of the reading has, in their order.
 
-    A prompt without context has IDENTITY and INSTRUCTIONS alone. A degraded context also has TODAY,
-    NOW and, without a current message, TRIGGER. TRIGGER also tells of an unproven number.
+    A prompt without context has only IDENTITY and INSTRUCTIONS. A degraded context also has TODAY,
+    NOW and, without a current message, TRIGGER. TRIGGER also says if the number is unproven.
     """
     reading, read = given.reading, {type(each) for each in given.reading.items}
     rendered: list[Section] = []
@@ -229,7 +229,7 @@ def _rendered(
 def _arranged(sections: Sequence[Section], tokens_left: int) -> list[Section]:
     """Shorten sections until all of them fit into `tokens_left` tokens, and keep their order.
 
-    `SectionNote.gives_way` says which sections are shortened first, each as far as needed or
+    `SectionNote.gives_way` says which sections are shortened first, each as much as needed or
     possible.
     """
     ranks = {name: note.gives_way for name, note in SECTIONS.items() if note.gives_way is not None}

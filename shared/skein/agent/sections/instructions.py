@@ -52,7 +52,7 @@ def _parts(given: SectionInput) -> Iterator[str]:
 
 
 def _format(given: SectionInput, *, group: bool) -> Iterator[str]:
-    """Yield what the marks of the history mean, as far as it has them."""
+    """Yield the meanings of the marks that the history contains."""
     if given.roles:
         yield render("instructions_roles_group" if group else "instructions_roles_direct")
     elif given.reading.chat is not None:

@@ -1,8 +1,7 @@
-"""OPEN QUESTIONS: what the agent has asked the person of a direct chat, and is not answered yet.
+"""OPEN QUESTIONS: questions to the person of a direct chat that are not answered yet.
 
-The list of the person's open choices is read with everything else. Questions that the history
-window does not hold are read by number. Those of other chats are not shown here, and neither are
-those before a reset.
+The list of the person's open choices is read with everything else. Questions outside the history
+window are read by number. Questions in other chats and questions before a reset are not shown.
 """
 
 from collections.abc import Iterable
@@ -79,7 +78,7 @@ class OpenQuestions(SectionItems):
 
 
 def _asked(read: SectionReads) -> list[int]:
-    """Return the numbers of the agent's questions in the chat, as far as the list was read."""
+    """Return the numbers of the agent's questions in the chat, from the list if it was read."""
     person = person_at(read.chat)
     if person is None or read.chat is None:
         return []

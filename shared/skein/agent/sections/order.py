@@ -1,7 +1,7 @@
 """The order of the sections in a prompt, and the items that are read.
 
 Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix, which
-the provider's prefix cache serves. The history stands between the two parts.
+the provider's prefix cache serves. The history comes between the two parts.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,12 +1,12 @@
 """LAST CONVERSATION and OTHER ACTIVE CONVERSATIONS: summaries of the agent's other chats.
 
 - Read: the same chats as for YOUR CHATS. Their summaries are stored with them.
-- Kept: summaries that may be shown and that began after the last reset of their chat; of words of
-  insiders alone where the prompt holds their words alone. Their chats had a message in the last six
-  hours, or are one of the three newest of a direct chat's person.
+- Kept: summaries that may be shown and that began after the last reset of their chat. If the prompt
+  holds only insiders' words, the summary must do so, too. Its chat must have had a
+  message in the last six hours, or be one of the three newest of a direct chat's person.
 - Order: most recently active first, at most 10. In a private prompt, chats of outsiders come last,
-  and they are few (`for_readers`). In a direct chat, the summary of the person's last session in
-  another chat has a section of its own.
+  and only a few of them are shown (`for_readers`). In a direct chat, the summary of the person's
+  last session in another chat has a section of its own.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class OtherSummaries(SectionItems):
     Attributes:
         chats: The chats, most recently active first. Their agent summaries may be shown even where
             the chats may not.
-        last_session: The last session of a direct chat's person, if it was elsewhere.
+        last_session: The last session of a direct chat's person, if it was in another direct chat.
     """
 
     chats: tuple[tuple[OwnChat, Summary], ...] = ()
@@ -61,7 +61,7 @@ class OtherSummaries(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "OtherSummaries":
-        """Keep the chats with a summary that may be shown, and are new enough."""
+        """Keep the recent chats whose summary may be shown."""
         person, chats, of_person = person_at(read.chat), [], 0
         summarized = (own for own in read.others if _shown_summary(read, own) is not None)
         for own in chain(*for_readers(read, summarized)):
@@ -97,8 +97,8 @@ def _may_show(read: SectionReads, chat: Chat, summary: Summary) -> bool:
 def _last_session(read: SectionReads) -> LastSession | None:
     """Return the person's last session, if it was not in the active chat.
 
-    A session that began with a reset shows no session from before the reset, and no summary leaves
-    a chat that may repeat words told there by sharing rules.
+    After a session that began with a reset, no session from before the reset is shown. A summary
+    that may repeat words shown by a sharing rule is never shown in another chat.
     """
     person = person_at(read.chat)
     if person is None or not read.active:
@@ -121,7 +121,7 @@ def _last_session(read: SectionReads) -> LastSession | None:
 def last_session(given: SectionInput) -> Section | None:
     """Render the summary of the person's last session in another chat; None if there is none.
 
-    The agent's own summary of that chat follows, unless the chat summary has all its words.
+    The agent's own summary of that chat follows, unless the chat summary contains all its words.
     """
     found = given.reading.of(OtherSummaries)
     last = found.last_session
@@ -151,8 +151,8 @@ def last_session(given: SectionInput) -> Section | None:
 def other_conversations(given: SectionInput) -> Section | None:
     """Render the agent summaries of its other chats; None if there are none.
 
-    A chat that LAST CONVERSATION shows is not repeated, and neither is a summary of nothing but
-    messages that BORROWED CONTEXT shows.
+    A chat that LAST CONVERSATION shows is not repeated, and neither is a summary that covers only
+    messages from BORROWED CONTEXT.
     """
     reading, lines, tellings = given.reading, [], []
     found, borrowed = reading.of(OtherSummaries), reading.of(BorrowedItems)
@@ -174,6 +174,6 @@ def other_conversations(given: SectionInput) -> Section | None:
 
 
 def _telling(chat: Chat, summary: Summary) -> Telling:
-    """Return what a summary tells: of messages of its chat, also of newer ones with its words."""
+    """Return which messages of its chat a summary repeats, including newer ones with its words."""
     span = Span(chat_id=chat.id, first_seq=summary.from_seq, last_seq=chat.last_seq)
     return Telling((span,), summary.text)

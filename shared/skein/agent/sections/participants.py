@@ -1,8 +1,8 @@
-"""PARTICIPANTS: the legend of a chat, and the names of everybody in a prompt.
+"""PARTICIPANTS: the legend of a chat, and the names of everyone in a prompt.
 
-Everything that names somebody is read for other sections. The members come in order of joining,
-then senders who have left. If there is no room, the ids are left out, then the full names, then
-members who sent none of the messages.
+The items that name people are read for other sections. The members come in order of joining, then
+senders who have left. If there is no room, the ids are left out, then the full names, then members
+who sent none of the messages.
 """
 
 from bisect import bisect_right
@@ -74,8 +74,9 @@ def participants(given: SectionInput) -> Section | None:
 def names_in(reading: Reading) -> Names:
     """Return the names in the prompt of a reading.
 
-    The names of the active chat come first. Then come those of the other chats, of those who asked
-    for the agent's messages, of the authors in borrowed context, and of the sources of items.
+    The names of the active chat come first. They are followed by the names of the other chats, of
+    the people who asked for the agent's messages, of the authors in borrowed context, and of the
+    sources of items.
     """
     messages, context = reading.of(History).messages, reading.of(BorrowedItems).context
     names = Names.of(reading.agent.as_member.ref, reading.chat, messages)
@@ -101,6 +102,6 @@ def names_in(reading: Reading) -> Names:
 
 
 def speakers_in(reading: Reading) -> frozenset[str]:
-    """Return the names in a prompt: of the agent, and of the members and senders it shows."""
+    """Return the names of the agent, and of the members and senders that a prompt shows."""
     own = plain_name(reading.agent.as_member)
     return frozenset({YOU, own, *names_in(reading).known.values()})

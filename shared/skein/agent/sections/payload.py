@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from skein.services.common.quoting import behind_bars, escaped, quoted
 
-WIDTH = 80  # an object or array that fits into so many characters stays on one line
+WIDTH = 80  # an object or array of at most this many characters stays on one line
 DEEPEST = 8  # levels of indentation; deeper values stay on one line
 INDENT = "  "
 
@@ -28,7 +28,7 @@ class _Object(NamedTuple):
 
 
 def payload_block(payload: str) -> str:
-    """Render a payload: what it is, then its lines behind bars.
+    """Render a payload: its description, then its lines behind bars.
 
     JSON is indented. Other text is shown line by line.
     """

@@ -1,4 +1,4 @@
-"""What the history, its summary and the plans tell, so that memories do not repeat it."""
+"""The content of the history, its summary and the plans, which memories must not repeat."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ PROMISING = "agent ask asks asked promise promised remind reminds reminded remin
 
 
 def tellings_of(given: SectionInput) -> Iterator[Telling]:
-    """Yield what the history window, CONVERSATION SUMMARY and PLANS tell."""
+    """Yield the content of the history window, CONVERSATION SUMMARY and PLANS."""
     chat = given.reading.chat
     yield from map(_of_plan, given.reading.of(Plans).plans)
     if chat is None:
@@ -29,14 +29,14 @@ def tellings_of(given: SectionInput) -> Iterator[Telling]:
 
 
 def _window(given: SectionInput) -> list[int]:
-    """Return the shown messages by seq, without a trigger that may be older than the window."""
+    """Return the shown messages by seq, without a trigger message that may precede the window."""
     first, *later = sorted(given.shown) or [0]
     old = later and first == current_seq(given.run, given.reading.chat)
     return later if old or not first else [first, *later]
 
 
 def _of_plan(plan: Plan) -> Telling:
-    """Return what a plan tells: its words and time, and who asked for it."""
+    """Return the content of a plan: its words and time, and who asked for it."""
     source = plan.made_from.source
     names = (each.name for each in source.named) if source is not None else ()
     at = minute_of(plan.next_at) if plan.next_at is not None else ""

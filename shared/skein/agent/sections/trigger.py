@@ -1,10 +1,10 @@
 """TRIGGER: who or what started the run, where, and how its wait ended.
 
-- Read: the trigger's chat and message, if they are not read anyway.
+- Read: the trigger's chat and message, if no other section reads them.
 - Kept: the trigger, if the run's audience allows the readers to know the trigger. A run that waited
   in another chat hides its trigger from readers who were not present for it.
-- Left out: a usual message that the prompt ends with. INSTRUCTIONS state this cause, so that the
-  provider's cache serves it.
+- Left out: an ordinary message at the end of the prompt. INSTRUCTIONS state this cause, so that
+  the provider can cache it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ HIDDEN = {
 
 @dataclass(frozen=True, slots=True)
 class ShownTrigger(SectionItems):
-    """The trigger of a run, as far as readers of the active chat may know.
+    """The parts of a run's trigger that readers of the active chat may know.
 
     Attributes:
         home: The chat that the run belongs to, if the trigger may be shown.
@@ -86,7 +86,7 @@ class ShownTrigger(SectionItems):
         return cls(home=home, message=message)
 
     def authors(self) -> Iterable[Authors]:
-        """Return those of the message and of the title; the run's plan names its own authors."""
+        """Return the authors of the message and the title; the run's plan names its own authors."""
         message = [self.message.words] if self.message is not None else []
         return [*message, *([self.home.title_authors] if self.home is not None else [])]
 
@@ -98,7 +98,7 @@ def trigger(given: SectionInput) -> Section | None:
 
     Returns:
         The section; None in a direct chat in roles if the last message of the history started the
-        run and there is no more to say.
+        run and there is nothing to add.
     """
     days = given.reading.unproven
     return _cause(given) if days is None else _unproven(given, days)
@@ -136,13 +136,13 @@ def _cause(given: SectionInput) -> Section | None:
 
     if service is None:
         return around("TRIGGER", text, frame, counter, least=least)
-    # The mark of a cut has a line of its own, without a bar, so that no payload can imitate it.
+    # The mark of a cut has a line of its own, without a bar, so that a payload cannot imitate it.
     section = around("TRIGGER", text, frame, counter, least=least, gap="\n  ")
     return section.within(given.tokens_left // PAYLOAD_SHARE)
 
 
 def _causes(given: SectionInput, *, last: bool) -> list[str]:
-    """Return the sentences on what started the run; none if INSTRUCTIONS say enough.
+    """Return the sentences on what started the run; none if INSTRUCTIONS already say it.
 
     Args:
         given: The input of the section.
@@ -174,9 +174,9 @@ def _of_service(service: ServiceTrigger, where: str) -> str:
 
 
 def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool) -> list[str]:
-    """Return the sentences on a message: who, where, whom it addresses, and who else was woken.
+    """Return the sentences on a message: its sender, chat, addressees, and other triggered agents.
 
-    None in a direct chat in roles if the message is the last one and there is no more to say.
+    None in a direct chat in roles if the message is the last one and there is nothing to add.
     """
     run, reading, names = given.run, given.reading, given.names
     follows = given.roles and run.resumed is None and reading.chat is home
@@ -214,7 +214,7 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
 def _addressees(
     given: SectionInput, home: Chat, message: Message, agents: Sequence[NamedMember]
 ) -> str:
-    """Return how the sentence on a message goes on: what it replies to, and whom it names."""
+    """Return the rest of the sentence on a message: what it replies to, and who it names."""
     reading, names, words = given.reading, given.names, ""
     asked = [each for each in agents if names_member(message, each)]
     others = [
@@ -237,7 +237,8 @@ def _addressees(
 def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
     """Return the sentence on a plan: its name, its chat, who set it, and when it was due.
 
-    In a direct chat in roles, ACTIVE CHAT names the chat. On the same day, TODAY has the date.
+    In a direct chat in roles, the chat is left out because ACTIVE CHAT names it. On the same day,
+    the date is left out because TODAY has it.
     """
     reading, user_id = given.reading, given.run.trigger.user_id
     setter = _member(home, user_id)
@@ -256,7 +257,7 @@ def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
 
 
 def _of_resume(given: SectionInput) -> list[str]:
-    """Return the sentences on how the newest wait ended, and on the chat that is active since."""
+    """Return the sentences on how the newest wait ended, and on the chat that is now active."""
     resume, chat = given.run.resumed, given.reading.chat
     moved = _of_other_home(given)
     if resume is None:
@@ -301,7 +302,7 @@ def _of_other_home(given: SectionInput) -> list[str]:
 
 
 def _unproven(given: SectionInput, days: int) -> Section:
-    """Render the section for an unproven number, which names no cause: that may be private."""
+    """Render the section for an unproven number, without the cause, which may be private."""
     reading = given.reading
     lines = [UNPROVEN.format(days=days)]
     if current_seq(given.run, reading.chat) is None:
@@ -327,7 +328,7 @@ def _addressed(given: SectionInput) -> str:
 
 
 def _member(chat: Chat | None, user_id: str | None) -> NamedMember | None:
-    """Return a person in the roster of a chat, also by a former id."""
+    """Return a person in the roster of a chat, by their current or a former id."""
     if chat is None or user_id is None:
         return None
     now = chat.formerly.get(user_id, user_id)

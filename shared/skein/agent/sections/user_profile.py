@@ -22,7 +22,7 @@ def user_profile(given: SectionInput) -> Section | None:
 
     Returns:
         The section; None if only the name is known, which the history shows, and the agent may
-        update no field.
+        not update any field.
     """
     user, agent = given.reading.person, given.reading.agent
     may_update = NOTING in agent.enabled_tools and bool(agent.profile_fields)

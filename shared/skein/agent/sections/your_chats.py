@@ -3,9 +3,9 @@
 - Read: as many of the agent's most recently active chats as fit into the batch, each with the
   agent's membership, and the marks of its runs without a chat.
 - Kept: the active chat and the most recently active others that may be shown, 20 in all. A private
-  prompt shows few chats of outsiders, who are no readers of the prompt (`for_readers`).
+  prompt shows only a few chats of outsiders, who are not readers of the prompt (`for_readers`).
 - Order: newest first. If all chats are shown, they are in the order of creation, which new messages
-  do not change; the section then stands before the history. In a private prompt, chats of outsiders
+  do not change; the section then comes before the history. In a private prompt, chats of outsiders
   follow after the others.
 """
 
@@ -32,7 +32,7 @@ ACTIVE_FOR = timedelta(hours=6)
 MAX_OF_OUTSIDER = 3  # chats of one outsider in one section of a private prompt
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
 CHAT_ID = "chat_id"
-QUESTION_CHARACTERS = 200  # of a question to which a run awaits the reply
+QUESTION_CHARACTERS = 200  # of the question that a waiting run has asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class LiveRun:
     """A run of the agent that has not ended.
 
     Attributes:
-        chat: The chat in which the run works or waits; None for a run without a chat.
+        chat: The chat where the run works or waits; None for a run without a chat.
         waiting: Whether the run waits for a reply in that chat.
         named: Whether the run's id may be shown. The id of a run contains the id of its home chat.
         wait: Its wait, if it waits there.
@@ -59,7 +59,7 @@ class YourChats(SectionItems):
 
     Attributes:
         complete: Whether `listed` has all of the agent's chats.
-        question: The message in the active chat to which a run awaits the reply.
+        question: The message in the active chat whose reply a run is waiting for.
     """
 
     listed: tuple[OwnChat, ...] = ()
@@ -70,7 +70,7 @@ class YourChats(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of the message to which a run awaits the reply in the active chat."""
+        """Return the key of the message in the active chat whose reply a run is waiting for."""
         wait = read.member.wait if read.member is not None else None
         if wait is None or read.chat is None or any(m.seq == wait.seq for m in read.messages):
             return []
@@ -100,13 +100,13 @@ class YourChats(SectionItems):
         return cls(tuple(listed), complete, runs, _question(read))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the titles and the awaited question hold."""
+        """Return the people whose words the titles and the open question hold."""
         words = [self.question.words] if self.question is not None else []
         return (*(own.chat.title_authors for own in self.listed), *words)
 
     @property
     def awaiting(self) -> LiveRun | None:
-        """The run that waits for days in the active chat, for which a reply can be named."""
+        """The run that waits for days in the active chat and can be given a reply."""
         question = self.question
         if question is None:
             return None
@@ -123,7 +123,7 @@ class YourChats(SectionItems):
 
 
 def _question(read: SectionReads) -> Message | None:
-    """Return the message in the active chat to which a run awaits the reply, if it may be shown."""
+    """Return the active chat's message whose reply a run is waiting for, if it may be shown."""
     wait, chat = read.member.wait if read.member is not None else None, read.chat
     if wait is None or chat is None:
         return None
@@ -138,12 +138,12 @@ def _question(read: SectionReads) -> Message | None:
 def for_readers(
     read: SectionReads, chats: Iterable[OwnChat]
 ) -> tuple[list[OwnChat], list[OwnChat]]:
-    """Return the chats that a prompt may name, newest first: the readers' own, and those of others.
+    """Return the chats that a prompt may name, newest first: the readers' own, then others.
 
     For a prompt of an open chat, all chats count as the readers' own. The readers of a prompt
     without a chat are the audience of its run. A private prompt has open chats of outsiders only if
-    they had a message in the last six hours, and at most three of one outsider; it has none if it
-    holds words of insiders alone. So nobody fills the prompts of people who are in no chat with
+    they had a message in the last six hours, and at most three of one outsider. It has none if it
+    holds only insiders' words. So a person cannot fill the prompts of people who share no chat with
     them.
 
     Args:
@@ -198,19 +198,19 @@ def _live_runs(
 
 
 def listed_elsewhere(reading: Reading) -> tuple[Chat, ...]:
-    """Return the listed chats besides the active one; none without an active chat."""
+    """Return the listed chats except the active one; empty without an active chat."""
     return others_listed(reading) if reading.chat is not None else ()
 
 
 def others_listed(reading: Reading) -> tuple[Chat, ...]:
-    """Return the chats besides the active one whose ids YOUR CHATS shows."""
+    """Return the chats except the active one whose ids YOUR CHATS shows."""
     active = reading.chat.id if reading.chat is not None else None
     listed = (own.chat for own in reading.of(YourChats).listed)
     return tuple(chat for chat in listed if chat.id != active)
 
 
 def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:
-    """Return the listed chats whose readers may not see this one, but that share a person with it.
+    """Return the listed chats that share a person with this one but have readers who can't see it.
 
     Such a person may be asked whether to post there.
     """
@@ -222,7 +222,7 @@ def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:
 def name_of(given: SectionInput, title: str, chat_id: str) -> str:
     """Return the quoted title of another chat, with its id if the model needs it here.
 
-    It does not if no tool takes the id, or if YOUR CHATS lists the chat under a title of its own.
+    The id is left out if no tool takes it, or if YOUR CHATS lists the chat under a unique title.
     """
     listed = [own.chat for own in given.reading.of(YourChats).listed]
     unique = [chat.id for chat in listed if chat.display_title == title] == [chat_id]
@@ -232,20 +232,20 @@ def name_of(given: SectionInput, title: str, chat_id: str) -> str:
 
 
 def all_your_chats(given: SectionInput) -> Section | None:
-    """Render the list of all of the agent's chats, which stays the same for long."""
+    """Render the list of all of the agent's chats, which rarely changes."""
     return _your_chats(given) if given.reading.of(YourChats).complete else None
 
 
 def your_newest_chats(given: SectionInput) -> Section | None:
-    """Render the list of the newest chats, which changes with each message, if there are more."""
+    """Render the list of the newest chats, which changes with each message, if not all fit."""
     return None if given.reading.of(YourChats).complete else _your_chats(given)
 
 
 def _your_chats(given: SectionInput) -> Section | None:
-    """Render the agent's chats, the others with up to 20 members each.
+    """Render the agent's chats, with up to 20 members for each other chat.
 
     Returns:
-        The section; None if no tool takes their ids, or if there is no chat besides the active one.
+        The section; None if no tool takes their ids, or if there is no chat except the active one.
     """
     if not given.takes(CHAT_ID) or not given.reading.of(YourChats).listed:
         return None
@@ -269,8 +269,8 @@ def _your_chats(given: SectionInput) -> Section | None:
 def active_runs(given: SectionInput) -> Section | None:
     """Render the agent's other live runs; None if there are none.
 
-    A waiting run names the members for whose reply it waits. One that waits for days also names the
-    end of the wait and, in the chat of the question, the question.
+    The entry of a waiting run names the members whose reply it is waiting for. If it waits for
+    days, the entry also has the end of the wait and, in the chat of the question, the question.
     """
     lines, names, with_ids = [], given.names, given.takes("run_id")
     here = given.reading.of(YourChats).awaiting
@@ -289,14 +289,14 @@ def active_runs(given: SectionInput) -> Section | None:
 
 
 def _until(live: LiveRun, zone: tzinfo) -> str:
-    """Return the end of a wait of days; '' for another wait."""
+    """Return when a wait of several days ends; '' for a shorter wait."""
     if live.wait is None or live.wait.any_until is None:
         return ""
     return f" until {live.wait.until.astimezone(zone):%Y-%m-%d %H:%M %Z}"
 
 
 def _asked(given: SectionInput) -> str:
-    """Return the question to which a run awaits the reply."""
+    """Return the question whose reply a run is waiting for."""
     question = given.reading.of(YourChats).question
     if question is None:
         return ""

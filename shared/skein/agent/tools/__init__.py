@@ -53,7 +53,7 @@ MODULES = (
 )
 
 
-# The tools that need an id: the tools whose results give one, and whether the prompt shows one.
+# For each tool that needs an id: the tools that return one, and whether the prompt shows one.
 # The live runs include the current one.
 IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
     enter_chat.name: ((), lambda reading: bool(others_listed(reading))),
@@ -81,7 +81,7 @@ IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
 
 
 def _has_ids(name: str, reading: Reading) -> bool:
-    """Tell whether the model can know an id that a tool needs."""
+    """Return whether the model can know an id that a tool needs."""
     givers, shown = IDS.get(name, ((), lambda _: True))
     return shown(reading) or not set(givers).isdisjoint(reading.agent.enabled_tools)
 
@@ -108,18 +108,18 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
     Those of the tenant come last.
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
-    not offered if each other chat has readers who may not see this one, and no person to ask.
+    not offered if every other chat has readers who may not see this one and no person to ask.
     `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
-    is the way to say nothing. No tool shows `continue`, which instructions for text do not explain.
-    A tool that needs an id is offered if the prompt shows such an id, or
-    another tool returns one.
+    is the way to say nothing. No tool shows `continue`, because the instructions for text do not
+    explain it. A tool that needs an id is offered if the prompt shows such an id, or another tool
+    returns one.
     """
     own = reading.of(OwnToolItems).tools
     return (*_built_in(reading), *own)
 
 
 def _may_send_files(reading: Reading) -> bool:
-    """Tell whether there may be files that an agent can send."""
+    """Return whether there may be files that an agent can send."""
     names = {documents.list_documents.name, documents.read_document.name}
     shown = not names.isdisjoint(reading.agent.enabled_tools)
     return shown or any(message.media for message in reading.of(History).messages)

@@ -84,7 +84,7 @@ def ask_choice(
 
 
 def _asked(call: ToolContext, new: NewChoice) -> tuple[Message, Audience]:
-    """Ask a question, and return it with those who read it.
+    """Ask a question, and return it with the people who read it.
 
     Raises:
         LostLease: Another worker has taken the run over.
@@ -105,10 +105,10 @@ def _asked(call: ToolContext, new: NewChoice) -> tuple[Message, Audience]:
 
 
 def _addressee(chat: Chat, names: Names, person: str | None) -> NamedMember:
-    """Return the person of a chat whom a call names, by the name in the prompt or by id.
+    """Return the person of a chat that a call names, by the name in the prompt or by id.
 
     Raises:
-        Correctable: The chat has no such person, or several.
+        Correctable: The chat has no such person, or several of that name.
     """
     people = [member for member in chat.roster if member.kind == "user"]
     named = names.joined(people)

@@ -123,12 +123,14 @@ def send_message(
 
 @cache
 def variant(*, elsewhere: bool, asks: bool, files: bool = False) -> Tool:
-    """Return `send_message` as a situation needs it; `send_message` carries out the calls.
+    """Return the variant of `send_message` for a situation; `send_message` carries out its calls.
 
     Args:
-        elsewhere: Whether the model's text goes to the active chat, so that it must name another.
-        asks: Whether a person may be asked about posts elsewhere. One question may name more chats.
-        files: Whether there may be files to send, also in the active chat.
+        elsewhere: Whether the model's text goes to the active chat, so that a call must name
+            another chat.
+        asks: Whether a person may be asked to approve posts elsewhere. One question may name
+            several chats.
+        files: Whether there may be files to send, including to the active chat.
     """
     shown: dict[str, Any] = {}
     if elsewhere and not files:
@@ -195,7 +197,7 @@ def _post(
     wait: bool,
     until: datetime | None,
 ) -> str:
-    """Post a text in each chat, and propose it for the chats that need a person's yes."""
+    """Post a text in each chat, and propose it for the chats that need a person's approval."""
     done: list[str] = []
     to_agree: list[NewMessage] = []
     for new in messages:
@@ -205,7 +207,7 @@ def _post(
             else:
                 done.append(_say(call, new, originals) + (ANOTHER_WAIT if wait else ""))
         except NeedsConsent:
-            if originals:  # a person agrees to words, which do not show a file
+            if originals:  # a person approves words, which do not show a file
                 raise Failed(FILES_STAY) from None
             to_agree.append(new)
     if to_agree:
@@ -214,7 +216,7 @@ def _post(
 
 
 def _propose(call: ToolContext, messages: Sequence[NewMessage]) -> str:
-    """Ask the person whom the run answers whether to post the text, in one question."""
+    """Ask the person that the run answers whether to post the text, in one question."""
     asked = call.service(Proposals).propose(
         call.activation.claim,
         messages[0].text,
@@ -230,7 +232,7 @@ def _say(call: ToolContext, new: NewMessage, originals: Sequence[Original]) -> s
     claim = call.activation.claim
     heard_by = NOBODY
     known: ChatSnapshot | None = None
-    if originals:  # no file of a chat is copied to where it may not be shown
+    if originals:  # a file is never copied to a chat where it may not be shown
         known = call.service(OwnChats).snapshot(new.tenant, new.chat_id)
         check_post(claim.run, known.chat)
     attached = call.service(CopiedFiles).attach(new, call.reading.agent.as_member, originals)
@@ -290,13 +292,13 @@ def _ask(call: ToolContext, new: NewMessage, until: datetime | None) -> str:
 
 
 def made_for(call: ToolContext) -> Audience:
-    """Return the audience of the held content from which the message is made; else NOBODY."""
+    """Return the audience of the held content that the message is made from; else NOBODY."""
     held = call.activation.run.held
     return held.audience if held is not None else NOBODY
 
 
 def origin_of(call: ToolContext, target: str) -> Origin | None:
-    """Return the origin of a message, if it goes to another chat than the run's."""
+    """Return the origin of a message, if it goes to a different chat than the run's."""
     run, trigger = call.activation.run, call.reading.of(ShownTrigger)
     message, home = trigger.message, trigger.home
     if message is None or home is None or target == run.chat_id:

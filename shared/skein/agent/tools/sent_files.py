@@ -15,8 +15,8 @@ NO_FILE = "nothing was sent: this chat has no file {}"
 def originals_named(call: ToolContext, names: Sequence[str]) -> list[Original]:
     """Return the files of the active chat, and the documents, that a call names.
 
-    What is returned counts as shown to the activation, so that the post is refused where its words
-    would be.
+    The returned files and documents count as shown to the activation. So the post is refused in
+    every chat where their words would be refused.
 
     Raises:
         Failed: There is no such file or document.
