@@ -4,7 +4,7 @@ from skein.channels.port import Channel
 
 
 class AppChannel(Channel):
-    """The app of a deployment, whose people have ids and no address."""
+    """The app of a deployment, where people are identified by ids and have no address."""
 
     name = "app"
     title = "app"

@@ -2,8 +2,8 @@
 
 They follow Twilio: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out. The keyword is
 the whole message, in upper or lower case. Twilio answers keywords itself and, after a STOP, refuses
-further SMS to that person. Skein takes other wishes to stop for a STOP (`opt_out.py`), and confirms
-these itself.
+further SMS to that person. Skein also treats other requests to stop as a STOP (`opt_out.py`), and
+confirms these itself.
 """
 
 from collections.abc import Iterable
@@ -38,8 +38,8 @@ def keyword_in(
             sends it only if Advanced Opt-Out is on, and then it covers the operator's own keywords
             too.
         opted_out: Whether the person has opted out before.
-        numbers: The phone numbers of the line and the person, whose countries tell the languages.
-        countries: The ISO codes of further countries that the line answers.
+        numbers: The phone numbers of the line and the person; their countries give the languages.
+        countries: The ISO codes of other countries that the line answers.
     """
     if opt_out_type and opt_out_type.upper() in _OPT_OUT_TYPES:
         return _OPT_OUT_TYPES[opt_out_type.upper()]
@@ -53,16 +53,16 @@ def keyword_in(
 
 
 def could_start(body: str) -> bool:
-    """Tell whether an SMS is an opt-in if its person has opted out before."""
+    """Return whether an SMS is an opt-in if its person has opted out before."""
     return body.strip().lower() == YES
 
 
 def wants_rest(body: str) -> bool:
-    """Tell whether an SMS asks for the rest of a text that was cut."""
+    """Return whether an SMS asks for the rest of a text that was cut."""
     return body.strip(" \t\r\n.!?\"'").lower() == MORE
 
 
 def is_keyword(text: str) -> bool:
-    """Tell whether an SMS with this text can be a keyword, in any language."""
+    """Return whether an SMS with this text can be a keyword, in any language."""
     known = keyword_in(text, opt_out_type=None, opted_out=False) is not None
     return known or wants_no_more_anywhere(text)

@@ -1,8 +1,10 @@
-"""Wishes to get no more SMS, in the languages of the line's and the person's countries.
+"""Requests to stop SMS, in the languages of the line's and the person's countries.
 
-A wish is the whole message: a word such as STOP or words such as "no more texts", with politeness
-around it. A word within a sentence is no wish, since "Stop me if I am wrong" is for the agent.
-The FCC asks to honour any reasonable means: https://www.ecfr.gov/current/title-47/section-64.1200.
+A request is the whole message: a word such as STOP or words such as "no more texts", possibly with
+polite words around it. A word within a sentence is not a request: "Stop me if I am wrong" is for
+the agent.
+The FCC requires that any reasonable means is honoured:
+https://www.ecfr.gov/current/title-47/section-64.1200.
 """
 
 import re
@@ -13,19 +15,19 @@ from typing import NamedTuple
 
 import phonenumbers
 
-MAX_WISH = 160  # characters; a longer message says more than a wish
+MAX_WISH = 160  # characters; a longer message says more than a request to stop
 
 
 class _Language(NamedTuple):
-    """How a wish is said in one language, in small letters, without accents and punctuation.
+    """How people ask to stop in one language, in lower case, without accents and punctuation.
 
     The parts are alternatives, separated by `|`.
 
     Attributes:
-        words: Words that are a wish only if nothing but politeness is around them.
+        words: Words that are a request only if there are just polite words around them.
         phrases: Patterns of clear words, which can follow an opening.
         openings: Words such as "I want to".
-        politeness: Words that may stand around a wish.
+        politeness: Words that may surround a request.
     """
 
     words: str
@@ -143,12 +145,12 @@ _HINTS = re.compile(
 
 
 def wants_no_more(text: str, numbers: Iterable[str], countries: Iterable[str] = ()) -> bool:
-    """Tell whether a text is nothing but a wish to get no more SMS.
+    """Return whether a text is nothing but a request to stop SMS.
 
     Args:
         text: The text of an SMS.
-        numbers: The phone numbers of the line and the person, whose countries tell the languages.
-        countries: The ISO codes of further countries that the line answers.
+        numbers: The phone numbers of the line and the person; their countries give the languages.
+        countries: The ISO codes of other countries that the line answers.
     """
     words = _plain(text)
     if len(words) > MAX_WISH:
@@ -159,36 +161,36 @@ def wants_no_more(text: str, numbers: Iterable[str], countries: Iterable[str] = 
 
 
 def wants_no_more_anywhere(text: str) -> bool:
-    """Tell whether a text is such a wish in any of the languages."""
+    """Return whether a text is such a request in any of the languages."""
     codes = frozenset(code for ours in _BY_LANGUAGE.values() for code in ours)
     return _wish(codes).fullmatch(_plain(text)) is not None
 
 
 def mentions_opt_out(text: str) -> bool:
-    """Tell whether a text has words with which people ask for no more SMS, in any language."""
+    """Return whether a text contains words that ask to stop SMS, in any language."""
     return _HINTS.search(_plain(text)) is not None
 
 
 @cache
 def _wish(codes: frozenset[int]) -> re.Pattern[str]:
-    """Return the pattern of a wish in the languages of countries, given by their calling codes."""
+    """Return the pattern of a request in the languages of countries with these calling codes."""
     spoken = [_ENGLISH, *(each for each, ours in _BY_LANGUAGE.items() if codes & set(ours))]
     words = _either(each.words for each in spoken)
     openings = _either(each.openings for each in spoken)
     polite = _either(each.politeness for each in spoken)
     phrases = "|".join(each.phrases for each in spoken)
     wish = rf"(?:(?:{words})|(?:(?:{openings}|{polite}) ){{0,3}}(?:{phrases}))"
-    # Bounded, so that no text makes the pattern search for long.
+    # Bounded, so that no text can make the pattern search for a long time.
     return re.compile(rf"(?:(?:{polite}) ){{0,3}}{wish}(?: (?:{wish}|{polite})){{0,4}}")
 
 
 def _either(parts: Iterable[str]) -> str:
-    """Join alternatives, each once, so that no text matches in many ways."""
+    """Join alternatives, each once, so that a text cannot match in many ways."""
     return "|".join(dict.fromkeys("|".join(parts).split("|")))
 
 
 def _plain(text: str) -> str:
-    """Return the words of a text in small letters, without accents and punctuation."""
+    """Return the words of a text in lower case, without accents and punctuation."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(char for char in letters if not unicodedata.combining(char))
     return " ".join(re.findall(r"[^\W_]+", kept))

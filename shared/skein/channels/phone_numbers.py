@@ -34,13 +34,13 @@ def e164(number: str) -> str:
 
 
 def may_answer(phone: str, countries: Sequence[str]) -> bool:
-    """Tell whether a line sends messages to a phone.
+    """Return whether a line sends messages to a phone.
 
-    Premium, shared-cost and satellite numbers get none.
+    It sends none to premium, shared-cost and satellite numbers.
 
     Args:
         phone: The person's number, in E.164.
-        countries: The ISO codes of the countries that the line answers; none for all.
+        countries: The ISO codes of the countries that the line answers; empty for all.
     """
     number = phonenumbers.parse(phone)
     country = _country(number)

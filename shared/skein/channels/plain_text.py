@@ -1,7 +1,7 @@
 """Convert Markdown to plain text, because a phone shows an SMS as it was written.
 
 The text is parsed as CommonMark without HTML, entities, block quotes, indented code, underlined
-headings and link references. Those look like ordinary text too often.
+headings and link references, because ordinary text looks like those too often.
 """
 
 import re
@@ -29,13 +29,13 @@ BLANK_LINE, NEXT_LINE = "\n\n", "\n"
 
 
 def plain_text(text: str) -> str:
-    """Return a text without Markdown, as it reads well in an SMS.
+    """Return a text without Markdown, in a form that reads well in an SMS.
 
-    Marks of emphasis, headings and code vanish, and so do rulers and backslashes before
+    Marks of emphasis, headings and code are removed, and so are rulers and backslashes before
     punctuation. List items keep their numbers or begin with `-`. A link becomes `text (address)`.
 
     Text that only looks like Markdown stays: `2*3*4`, `snake_case`, `#1`, `[x](y)`. A text without
-    any Markdown is returned unchanged, and so is a text of marks alone.
+    any Markdown is returned unchanged, and so is a text that consists of marks only.
     """
     if MARKS.search(text) is None:
         return text
@@ -67,8 +67,8 @@ def _emphasis(state: "StateInline", silent: bool) -> bool:  # noqa: FBT001 - cal
 
     CommonMark finds emphasis in `2*3*4` and `(2*3)*4*(5)`. Here, a single `*` is ordinary text
     between two letters or digits, after a closing bracket, and before an opening bracket. `**` may
-    stand inside a word, but not next to a digit. In scripts without spaces between words, any run
-    may. A `_` inside an address is ordinary text.
+    occur inside a word, but not next to a digit. In scripts without spaces between words, any run
+    may occur inside a word. A `_` inside an address is ordinary text.
     """
     from markdown_it.rules_inline.state_inline import Delimiter  # noqa: PLC0415 - as above
 
@@ -108,7 +108,7 @@ def _emphasis(state: "StateInline", silent: bool) -> bool:  # noqa: FBT001 - cal
 
 
 def _within_address(source: str, start: int, end: int) -> bool:
-    """Tell whether the characters from `start` to `end` are in the middle of a web address."""
+    """Return whether the characters from `start` to `end` are in the middle of a web address."""
     if end == len(source) or source[end].isspace():
         return False
     begin = max(source.rfind(space, 0, start) for space in " \t\n")
@@ -116,12 +116,12 @@ def _within_address(source: str, start: int, end: int) -> bool:
 
 
 def _is(character: str, category: str) -> bool:
-    """Tell whether a character has a Unicode category; False at the end of the text."""
+    """Return whether a character has a Unicode category; False at the end of the text."""
     return bool(character) and unicodedata.category(character) == category
 
 
 def _is_format(node: "SyntaxTreeNode") -> bool:
-    """Tell whether a node of the text reads differently without its marks."""
+    """Return whether a node of the text contains marks that are removed."""
     if node.type == "bullet_list":
         return node.markup == "*"
     if node.type == "text":

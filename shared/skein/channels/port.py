@@ -1,7 +1,7 @@
-"""What a channel is: the data and the functions by which one way to reach a person differs.
+"""The interface of a channel: the data and functions that are specific to one channel.
 
-No other code asks which channel it has. A channel is a module with a subclass of `Channel`, and a
-line in `registry.py`.
+No other code depends on the kind of channel. A channel is a module with a subclass of `Channel`,
+and a line in `registry.py`.
 """
 
 import re
@@ -22,7 +22,7 @@ class ChannelSettings(Protocol):
 
     @property
     def sms_answer_characters(self) -> int:
-        """The characters of an SMS answer for which the prompt asks."""
+        """The length of an SMS answer that the prompt asks for, in characters."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class AddressSpec:
 
     Attributes:
         name: The name of the kind in keys.
-        form: The form in which an address is stored.
+        form: The stored form of an address.
         chat: What a chat with a person at such an address is called.
         normalised: Returns an address in its stored form, or raises `ValueError`.
     """
@@ -66,18 +66,20 @@ class Channel:
         prefix: What the provider puts before an address of this channel.
         style: The prompt that says how to write here; None if there is nothing to say.
         unit: What limits, usage and prices count; None if messages cost nothing.
-        states: The states that the provider reports, in order, besides failures.
-        window: How long after a person's last message any text may be sent; None for ever.
-        buttons: The most quick replies of a message.
-        opted_out_errors: The provider's errors by which a person has opted out.
-        closed_errors: The provider's errors by which the window is closed.
+        states: The states that the provider reports, in order, except failures.
+        window: How long after a person's last message any text may be sent; None for no limit.
+        buttons: The maximum number of quick replies of a message.
+        opted_out_errors: The provider's errors which mean that a person has opted out.
+        closed_errors: The provider's errors which mean that the window is closed.
         temporary_errors: The provider's errors after which another try may succeed.
-        media_types: The media types that a message of an agent carries; of others, a link is sent.
-        media_bytes: The largest file that a message carries.
+        media_types: The media types that a message of an agent can contain; for others, a link is
+            sent.
+        media_bytes: The size of the largest file that a message can contain, in bytes.
         media_units: The units that a message with a file counts.
-        media_name: What usage and prices call a message with a file; None: as any message.
+        media_name: The name of a message with a file in usage and prices; None if it has the name
+            of any other message.
         opts_out: Whether keywords such as STOP end messages on this channel.
-        stop_word: The word that ends messages on this channel, as people are told.
+        stop_word: The word that people are told to send to stop messages on this channel.
         keeps_quiet_hours: Whether plans send nothing in quiet hours.
         in_order: Whether people see their messages and ours in one order, so that a typed yes is
             the answer to the question before it.
@@ -115,7 +117,7 @@ class Channel:
         return self.kind.normalised(address)
 
     def characters(self, settings: ChannelSettings) -> int:
-        """Return the characters of an answer for which the prompt asks."""
+        """Return the length of an answer that the prompt asks for, in characters."""
         raise NotImplementedError
 
     def shown(self, text: str) -> str:
@@ -123,15 +125,15 @@ class Channel:
         return text
 
     def parts(self, text: str) -> tuple[str, ...]:
-        """Split a text into the messages that carry it; none for an empty text."""
+        """Split a text into the messages to send; none for an empty text."""
         return (text,) if text.strip() else ()
 
     def units(self, body: str) -> int:
-        """Return the units that one message counts."""
+        """Return how many units one message counts as."""
         return 1
 
     def carries(self, media_type: str, size: int, person: str, line: str) -> bool:
-        """Tell whether a message between two addresses carries a file itself.
+        """Return whether a message between two addresses can contain the file itself.
 
         Args:
             media_type: The media type of the file.
@@ -142,11 +144,11 @@ class Channel:
         return media_type in self.media_types and size <= self.media_bytes
 
     def fitting(self, text: str, ending: str, settings: ChannelSettings) -> int:
-        """Return how many characters of an answer are sent at once; `ending` ends a cut one."""
+        """Return how many characters of an answer to send at once; a cut one ends with `ending`."""
         return len(text)
 
     def objection(self, question: str) -> str | None:
-        """Return why a question, which is never cut, is too long; None if it is not."""
+        """Return why a question is too long, since it is never cut; None if it is short enough."""
         return None
 
     def keyword(
@@ -165,16 +167,16 @@ class Channel:
             opt_out_type: The keyword that the provider recognised.
             opted_out: Whether the person has opted out before.
             addresses: The addresses of the line and the person.
-            countries: The ISO codes of further countries that the line answers.
+            countries: The ISO codes of other countries that the line answers.
         """
         return None
 
     def confirms_stop(self, body: str, opt_out_type: str | None) -> bool:
-        """Tell whether the provider answers this STOP itself."""
+        """Return whether the provider answers this STOP itself."""
         return False
 
     def may_answer(self, person: str, line: str, countries: Sequence[str]) -> bool:
-        """Tell whether a line sends messages to an address.
+        """Return whether a line sends messages to an address.
 
         Args:
             person: The person's address.

@@ -27,7 +27,7 @@ def reached_by_address() -> dict[str, Channel]:
 
 
 def priced_names() -> tuple[str, ...]:
-    """Return the names by which usage counts messages: channels, and messages with a file."""
+    """Return the names under which usage counts messages: channels, and messages with a file."""
     reached = reached_by_address()
     files = (each.media_name for each in reached.values() if each.media_name is not None)
     return (*reached, *files)

@@ -42,8 +42,8 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
     ends is removed. So are control characters, which no phone can show. All other text is kept.
 
     Args:
-        limit: The most units of a part, at least 2. A UTF-16 code unit counts as one unit, and a
-            character of GSM-7's extension table as two.
+        limit: The maximum number of units of a part, at least 2. A UTF-16 code unit counts as one
+            unit, and a character of GSM-7's extension table as two.
 
     Returns:
         The parts; none if `text` is only white space and control characters.
@@ -59,7 +59,7 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
 
 
 def clean(text: str) -> str:
-    """Return a text as it is sent: without control characters and outer white space."""
+    """Return a text in the form that is sent: without control characters and outer white space."""
     return CONTROL.sub("", text).strip()
 
 
@@ -75,7 +75,7 @@ def fitting_length(text: str, segments: int, ending: str) -> int:
 
     Args:
         text: The text, see `clean`.
-        segments: The most segments, enough for the last line and a few words.
+        segments: The maximum number of segments, enough for the last line and a few words.
         ending: The last line of a text that is cut.
 
     Returns:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from skein.channels.port import E164, AddressSpec, Channel, ChannelSettings, Keyword
 
 MAX_QUESTION_SEGMENTS = 10
-# Carriers take this much at least, of the types that Twilio supports fully:
+# Carriers accept at least this size, for the types that Twilio fully supports:
 # https://www.twilio.com/docs/messaging/guides/accepted-mime-types.
 MMS_BYTES = 600 * 1024
 MMS_SEGMENTS = 3  # an MMS costs about as much: https://www.twilio.com/en-us/sms/pricing/us
@@ -134,7 +134,7 @@ class SmsChannel(TextChannel):
         )
 
     def confirms_stop(self, body: str, opt_out_type: str | None) -> bool:
-        """Tell whether Twilio confirms a STOP itself, and blocks further SMS."""
+        """Return whether Twilio confirms a STOP itself, and blocks further SMS."""
         from skein.channels.keywords import STOP_WORDS  # noqa: PLC0415
 
         return bool(opt_out_type) or body.strip().lower() in STOP_WORDS
@@ -146,7 +146,7 @@ class SmsChannel(TextChannel):
         return may_answer(person, countries or (country_of(line),))
 
     def pace(self, line: str, settings: ChannelSettings) -> int:
-        """Return the segments per minute, of which toll-free numbers may send more."""
+        """Return the segments per minute, which is higher for toll-free numbers."""
         from skein.channels.phone_numbers import is_toll_free  # noqa: PLC0415
 
         if is_toll_free(line):

@@ -8,8 +8,8 @@ from itertools import takewhile
 CUT_MARK = " \u2026"
 BEFORE_FULL_STOP = 20  # characters that tell whether a full stop ends a sentence
 ZERO_WIDTH_JOINER = "\u200d"
-# The second group needs no space behind: Chinese and Japanese have none. The other signs are the
-# full stops and question marks of Arabic, Urdu, Hindi, Armenian, Amharic, Burmese and Khmer.
+# The second group needs no space after it, because Chinese and Japanese have none. The others are
+# # the full stops and question marks of Arabic, Urdu, Hindi, Armenian, Amharic, Burmese and Khmer.
 SENTENCE_END = re.compile(
     r"[.!?\u2026\u061f\u06d4\u0964\u0965\u0589\u1362\u104b\u17d4]++[\"'\u2019\u201d)\]]*+(?=\s)"
     r"|[\u3002\uff01\uff1f\uff61]++[\u300d\u300f\u201d\u2019\uff09]*+"
@@ -24,8 +24,8 @@ WORD_END = re.compile(r"(?=\s)")
 def cut_position(text: str, longest: int) -> int:
     """Return the best position, from 1 to `longest`, at which to cut a longer text.
 
-    The cut is after a sentence, else at the end of a line, if more than half of the length is kept.
-    Otherwise the cut is between words, else between characters. A character is one symbol as a
+    If that keeps more than half of the length, the cut is after a sentence, or else at the end of a
+    line. Otherwise it is between words, or else between characters. A character is one symbol as a
     reader sees it: accents, skin tones and joined emoji stay whole, unless one alone is longer than
     `longest`.
     """
@@ -42,7 +42,7 @@ def cut_text(text: str, limit: int) -> str:
     """Return a text of at most `limit` characters, cut after a sentence and marked.
 
     Args:
-        limit: The most characters, at least 4.
+        limit: The maximum number of characters, at least 4.
     """
     whole = text if len(text) <= limit else text.strip()
     if len(whole) <= limit:
@@ -53,8 +53,8 @@ def cut_text(text: str, limit: int) -> str:
 def _sentence_ends(window: str) -> Iterator[int]:
     """Yield the positions after the sentences of a text, without knowing its language.
 
-    A full stop after an initial, a short abbreviation (`Dr.`) or the number of a list item ends no
-    sentence, nor does a full stop before a small letter.
+    A full stop does not end a sentence after an initial, a short abbreviation (`Dr.`) or the number
+    of a list item, or before a lower-case letter.
     """
     for match in SENTENCE_END.finditer(window):
         if match[0] != "." or not _is_abbreviated(window, match):
@@ -79,14 +79,14 @@ def _word_ends(window: str) -> Iterator[int]:
 
 
 def _character_boundary(text: str, longest: int) -> int:
-    """Return the last place up to `longest` between two characters; else `longest`."""
+    """Return the last position up to `longest` between two characters; else `longest`."""
     return next(
         (position for position in range(longest, 0, -1) if not _torn(text, position)), longest
     )
 
 
 def _torn(text: str, position: int) -> bool:
-    """Tell whether a cut at `position` splits a character (a subset of UAX 29)."""
+    """Return whether a cut at `position` splits a character (a subset of UAX 29)."""
     before, after = text[position - 1], text[position]
     return (
         ZERO_WIDTH_JOINER in {before, after}
@@ -99,7 +99,7 @@ def _torn(text: str, position: int) -> bool:
 
 
 def _regional(character: str) -> bool:
-    """Tell whether a character is one half of a country's flag."""
+    """Return whether a character is one half of a country's flag."""
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 

@@ -17,7 +17,7 @@ WINDOW_CLOSED = 63016  # https://www.twilio.com/docs/api/errors/63016
 
 
 class WhatsappChannel(TextChannel):
-    """WhatsApp, where any text may be sent for 24 hours after a person's last message."""
+    """WhatsApp, where any text may be sent within 24 hours of a person's last message."""
 
     name = "whatsapp"
     title = "WhatsApp"
@@ -63,11 +63,11 @@ class WhatsappChannel(TextChannel):
         return "the question is too long for one message of WhatsApp; shorten it"
 
     def confirms_stop(self, body: str, opt_out_type: str | None) -> bool:
-        """Tell whether Twilio confirms a STOP, which it does here for Advanced Opt-Out only."""
+        """Return whether Twilio confirms a STOP, which it does here for Advanced Opt-Out only."""
         return bool(opt_out_type)
 
     def may_answer(self, person: str, line: str, countries: Sequence[str]) -> bool:
-        """See `Channel`; by default, a line answers all countries, since none has a toll."""
+        """See `Channel`; by default, a line answers all countries, since messages have no toll."""
         from skein.channels.phone_numbers import may_answer  # noqa: PLC0415
 
         return may_answer(person, countries)
