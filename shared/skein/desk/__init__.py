@@ -1,8 +1,8 @@
 """The desk: a person of the team takes a chat over, answers there, and hands it back.
 
-Others use `taking.Taking`, `messages.TeamMessages`, `returning.Returns`, `waiting.WaitingStays` and
-`queue.DeskQueue`. The state that each post checks is `Chat.desk`. The core puts chats here, by
-`services/chats/desk_requests.py`.
+Other packages use `taking.Taking`, `messages.TeamMessages`, `returning.Returns`,
+`waiting.WaitingStays` and `queue.DeskQueue`. Each post checks the state in `Chat.desk`. The core
+puts chats on the desk with `services/chats/desk_requests.py`.
 """
 
 __all__ = [

@@ -144,7 +144,7 @@ class DeskResource(Resource):
         """Build the resource of a chat on the desk.
 
         Args:
-            to: The operator who is shown it; only the holder is shown the summary.
+            to: The operator who reads it; only the holder gets the summary.
         """
         desk = chat.desk
         holder = desk.holder if desk is not None else None

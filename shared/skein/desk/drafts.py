@@ -1,7 +1,8 @@
 """Drafts for the person of the team who holds a chat: an answer, a briefing or a summary.
 
-The model is shown the agent's identity and the current session of this one chat, from the message
-on for which all its readers were present. So a draft can hold nothing that was said elsewhere.
+The model is shown the agent's identity and the current session of this chat, starting at the first
+message since which all its readers were present. So a draft cannot contain anything that was said
+elsewhere.
 """
 
 from collections.abc import Sequence
@@ -81,11 +82,11 @@ class Drafts:
 
         Args:
             holder_id: The operator who holds the chat.
-            agent_id: The agent; None for the one that asked for a person, or the first.
+            agent_id: The agent; None for the one that asked for a person, or else the first.
 
         Raises:
             NotFound: The chat does not exist, or the agent is not in it.
-            Conflict: The operator does not hold the chat, or nobody has said anything.
+            Conflict: The operator does not hold the chat, or the session has no messages.
             Forbidden: The tenant forbids operators to read chats.
             Unprocessable: The model's provider refuses the prompt.
             OverLimit: A limit is used up.
@@ -96,7 +97,7 @@ class Drafts:
         if chat.holder is None or not messages:
             raise Conflict("nothing was said in this session")
         agent_id = agent_id or _first_agent(chat)
-        run = Run(  # never stored: it says who pays
+        run = Run(  # never stored; determines who is charged
             tenant=tenant,
             id=run_id_in(chat.id, self.ids.ulid()),
             agent_id=agent_id,
@@ -184,7 +185,7 @@ def _first_agent(chat: Chat) -> str:
 def _prompt(
     kind: DraftKind, agent: Agent, chat: Chat, holder: Holder, messages: Sequence[Message]
 ) -> tuple[ModelMessage, ...]:
-    """Render the question for a draft: the agent's own lines are by `You`."""
+    """Render the question for a draft, with the agent's own lines as `You`."""
     names = Names.of(agent.as_member.ref, chat, messages)
     lines = [
         f"- {names.speaker(message)}: {quoted(message.full_text[:MESSAGE_CHARACTERS])}"

@@ -56,11 +56,11 @@ class LiveRuns:
     completion: RunCompletion
 
     def stop(self, snapshot: ChatSnapshot) -> None:
-        """Stop what agents do in a chat that is held (idempotent).
+        """Stop the agents' runs in a chat that is held (idempotent).
 
-        Runs that answer messages are canceled. Those of plans and services wait for the return, or
-        are canceled, as set. A worker that works on one loses its lease, so it writes nothing more,
-        and retracts the words that it has streamed.
+        Runs that answer messages are canceled. Depending on the settings, runs of plans and
+        services wait for the return or are canceled. The worker of such a run loses its lease, so
+        it writes nothing more and retracts the words that it has streamed.
         """
         chat = snapshot.chat
         if not chat.held or chat.desk is None:
@@ -79,7 +79,7 @@ class LiveRuns:
             self.completion.cancel(run, reason=Reason.DESK, error=HELD)
 
     def _hold_back(self, key: Key) -> None:
-        """Take a running run from its worker; it begins again, with a new prompt, at the return."""
+        """Take a run from its worker; the run starts again with a new prompt at the return."""
 
         def attempt() -> None:
             run = Run.read(self.table, key)

@@ -37,16 +37,16 @@ class TeamMessages:
     ) -> PostedMessage:
         """Post a message of the holder (idempotent by `client_id`).
 
-        It goes to the people of the chat as an agent's message does: by SMS, too. It triggers
-        nobody, and moves no read mark.
+        It reaches the people of the chat as an agent's message does, including by SMS. It does not
+        trigger any agent or move a read mark.
 
         Args:
             holder_id: The operator who holds the chat.
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: The operator does not hold the chat, it is discarded, its person has opted out
-                of SMS, so that nobody would read the message, or the person has quiet hours.
+            Conflict: The operator does not hold the chat, the chat is discarded, its person has
+                opted out of SMS and would not get the message, or the person has quiet hours.
             RateLimited: The operator has posted too many messages.
             Unprocessable: The text is empty or too long.
         """
@@ -78,9 +78,9 @@ class TeamMessages:
         return posted
 
     def _quiet_until(self, snapshot: ChatSnapshot) -> datetime | None:
-        """Return the end of the person's quiet hours, if a message would break them.
+        """Return the end of the person's quiet hours, if a message would be sent during them.
 
-        A person on a phone who has written in this session gets its answers at any time.
+        A person on a phone who has written in this session gets answers at any time.
         """
         chat, now = snapshot.chat, self.clock.now()
         reached = person_disturbed(snapshot)
@@ -97,7 +97,7 @@ class TeamMessages:
 
 
 def _is_talking(chat: Chat, now: datetime, settings: Settings) -> bool:
-    """Tell whether the person of a direct chat has written in a session that is not over."""
+    """Return whether the person of a direct chat has written in the current session."""
     if chat.session is None or chat.last_message_at is None:
         return False
     gap = timedelta(minutes=effective_in(chat, settings).conversation_gap_minutes)

@@ -1,4 +1,4 @@
-"""Notices by which the people of a chat are told of its stay on the desk, each once."""
+"""Notices that tell the people of a chat about its stay on the desk, each posted once."""
 
 from dataclasses import dataclass
 
@@ -23,12 +23,12 @@ class DeskNotices:
     ) -> None:
         """Post a notice, and record in the same transaction that people were told.
 
-        It is only recorded if no agent is there to post it, or the chat takes no messages any more.
+        If no agent can post it or the chat accepts no more messages, the notice is only recorded.
 
         Args:
             snapshot: The chat as it was just read.
             client_id: The idempotency key of the notice.
-            recorded: The write of the stay that records it.
+            recorded: The write to the stay that records the notice.
 
         Raises:
             ConditionFailed, ExtraWriteFailed: The stay has changed meanwhile.
@@ -52,7 +52,7 @@ class DeskNotices:
 
 
 def _speaker(stay: DeskStay, snapshot: ChatSnapshot) -> MemberRef | None:
-    """Return the agent that tells people: the one that asked, or else the first; None for none."""
+    """Return the agent that posts: the one that asked, or else the first; None without an agent."""
     agents = sorted(snapshot.agents, key=lambda agent: agent.member.id)
     own = [agent for agent in agents if agent.member.id == stay.agent_id]
     return next((agent.member.ref for agent in own + agents), None)

@@ -1,4 +1,4 @@
-"""The queue of the desk: the chats that wait for a person of the team, or that one holds."""
+"""The queue of the desk: chats that wait for a person of the team or are held by one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class DeskQueue:
         """Return a chat on the desk.
 
         Raises:
-            NotFound: The chat does not exist, or is not on the desk; the details tell of its newest
+            NotFound: The chat does not exist or is not on the desk; the details describe its newest
                 return.
         """
         chat = read_chat(self.table, tenant, chat_id)
@@ -71,7 +71,7 @@ class DeskQueue:
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: The operator does not hold it; the details tell of its newest return.
+            Conflict: The operator does not hold it; the details describe its newest return.
         """
         chat = read_chat(self.table, tenant, chat_id)
         if chat.holder is None or chat.holder.id != holder_id:
@@ -80,7 +80,7 @@ class DeskQueue:
 
 
 def _newest_return(chat: Chat) -> dict[str, Any]:
-    """Return who handed a chat back, for an error that tells of it; nothing if nobody did."""
+    """Return the details of a chat's newest return for an error; empty if there was none."""
     last = chat.briefing
     if last is None or chat.held:
         return {}

@@ -1,8 +1,8 @@
-"""Hand a chat back to its agents: by its holder, or because the holder is silent.
+"""Hand a chat back to its agents: its holder does so, or the holder was silent for too long.
 
-One transaction clears the holder from the chat's item and queues a run for each agent to which
-people have written meanwhile. A message is posted before that transaction, and starts no run, or
-after it, and starts one.
+One transaction clears the holder from the chat's item and queues a run for each agent that people
+have written to meanwhile. A message that is posted before that transaction starts no run; one that
+is posted after it starts one.
 """
 
 import logging
@@ -38,8 +38,8 @@ from skein.services.runs.wakeups import woken_by
 from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
-MAX_UNANSWERED = 200  # messages among which a return looks for those without an answer
-MAX_RECORDED = 40  # of them, the newest, which record their run; a transaction has 100 writes
+MAX_UNANSWERED = 200  # messages that a return checks for a missing answer
+MAX_RECORDED = 40  # of these, the newest, which record their run; a transaction has 100 writes
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Returns:
 
         Args:
             holder_id: The operator who holds the chat.
-            briefing: What the agents are to know; they are shown it in their next prompts.
+            briefing: What the agents should know; it is shown in their next prompts.
 
         Raises:
             NotFound: The chat does not exist.
@@ -89,7 +89,7 @@ class Returns:
         return returned.chat
 
     def look(self, job: DeskJob) -> None:
-        """Hand a chat back whose holder was silent for too long, and tell people once.
+        """Hand back a chat whose holder was silent for too long, and post one notice.
 
         The call is idempotent. If the holder is not silent, the stay is due again later.
         """
@@ -166,7 +166,7 @@ class Returns:
     def _unanswered(
         self, snapshot: ChatSnapshot, desk: DeskState
     ) -> Iterator[tuple[Membership, list[Message]]]:
-        """Yield each agent to which people have written since the last answer, and what."""
+        """Yield each agent that people have written to since the last answer, with the messages."""
         chat = snapshot.chat
         firsts = {
             agent.member.id: max(
@@ -190,7 +190,7 @@ class Returns:
                 yield agent, theirs
 
     def _messages(self, chat: Chat, first: int) -> Sequence[Message]:
-        """Return people's messages from a number on, oldest first, that may want an answer."""
+        """Return people's messages from a number on that may need an answer, oldest first."""
         page = self.table.query(
             Query(
                 chat_partition(chat.tenant, chat.id),
@@ -204,7 +204,7 @@ class Returns:
         return [each for each in messages if each.sender.kind == "user" and not each.resets]
 
     def _tell(self, stay: DeskStay) -> None:
-        """Tell the people of a chat, once, that it went back by itself."""
+        """Post one notice that the chat was handed back automatically."""
         _, recorded = revise(stay, {"notified": True}, also=NOT_DUE)
         snapshot = read_snapshot(self.table, stay.tenant, stay.chat_id)
         name = stay.holder.name if stay.holder is not None else ""
@@ -214,7 +214,7 @@ class Returns:
 
 
 def _may_be_answered(message: Message, desk: DeskState) -> bool:
-    """Tell whether only the desk kept a message from starting a run, and no limit did."""
+    """Return whether only the desk, and not a limit, kept a message from starting a run."""
     reasons = {message.reason, *message.reasons.values()}
     return message.seq <= desk.from_seq or Reason.DESK in reasons
 
@@ -232,7 +232,7 @@ def _answered_by(message: Message, runs: dict[str, str]) -> Update:
 
 
 def _was_handed_back(chat: Chat, holder_id: str, briefing: str) -> bool:
-    """Tell whether this operator has handed the chat back with these words already."""
+    """Return whether this operator has already handed the chat back with these words."""
     last = chat.briefing
     return (
         chat.desk is None
@@ -244,7 +244,7 @@ def _was_handed_back(chat: Chat, holder_id: str, briefing: str) -> bool:
 def _ended(
     stay: DeskStay, desk: DeskState, words: Briefing, end: DeskEnd, now: datetime
 ) -> tuple[DeskStay, Update]:
-    """Return a stay that ends, and its write; an end by silence is due until people are told."""
+    """Return an ended stay and its write; if it ended by silence, it is due until the notice."""
     changes: dict[str, Any] = {
         "ended_at": now,
         "ended_by": end,

@@ -1,7 +1,7 @@
-"""DESK and HANDED BACK: that the chat waits for a person of the team, and who has held it.
+"""DESK and HANDED BACK: whether the chat waits for a person of the team, and who last held it.
 
-DESK is shown so that the agent does not ask again; a chat that somebody has taken over has no
-prompts. HANDED BACK is shown while the history begins before the return, unless a reset hides it.
+DESK is shown so that the agent does not ask again; no prompts are built for a chat that is held.
+HANDED BACK is shown while the history begins before the return, unless a reset hides it.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class Briefings(SectionItems):
 
 
 def desk(given: SectionInput) -> Section | None:
-    """Render since when the active chat waits; None if it does not."""
+    """Render since when the active chat has been waiting; None if it is not waiting."""
     chat = given.reading.chat
     if chat is None or chat.desk is None or chat.held:
         return None
@@ -51,7 +51,7 @@ def desk(given: SectionInput) -> Section | None:
 
 
 def handed_back(given: SectionInput) -> Section | None:
-    """Render who held the chat and what they told its agents; None if nobody did."""
+    """Render who held the chat and their briefing for its agents; None without such a person."""
     briefing = given.reading.of(Briefings).briefing
     if briefing is None:
         return None

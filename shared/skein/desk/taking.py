@@ -1,9 +1,9 @@
 """Take a chat over: from then on, a person of the team answers there, and no agent does.
 
-One transaction names the holder in the chat's item, ends the agents' queued runs there, and resumes
-or ends what waits for a reply. Each post is conditional on the same item, so no agent posts after
-it. The runs that are running are stopped afterwards; a crash in between loses nothing, because
-their posts fail, and a claim cancels them.
+One transaction stores the holder in the chat's item, ends the agents' queued runs there, and
+resumes or ends runs that wait for a reply. Each post is conditional on the same item, so no agent
+can post after it. Running runs are stopped afterwards. A crash in between does no harm, because
+their posts fail and the next claim cancels them.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from skein.settings import Settings
 
 
 class _Stopped(NamedTuple):
-    """The writes and jobs that stop agents in a chat, and what they leave unanswered."""
+    """The writes and jobs that stop agents in a chat, and the messages left unanswered."""
 
     writes: list[Write]
     jobs: list[RunJob]
@@ -47,7 +47,7 @@ class _Stopped(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taking:
-    """The service by which people of the team take chats over."""
+    """The service with which people of the team take chats over."""
 
     table: Table
     clock: Clock
@@ -65,7 +65,7 @@ class Taking:
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: Somebody else holds the chat, or it is discarded.
+            Conflict: Another operator holds the chat, or it is discarded.
             Forbidden: The tenant forbids operators to read chats.
         """
         overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
@@ -124,7 +124,7 @@ class Taking:
         return snapshot._replace(chat=taken)
 
     def _stay_of(self, chat: Chat, stay_id: str, now: datetime) -> tuple[DeskState, DeskStay, bool]:
-        """Return the chat's stay on the desk, and whether the take-over begins it."""
+        """Return the chat's stay on the desk, and whether it begins with the take-over."""
         stay = read_stay(self.table, chat)
         if chat.desk is not None and stay is not None:
             return chat.desk, stay, False
@@ -132,7 +132,7 @@ class Taking:
         return new.desk, new.stay, True
 
     def _stopped(self, snapshot: ChatSnapshot, now: datetime) -> _Stopped:
-        """Cancel queued runs, end waits, and note what runs of the chat leave unanswered.
+        """Cancel queued runs, end waits, and note which messages the chat's runs leave unanswered.
 
         A run of another chat that waits here resumes there without a reply.
         """
@@ -164,7 +164,7 @@ class Taking:
 
 
 def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, created: bool) -> Write:
-    """Return the write of a stay whose chat is taken over, due when the holder may be silent."""
+    """Return the write of a stay that is taken over, due when the holder may have gone silent."""
     revised, update = revise(stay, changes, also=due_pointer("desk", stay.key, silent_at))
     if not created:
         return update
@@ -173,12 +173,12 @@ def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, creat
 
 
 def _first(trigger: Trigger) -> int | None:
-    """Return the first message that a run was to answer; None without one."""
+    """Return the first message that a run had to answer; None if there is none."""
     return trigger.seqs[0] if trigger.seqs else None
 
 
 def _has_answered(run: Run) -> bool:
-    """Tell whether a run has posted in its own chat already, so that nothing is left to answer."""
+    """Return whether a run has posted in its own chat, so that nothing is left to answer."""
     return any(sent.chat_id == run.chat_id for sent in run.sent)
 
 

@@ -1,8 +1,8 @@
-"""Look after what waits for the team: tell people of waiting chats once, and count what is late.
+"""Watch what waits for the team: notify the people of waiting chats once, and count late ones.
 
-Calls of tools that wait for an operator are late as chats are. The job of a stay comes after its
-first write, and again when it is late. A worker that dies before it has told people is replaced:
-the stay is due until then.
+Tool calls that wait for an operator become late as chats do. The job of a stay is sent after its
+first write, and again when the stay is late. If a worker dies before it has posted the notice, the
+stay remains due and another worker posts it.
 """
 
 import logging
@@ -42,10 +42,10 @@ class WaitingStays:
     metrics: Metrics
 
     def look(self, job: DeskJob) -> None:
-        """Tell the people of a waiting chat once, and later count that it is late (idempotent).
+        """Notify the people of a waiting chat once, and later count it as late (idempotent).
 
-        A chat that somebody has taken meanwhile gets no notice: a person is there. A job that names
-        an approval in place of a stay counts a call that is late.
+        A chat that was taken over meanwhile gets no notice, because a person is there. If the job
+        names an approval instead of a stay, a late call is counted.
         """
         stay = DeskStay.read(self.table, DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
         if stay is None:
@@ -55,7 +55,7 @@ class WaitingStays:
             return
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         settings, now = self.requests.settings_of(job.tenant), self.clock.now()
-        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker was faster, or a holder
+        with suppress(ConditionFailed, ExtraWriteFailed):  # a worker or a holder was faster
             if snapshot.chat.discarded_at is not None or not is_current(stay, snapshot.chat):
                 end: DeskEnd = "discarded"
                 ended = {"ended_at": now, "ended_by": end}
@@ -92,13 +92,13 @@ class WaitingStays:
                 )
 
     def dismiss(self, tenant: str, chat_id: str) -> None:
-        """Take a chat that waits from the desk, since nobody is needed any more (idempotent).
+        """Remove a waiting chat from the desk because it needs no person any more (idempotent).
 
-        One transaction clears the chat's state and ends the stay. Agents have answered all along.
+        One transaction clears the chat's state and ends the stay. Agents answered in the meantime.
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: Somebody holds the chat.
+            Conflict: An operator holds the chat.
         """
 
         def attempt() -> None:
@@ -121,7 +121,7 @@ class WaitingStays:
     def _tell(
         self, stay: DeskStay, snapshot: ChatSnapshot, settings: DeskSettings, now: datetime
     ) -> None:
-        """Post the notice as an agent of the chat; one transaction records that people were told.
+        """Post the notice as an agent of the chat, and record it in the same transaction.
 
         Raises:
             ConditionFailed, ExtraWriteFailed: The stay has changed meanwhile.
@@ -136,7 +136,7 @@ class WaitingStays:
 def notice_text(settings: DeskSettings, now: datetime) -> str:
     """Return the tenant's sentence for a chat that is put on the desk.
 
-    Outside of the working hours, it names the time of return on the clocks of the team.
+    Outside the working hours, it says when the team is back, in the team's time zone.
     """
     opening = settings.desk_hours.opening_after(now)
     if opening is None:

@@ -1,4 +1,4 @@
-"""Define what is stored for the desk, apart from the chat's own state."""
+"""Define the stored items of the desk, apart from the chat's own state."""
 
 __all__ = [
     "canned_answer",
