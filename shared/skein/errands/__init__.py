@@ -1,7 +1,7 @@
-"""Errands: an agent asks a person something for somebody, and brings back the words of the answer.
+"""Errands: an agent asks a person a question for someone else, and reports the answer verbatim.
 
-Others use `errand_work.ErrandWorker`, `meeting_work.MeetingWorker` and `views.ErrandViews`. What
-an answer to an errand's question causes is in `effects`.
+Other packages use `errand_work.ErrandWorker`, `meeting_work.MeetingWorker` and `views.ErrandViews`.
+The effects of answers to an errand's question are in `effects`.
 """
 
 __all__ = [

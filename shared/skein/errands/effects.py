@@ -1,4 +1,4 @@
-"""The effects of answers about errands: of the person who is asked, and of the one who asks."""
+"""The effects of answers to an errand: by the person who is asked, and by the one who asks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,21 +24,21 @@ from skein.services.common.optimistic import revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 MAX_OPEN_ERRANDS = 20  # to one person
-ANOTHER_TRY = timedelta(hours=1)  # when the person has too many open errands
+ANOTHER_TRY = timedelta(hours=1)  # if the person has too many open errands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrandEffect(AnswerEffect):
-    """The words of an answer go to the home chat; a yes or no confirms the time of a meeting."""
+    """The effect of an answer: its words go to the home chat, or it confirms a meeting."""
 
     takes_place: ClassVar[bool] = False
 
     table: Table
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse a second open question of the same asker, and one too many of all askers.
+        """Refuse a second open question of the same asker, and more than the limit of all askers.
 
-        The errand is asked later, and its asker hears of no reason.
+        The person is asked later, and the asker does not learn why.
         """
         if any(each.traced_to == new.traced_to for each in asked):
             raise rate_limited("the person has an open question of this asker", ANOTHER_TRY)
@@ -68,7 +68,7 @@ class ErrandEffect(AnswerEffect):
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Count the notice of a person of a meeting, who gets few texts about it."""
+        """Count the notice to a person of a meeting, because texts about a meeting are limited."""
         ref = ErrandData.from_item(choice.data).errand
         item = self.table.get(ref.key(tenant)) if ref.times else None
         if item is None:
@@ -80,7 +80,7 @@ class ErrandEffect(AnswerEffect):
 
 
 class OrderEffect(AnswerEffect):
-    """A yes orders the errands."""
+    """The effect of the asker's answer: a yes orders the errands."""
 
     is_consent: ClassVar[bool] = True
 

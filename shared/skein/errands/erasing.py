@@ -13,10 +13,11 @@ from skein.services.common.pagination import items_under, read_items
 def errands_erased(
     table: Table, tenant: str, user_id: str, ids: Collection[str]
 ) -> Iterator[Write]:
-    """Yield the writes that erase the errands which a person has ordered, or in which they are.
+    """Yield the writes that erase the errands that a person has ordered or is asked in.
 
-    A meeting that they asked for is deleted, with the others' errands for it. A meeting of another
-    person continues without them. Their own errand is deleted last, because it leads to the rest.
+    A meeting that they asked for is deleted, with the errands of the others. A meeting that another
+    person asked for continues without them. Their own errand is deleted last, because the rest is
+    found through it.
 
     Args:
         ids: All ids of the person.
@@ -55,7 +56,7 @@ def _meeting_erased(
 
 
 def _changes_of(changed: Errand | Meeting, *names: str) -> Write:
-    """Return the write of attributes that nothing else changes; a worker's own write fails once."""
+    """Return the write of attributes that only erasure changes; a worker's own write fails once."""
     stored = changed.attributes()
     change = {name: stored[name] for name in names}
     return Update(changed.key, set=change, add={"version": 1}, condition=Exists())

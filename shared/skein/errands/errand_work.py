@@ -1,8 +1,8 @@
 """Carry out errands: ask the person once, and tell the home chat the answer or the deadline.
 
-Each step is one transaction, on condition of the errand's version. So the person is asked once, and
-the home chat is told once, whatever crashes. What goes wrong on the way tells the home chat
-nothing: until the deadline, an errand without an answer is open.
+Each step is one transaction that is conditional on the errand's version. So the person is asked
+once and the home chat gets one report, even after a crash. The home chat does not learn of problems
+on the way: an errand without an answer stays open until the deadline.
 """
 
 import logging
@@ -45,17 +45,17 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.visibility.disclosure import made_for_all
 from skein.settings import Settings
 
-ANOTHER_TRY = timedelta(hours=1)  # when the model, or the person, is to be asked later
-HELD_FOR = timedelta(minutes=5)  # between two looks at a home chat that the team holds
+ANOTHER_TRY = timedelta(hours=1)  # until the model or the person is asked again
+HELD_FOR = timedelta(minutes=5)  # between two checks of a home chat that the team holds
 NO_ANSWER = "no answer"
-MAX_CARRIED = 19_000  # characters of an answer; a message may have few more
+MAX_CARRIED = 19_000  # characters of an answer; a message may have a few more
 ASK_BACK = "Which times, for example Tuesday 18:00 to 21:00? Or none."
 
 logger = logging.getLogger(__name__)
 
 
 class _QuestionChat(NamedTuple):
-    """The chat in which a person is asked, and the first contact that it takes, if any."""
+    """The chat in which a person is asked, with the first contact that opens it, if needed."""
 
     chat_id: str
     contact: Contact | None = None
@@ -106,7 +106,7 @@ class ErrandWorker:
     # ------------------------------------------------------------------ asking
 
     def _ask(self, errand: Errand, now: datetime) -> None:
-        """Ask the person, now or later; a person who cannot be reached is never asked."""
+        """Ask the person now or later; a person who cannot be reached is never asked."""
         try:
             later = end_of_quiet(self.table, self.settings, errand, now)
             if later is None and errand.may_ask:
@@ -126,7 +126,7 @@ class ErrandWorker:
     def _question_chat(self, errand: Errand) -> _QuestionChat:
         """Return the person's newest direct chat with the agent, or open one by text.
 
-        A chat from which the person has opted out comes last, and the app before it.
+        A chat whose person has opted out of SMS comes last, after the app.
 
         Raises:
             NotFound, Conflict: The person cannot be reached.
@@ -188,9 +188,9 @@ class ErrandWorker:
     # ------------------------------------------------------------------ times
 
     def _read_times(self, errand: Errand, ref: ErrandRef, now: datetime) -> None:
-        """Store the times of an answer and wake the meeting; ask back an unclear answer once.
+        """Store the times from an answer and make the meeting due; ask once more if it is unclear.
 
-        A person without an answer, or whose second answer is unclear, too, has no times.
+        A person who does not answer, or whose second answer is also unclear, has no times.
         """
         answer = self._times_of(errand, ref, now)
         if answer is None:
@@ -205,7 +205,7 @@ class ErrandWorker:
         self.dispatch.send([Meeting.job_of(errand.tenant, ref)])
 
     def _times_of(self, errand: Errand, ref: ErrandRef, now: datetime) -> TimesAnswer | None:
-        """Return the times of an answer; None if the model is to be asked later."""
+        """Return the times from an answer; None if the model must be asked later."""
         meeting = Meeting.read(self.table, Meeting.key_of(errand.tenant, ref))
         if errand.answer is None or meeting is None:
             return TimesAnswer(clear=True)
@@ -238,7 +238,7 @@ class ErrandWorker:
     # ------------------------------------------------------------------ telling
 
     def _tell(self, errand: Errand) -> None:
-        """Tell the home chat the words of the answer, or that there is none."""
+        """Post the words of the answer in the home chat, or that there is no answer."""
         now = self.clock.now()
 
         def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
@@ -267,7 +267,7 @@ class ErrandWorker:
         )
         try:
             self.chats.post_message(new, extra_writes=recorded)
-        except ReadersChanged:  # the words stay with the person, and the chat hears of no answer
+        except ReadersChanged:  # the words stay with the person; the chat reads "no answer"
             forgotten = {"answer": None, "answered_at": None}
             self.table.write(revise(errand, forgotten, also=errand.due(errand.until))[1])
         except (NotFound, Conflict) as error:

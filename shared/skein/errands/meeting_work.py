@@ -1,7 +1,8 @@
-"""Find a time: propose the first time that suits all, have it confirmed, and tell the group.
+"""Find a time: propose the first time that suits everyone, get it confirmed, and tell the group.
 
-The group hears of a proposal as soon as all have named times that have one in common. That there is
-none, it hears at the deadline only, so that nobody learns who is the reason.
+The group gets a proposal as soon as everyone has answered and their times have one in common. If
+there is no common time, the group is told only at the deadline, so that it does not learn whose
+times were the reason.
 """
 
 import logging
@@ -44,7 +45,7 @@ READ_WITHIN = timedelta(minutes=10)  # after the deadline, until the last answer
 CONFIRM_WITHIN = timedelta(days=1)
 ANOTHER_TRY = timedelta(minutes=10)
 HELD_FOR = timedelta(minutes=5)
-UNNAMED = "the meeting"  # in place of a topic that new members of the group were not there for
+UNNAMED = "the meeting"  # replaces a topic from before new members joined the group
 
 logger = logging.getLogger(__name__)
 
@@ -83,13 +84,13 @@ class MeetingWorker:
             self._confirm(meeting, item, errands, now)
 
     def _errands(self, meeting: Meeting) -> list[Errand]:
-        """Read the errands of the meeting; those of people who were erased are gone."""
+        """Read the errands of the meeting; errands of erased people no longer exist."""
         keys = [ref.key(meeting.tenant) for ref in meeting.errands]
         found = read_items(self.table, keys)
         return Errand.read_each(found, keys)
 
     def _look_again(self, meeting: Meeting, item: Item, at: datetime) -> None:
-        """Make the meeting due again, unless an answer has just made it due."""
+        """Make the meeting due again, unless an answer has just done so."""
         as_read = all_of(Is("version", meeting.version), still_due(item))
         self.table.write(Update(meeting.key, set=meeting.due(at), condition=as_read))
 
@@ -142,7 +143,7 @@ class MeetingWorker:
     def _next_try(
         self, meeting: Meeting, errand: Errand, start: datetime, until: datetime, now: datetime
     ) -> datetime | None:
-        """Ask a person to confirm the proposal, once; return when to try again, if at all."""
+        """Ask a person once to confirm the proposal; return when to try again, if needed."""
         if not errand.may_confirm or errand.choice_chat_id is None:
             return None
 
@@ -195,9 +196,9 @@ class MeetingWorker:
         *more: Write,
         also: dict[str, Any],
     ) -> None:
-        """Tell the group, and record the step in the same transaction.
+        """Post in the group, and record the step in the same transaction.
 
-        The topic may come from elsewhere. If people have joined since, the meeting loses it first.
+        The topic may come from another chat. If people have joined since, it is removed first.
         """
         _, write = revise(meeting, changes, also=also)
 
@@ -240,7 +241,7 @@ def _named(meeting: Meeting) -> str:
 
 
 def _proposed(meeting: Meeting, start: datetime) -> str:
-    """Return the topic, and the span of a proposal on the clocks of the group."""
+    """Return the topic, and the proposed span in the group's time zone."""
     zone = ZoneInfo(meeting.zone)
     begin, end = start.astimezone(zone), (start + meeting.length).astimezone(zone)
     return f"{_named(meeting)}: {begin:%A %Y-%m-%d %H:%M} to {end:%H:%M} ({meeting.zone})"

@@ -1,7 +1,7 @@
-"""Merge of users: the former user's errands, their meetings and their lines become the user's.
+"""Merge of users: move the former user's errands, meetings and prompt lines to the known user.
 
-An errand keeps its key, which questions and jobs name. Only its line in prompts of the former
-user's direct chat moves, and the errand records where to.
+An errand keeps its key, because questions and jobs refer to it. Only its line in prompts of the
+former user's direct chat moves, and the errand records the new place.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ from skein.services.common.pagination import items_under
 
 
 def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: datetime) -> None:
-    """Move the errands that the former user has ordered, or in which they are asked (idempotent).
+    """Move the errands that the former user has ordered or is asked in (idempotent).
 
-    The former user's open questions have ended, so the known user is asked what is unanswered: the
+    The former user's open questions have ended, so the known user is asked the unanswered ones: the
     question of the errand, or whether they confirm the time of a meeting.
 
     Args:
@@ -76,7 +76,7 @@ def _renamed(thing: Errand | Meeting, old: str, new: NamedMember) -> dict[str, A
 def _line_moved(
     table: Table, before: Errand, after: Errand, old: str, new: NamedMember
 ) -> Iterator[Write]:
-    """Yield the writes that move a line, or delete what a late writer has left of one."""
+    """Yield the writes that move a line, or delete the remains that a late writer has left."""
     key, moved_key = before.line_key, after.line_key
     line = OpenErrand.read(table, key)
     if line is not None:

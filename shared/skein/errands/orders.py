@@ -1,7 +1,7 @@
-"""Order errands: at once, or after the yes of the person who asks.
+"""Order errands, at once or after the person who asks has approved.
 
-What a person says leaves their private chat only if they agree to exactly the words that others
-get. A run that was shown nothing private orders at once.
+Content leaves a person's private chat only if they approve exactly the words that others will get.
+A run that was shown nothing private orders at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ SEVERAL = "person: several people have the name {name!r}; give one of these ids:
 
 
 class MeetingWish(NamedTuple):
-    """The time that a group looks for; see `Meeting`."""
+    """The time that a group is looking for; see `Meeting`."""
 
     topic: str
     earliest: datetime
@@ -61,7 +61,7 @@ class MeetingWish(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrandOrders:
-    """The service by which runs order errands."""
+    """The service with which runs order errands."""
 
     table: Table
     clock: Clock
@@ -69,7 +69,7 @@ class ErrandOrders:
     dispatch: Dispatch
 
     def find(self, run: Run, readers: Audience, names: Sequence[str]) -> tuple[NamedMember, ...]:
-        """Find the people whom a run names, among those of chats that the asker is a member of.
+        """Find the people that a run names, among the members of chats that the asker is in.
 
         Args:
             run: The run; it traces back to the asker.
@@ -78,8 +78,8 @@ class ErrandOrders:
             names: Names or ids.
 
         Raises:
-            Correctable: Nobody, or more than one person, has such a name.
-            Failed: The run traces back to nobody.
+            Correctable: No person, or more than one, has such a name.
+            Failed: The run does not trace back to a person.
         """
         if run.trigger.user_id is None:
             raise Failed(NOBODY_ASKS)
@@ -101,20 +101,21 @@ class ErrandOrders:
         *,
         cause: str,
     ) -> SentMessage | None:
-        """Order errands, or ask the person who asks whether to (idempotent by `cause`).
+        """Order errands, or ask the asker for approval first (idempotent by `cause`).
 
         Args:
-            claim: The run, whose chat is told what comes of it.
+            claim: The run, in whose chat the result is posted.
             asked: The people to ask.
             question: The question.
             until: The deadline.
             cause: The id of the call.
 
         Returns:
-            The message that asks the person who asks; None if the errands are ordered.
+            The message that asks for approval; None if the errands are ordered.
 
         Raises:
-            Forbidden: The run has no chat or no person who asks, or may not pass on what it holds.
+            Forbidden: The run has no chat or no asker, or may not pass on the content that it
+                holds.
             Unprocessable: The question is too long.
             AlreadyAsked, RateLimited: See `Asking.ask`.
             LostLease, ExtraWriteFailed: Another worker has taken the run over.
@@ -146,7 +147,8 @@ class ErrandOrders:
         """Ask all people of a run's chat for their times (idempotent by `cause`).
 
         Raises:
-            Forbidden: The run has no group or no person who asks, or may not pass on what it holds.
+            Forbidden: The run has no group or no asker, or may not pass on the content that it
+                holds.
             Unprocessable: The group has too many people, or the topic is too long.
             LostLease: Another worker has taken the run over.
         """
@@ -207,7 +209,7 @@ class ErrandOrders:
         """Read the run's chat, and the person in it who asks.
 
         Raises:
-            Forbidden: The run has no chat, or nobody in it asks.
+            Forbidden: The run has no chat, or the chat does not include the asker.
         """
         if run.chat_id is None or run.trigger.user_id is None:
             raise Forbidden(NOBODY_ASKS)
@@ -229,7 +231,7 @@ class ErrandOrders:
     def _asked_first(
         self, claim: Claim, order: ErrandOrder, asker: NamedMember, cause: str
     ) -> SentMessage:
-        """Ask the person who asks whether exactly this text may go to the people."""
+        """Ask the asker to approve sending exactly this text to the people."""
         if person_to_ask(claim.run) != asker.id:
             raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
         return self.questions.ask(
@@ -278,14 +280,14 @@ def text_for_times(topic: str, wish: MeetingWish, asker: NamedMember) -> str:
 
 
 def text_of_errand(words: str, asker: NamedMember, chat: Chat) -> str:
-    """Return the text to a person of whom somebody asks something: `Alice asks: "When?"`.
+    """Return the text to a person who is asked a question: `Alice asks: "When?"`.
 
-    From a group, it names who will read the answer.
+    If the question comes from a group, the text names who will read the answer.
 
     Args:
         words: The words of the question.
         asker: Who asks.
-        chat: The chat that is told the answer.
+        chat: The chat where the answer is posted.
     """
     where = f' for "{destination_in(chat).title}" ({readers_of(chat, asker.id)})'
     who = called_in(asker, chat)
@@ -293,7 +295,7 @@ def text_of_errand(words: str, asker: NamedMember, chat: Chat) -> str:
 
 
 def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
-    """Return the question whether to ask people: `Ask Sarah? Alice asks: "When?" Yes sends ...`.
+    """Return the question that asks for approval: `Ask Sarah? Alice asks: "When?" Yes sends ...`.
 
     Args:
         text: The text, as the people get it.

@@ -1,4 +1,4 @@
-"""The quiet hours of the people whom errands ask."""
+"""The quiet hours of the people that errands ask."""
 
 from datetime import datetime
 

@@ -1,7 +1,8 @@
-"""ERRANDS: what the agent has asked people for this chat, and has no answer yet.
+"""ERRANDS: questions that the agent has asked people for this chat and that have no answer yet.
 
-The items stand beside the agent's goals. Only those of the active chat are kept, if the readers
-were present for the question. Once the chat is told, it has the words as a message.
+The items are stored beside the agent's goals. Only those of the active chat are kept, if the
+readers were present for the question. Once the errand has ended, the chat has the result as a
+message.
 """
 
 from collections.abc import Iterable

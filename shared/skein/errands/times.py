@@ -1,4 +1,4 @@
-"""Read the times in a person's words, with the model of the agent, which is shown nothing else."""
+"""Read the times in a person's words with the agent's model, which is shown nothing else."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -73,14 +73,14 @@ class TimesReader:
     settings: Settings
 
     def read(self, errand: Errand, meeting: Meeting) -> TimesAnswer:
-        """Read the times in the words of an errand's answer; the one who asks pays.
+        """Read the times in an errand's answer; the tokens are charged to the asker.
 
         Raises:
             NotFound: The agent is gone.
             OverLimit: The tokens of the day are used up.
             Transient: The model is out of reach.
         """
-        run = Run(  # never stored: it says who pays
+        run = Run(  # never stored; determines who is charged
             tenant=errand.tenant,
             id=run_id_in(errand.chat_id, self.ids.ulid()),
             agent_id=errand.agent_id,

@@ -86,7 +86,7 @@ def find_time(
 
 @contextmanager
 def orders_as_tool_errors(call: ToolContext) -> Iterator[None]:
-    """Convert the errors of an order to those of a tool.
+    """Convert the errors of an order to tool errors.
 
     Raises:
         ToolError: The order is refused.

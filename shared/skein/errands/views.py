@@ -1,4 +1,4 @@
-"""List errands: those that a person has ordered, and all of a tenant for operators."""
+"""List the errands that a person has ordered and, for operators, all errands of a tenant."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,7 +66,7 @@ class ErrandViews:
 
 
 def exported_errand(table: Table, link: Item, now: datetime) -> tuple[str, dict[str, Any]] | None:
-    """Return the agent and the content of an errand, as its person may see it; None if unseen.
+    """Return the agent and the content of an errand that its person may see; None if they may not.
 
     Args:
         link: The item that leads from the person to the errand.

@@ -1,8 +1,8 @@
-"""Errands: questions that an agent takes to a person, whose answer it brings back word by word.
+"""Errands: questions that an agent asks a person for someone else; the answer is reported verbatim.
 
-An errand is stored by the agent and the scope of its home chat. The person is asked a
-choice with an answer in words. Its due pointer makes the errand an outbox item: a job asks the
-person, and later tells the home chat the words or, at the deadline, that there is no answer.
+An errand is stored by the agent and the scope of its home chat. The question to the person is a
+choice with a free-text answer. The due pointer makes the errand an outbox item: a job asks the
+person, and later posts the answer in the home chat or, at the deadline, that there is none.
 """
 
 from collections.abc import Iterator
@@ -73,17 +73,17 @@ class ErrandRef(Value):
 
 
 class ErrandOrder(Value):
-    """What a person has an agent ask one or several people; each of them is an errand.
+    """A question for one or several people, which a person has an agent ask; each is an errand.
 
     Attributes:
-        chat_id: The home chat, which is told what came of it.
+        chat_id: The home chat, where the result is posted.
         scope: The scope of the home chat.
-        asked_by: Who asks, as the text to the people names them.
+        asked_by: Who asks, under the name in the text to the people.
         asked: The people.
         question: The words of the question.
-        text: The whole text to the people, as the one who asks has agreed to it.
-        readers: Who could read the home chat then; others are not told the answer.
-        audience: Who was present for the content from which the question was made.
+        text: The whole text to the people, as the asker has approved it.
+        readers: Who could read the home chat at that time; others are not shown the answer.
+        audience: Who was present for the content that the question was made from.
         authors: The people whose words the question may hold, by digest.
         until: The deadline.
     """
@@ -108,7 +108,7 @@ class ErrandData(Stored):
 
 
 class OrderData(Stored):
-    """The data of the question whether to ask people: the errands that a yes orders."""
+    """The data of the question that asks for approval: the errands that a yes orders."""
 
     orders: ErrandOrder
 
@@ -119,20 +119,21 @@ class Errand(Stored):
     Attributes:
         id: `err_<digest>`, which follows from the call or the choice that ordered it.
         group_id: The same for all people of one order.
-        asked_at: When the person was asked; None before, and if they cannot be reached.
+        asked_at: When the person was asked; None before that, or if they cannot be reached.
         choice_chat_id: The chat of the question.
         choice_seq: The message of the question.
-        answer: The words of the answer; None without one.
+        answer: The words of the answer; None if there is none.
         answered_at: When the person answered.
-        ended_at: When the home chat was told, or the times were read; nothing is left to be done
-            then, unless the person is to confirm a time.
-        meeting: For a person who is asked for times, the meeting. Its group is not told the answer.
-        times: The times that were read from the answer; None before.
+        ended_at: When the result was posted in the home chat, or the times were read. Nothing is
+            left to be done then, unless the person has to confirm a time.
+        meeting: The meeting, for a person who is asked for times. The answer is not posted in its
+            group.
+        times: The times that were read from the answer; None before that.
         asked_back: Whether an unclear answer was asked back.
         confirm_seq: The message that asks the person to confirm the proposed time.
-        confirmed: Whether the person confirms it; None without an answer.
+        confirmed: Whether the person confirms it; None before their answer.
         texts: For a meeting, how many texts the person got about it.
-        line_scope: The scope to which its line in prompts moved when accounts were linked.
+        line_scope: The scope that its line in prompts moved to when accounts were linked.
         version: The optimistic lock: every change raises it.
     """
 
@@ -181,7 +182,7 @@ class Errand(Stored):
         """Return the errands of an order, one for each person.
 
         Args:
-            cause: What ordered them; the same cause makes the same errands.
+            cause: The id of what ordered them; the same cause results in the same errands.
             at: The time of the order.
             meeting: The meeting for which the people are asked.
         """
@@ -223,7 +224,7 @@ class Errand(Stored):
 
     @property
     def job(self) -> ErrandJob:
-        """The job that asks the person, or tells the home chat."""
+        """The job that asks the person, or reports to the home chat."""
         return ErrandJob(
             tenant=self.tenant, agent_id=self.agent_id, scope=self.scope, errand_id=self.id
         )
@@ -235,30 +236,30 @@ class Errand(Stored):
 
     @property
     def may_ask(self) -> bool:
-        """Whether the person may get another question for times, and then the proposal."""
+        """Whether the person may be asked for times again and still be asked about the proposal."""
         return self.meeting is None or self.texts + 2 <= MAX_TEXTS
 
     @property
     def may_confirm(self) -> bool:
-        """Whether the person may get a question about the proposal."""
+        """Whether the person may be asked about the proposal."""
         return self.confirm_seq is None and self.texts < MAX_TEXTS
 
     def may_tell(self, now: datetime, *, over: bool) -> bool:
-        """Tell whether the person may get a notice that their number answers nothing.
+        """Return whether the person may get a notice that their code does not answer a question.
 
-        A notice takes the text of the question back. The proposal always has room.
+        The notice uses up the text of a second question. One text is always left for the proposal.
 
         Args:
             now: The time.
-            over: Whether the number is of a question that is over. Then the person is told only if
-                they cannot be asked back any more.
+            over: Whether the code belongs to a question that has ended. Then the person gets the
+                notice only if they cannot be asked again.
         """
         if over and not self.over and now < self.until:
             return False
         return self.texts + 1 + (self.confirm_seq is None) <= MAX_TEXTS
 
     def texted(self) -> dict[str, int]:
-        """Return the change that counts one more text to a person of a meeting."""
+        """Return the change that counts one more text about a meeting to a person."""
         return {"texts": self.texts + 1} if self.meeting is not None else {}
 
     def state(self, now: datetime) -> ErrandState:
@@ -269,7 +270,7 @@ class Errand(Stored):
     def shown_to(self, role: ErrandRole, now: datetime) -> dict[str, Any] | None:
         """Return the attributes that a person of the errand may see; None if they see nothing.
 
-        The one who asks learns nothing of whether the other was asked. The other sees what they
+        The asker does not learn whether the other person was asked. The other person sees what they
         were asked, and their own words.
         """
         if role == "asked" and self.asked_at is None:
@@ -292,7 +293,7 @@ class Errand(Stored):
         return due_pointer("choice", self.key, at) | {"due_tries": None}
 
     def ended(self, at: datetime) -> tuple[Write, ...]:
-        """Return the writes after which nothing is left to be done (optimistic lock)."""
+        """Return the writes that end the errand (optimistic lock)."""
         change = {"ended_at": rfc3339(at), "version": self.version + 1} | NOT_DUE
         ended = Update(self.key, set=change, condition=Is("version", self.version))
         return ended, Delete(self.line_key)
@@ -300,7 +301,7 @@ class Errand(Stored):
     def created(self, due_at: datetime) -> Iterator[Write]:
         """Yield the writes that store a new errand, its due pointer and its links.
 
-        One for times is listed for nobody, so that nobody learns who has answered.
+        An errand that asks for times is not listed, so that it does not reveal who has answered.
         """
         listed = {
             "gsi1pk": errands_relation(self.tenant),
@@ -329,9 +330,9 @@ class Errand(Stored):
 
 
 def errands_partition(tenant: str, ref: ErrandRef) -> str:
-    """Return the partition key of errands and meetings, apart from what an agent keeps of people.
+    """Return the partition key of errands and meetings, which agents' items do not share.
 
-    An export of what an agent keeps must not tell whether the other person was asked.
+    An export of an agent's items must not reveal whether the other person was asked.
     """
     return f"{owned_partition(tenant, ref.agent_id, ref.scope)}#ERRANDS"
 
@@ -339,10 +340,10 @@ def errands_partition(tenant: str, ref: ErrandRef) -> str:
 class OpenErrand(Stored):
     """An errand as prompts of its home chat show it until that chat is told.
 
-    It stands among the items that each prompt reads in one query (`agent/reading/owned_items.py`).
+    It is among the items that each prompt reads in one query (`agent/reading/owned_items.py`).
 
     Attributes:
-        asked: The person; None if everybody in the chat is asked.
+        asked: The person; None if everyone in the chat is asked.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("OPEN_ERRAND#")
@@ -382,7 +383,7 @@ class ErrandLink(Stored):
 
     @property
     def key(self) -> Key:
-        """The key of this link: those of one role are in order of time."""
+        """The key of this link; links of one role sort by time."""
         order = f"{self.role}#{rfc3339(self.created_at)}#{key_part(self.errand.id)}"
         return Key(User.key_of(self.tenant, self.user_id).pk, f"{self.PREFIX}{order}")
 

@@ -1,7 +1,8 @@
 """Meetings: a time that suits all people of a group, found by errands to each of them.
 
-Each person is asked for their times alone. The group learns only a time that suits all: the words,
-and the times that were read from them, are stored on the person's errand and shown to nobody.
+Each person is asked for their times privately. The group learns only a time that suits everyone:
+the answers, and the times that were read from them, are stored on the person's errand and are not
+shown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ class Meeting(Stored):
         errands: The errands of the people, one each.
         earliest: When the meeting may begin at the earliest.
         latest: When it must have ended.
-        zone: The IANA time zone in which times are told.
+        zone: The IANA time zone in which times are shown.
         until: The deadline for times.
         start: When the proposed meeting begins; None before a proposal.
         confirm_until: The deadline for the confirmations.
@@ -73,7 +74,7 @@ class Meeting(Stored):
 
     @property
     def job(self) -> MeetingJob:
-        """The job that proposes a time, has it confirmed, and tells the group."""
+        """The job that proposes a time, gets it confirmed, and tells the group."""
         return self.job_of(self.tenant, self.ref)
 
     @staticmethod
@@ -118,7 +119,7 @@ def wake(tenant: str, ref: ErrandRef, at: datetime) -> Update:
 def first_common(
     times: Sequence[Sequence[Slot]], earliest: datetime, latest: datetime, length: timedelta
 ) -> datetime | None:
-    """Return the begin of the first span of a length that suits all; None if there is none.
+    """Return the start of the first span of a length that suits everyone; None if there is none.
 
     Args:
         times: The times of each person.
@@ -139,7 +140,7 @@ def first_common(
 
 
 def merged(times: Sequence[Slot]) -> list[Slot]:
-    """Return times in order, in which those that touch are one."""
+    """Return times in order, with those that touch or overlap merged."""
     joined: list[Slot] = []
     for slot in sorted(times, key=lambda each: each.start):
         if joined and slot.start <= joined[-1].end:
