@@ -1,4 +1,4 @@
-"""Tell services of operators what has happened, by signed events."""
+"""Notify operators' services of what has happened, with signed events."""
 
 __all__ = [
     "api",

@@ -1,4 +1,4 @@
-"""Let at most two lanes of an endpoint be sent at the same time, and none to one that fails."""
+"""Send at most two lanes of an endpoint at the same time, and none while the endpoint fails."""
 
 import logging
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class LaneLease:
     Attributes:
         lanes: The lanes of the endpoint, as they were written last.
         fence: The fencing token of the lease.
-        failed: Whether the last call failed; None if that was recorded, or there was none.
+        failed: Whether the last call failed; None if that is recorded or there was no call.
     """
 
     lane: str
@@ -38,7 +38,7 @@ class LaneLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneAdmission:
-    """The service that lets the lanes of an endpoint be sent in turn.
+    """The service that decides which lanes of an endpoint may be sent.
 
     A lane that must wait is sent once a place is free. If that job is lost, the tick sends it.
     """
@@ -52,11 +52,11 @@ class LaneAdmission:
         """Give a lane a place for the time of a lease; return None if it must wait.
 
         Args:
-            lane: What its events are about.
+            lane: The name of the lane: what its events are about.
             lanes: The lanes of its endpoint, as they were read.
 
         Raises:
-            Ambiguous: The outcome of the write is unknown. A lease that it gave ends unused.
+            Ambiguous: The outcome of the write is unknown. If it gave a lease, that ends unused.
         """
         now = self.clock.now()
         before, after = self._write(lanes, lambda known: known.begun(lane, now + LEASE, now))
@@ -96,7 +96,7 @@ class LaneAdmission:
     def _write(
         self, lanes: EndpointLanes, step: Step, *, finds_own_write: bool = False
     ) -> tuple[EndpointLanes, EndpointLanes]:
-        """Change which lanes are sent, and send the jobs of those that need not wait any longer.
+        """Change which lanes are sent, and send the jobs of those that no longer have to wait.
 
         Returns:
             The lanes before and after the change.

@@ -1,4 +1,4 @@
-"""The event endpoints of a tenant: create, list, change and delete them, and send parked events."""
+"""The event endpoints of a tenant: create, list, change and delete them; resend parked events."""
 
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -41,7 +41,7 @@ class EventEndpoints:
         """Create an endpoint with the given or a new secret, which is shown once.
 
         Raises:
-            Conflict: The tenant has too many.
+            Conflict: The tenant has too many endpoints.
             Unprocessable: The deployment may not call the address.
         """
         check_address(new.url, "url", self.settings)
@@ -146,7 +146,7 @@ class EventEndpoints:
         return self._with_secret(optimistic(self.clock, attempt))
 
     def created(self, tenant: str, endpoint_id: str, new: "NewEndpoint") -> EventEndpoint:
-        """Return an endpoint whose creation is repeated, with the given or a new secret.
+        """Return the endpoint for a repeated creation request, with the given or a new secret.
 
         Raises:
             NotFound: There is no such endpoint.

@@ -1,4 +1,4 @@
-"""Erase the events on their way that name a person."""
+"""Erase queued and parked events that name a person."""
 
 from collections.abc import Iterator
 

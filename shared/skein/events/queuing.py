@@ -1,4 +1,4 @@
-"""Queue events for the endpoints that want them, in the order of the table's stream."""
+"""Queue events for the endpoints that subscribe to them, in the order of the table's stream."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ CACHED_FOR = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventQueue:
-    """The service that queues events; it remembers a tenant's endpoints for half a minute."""
+    """The service that queues events; it caches a tenant's endpoints for 30 seconds."""
 
     table: Table
     clock: Clock
@@ -26,11 +26,12 @@ class EventQueue:
     def queue(self, tenant: str, events: Iterable[Event]) -> Iterator[EventJob]:
         """Queue the events of a change, and yield the job of each endpoint (idempotent).
 
-        An event that waits already changes nothing. One that was sent before is sent again: numbers
-        of two parts of the stream, or of a restored table, do not tell what was sent.
+        An event that is already queued changes nothing. One that was sent before is sent again,
+        because the numbers of two shards of the stream, or of a restored table, do not show what
+        was sent.
 
         Args:
-            events: The events; a tenant without endpoints does not ask for them.
+            events: The events; not evaluated for a tenant without endpoints.
 
         Raises:
             Transient: The table failed. Later events must wait for this one.

@@ -51,7 +51,7 @@ class EventSender:
     settings: Settings
 
     def send(self, job: EventJob, *, deadline: datetime) -> None:
-        """Send the events of a lane until none is left, one fails or time is short.
+        """Send the events of a lane until none is left, one fails or time runs out.
 
         Raises:
             Transient: The table failed; the queue repeats the job.
@@ -74,7 +74,7 @@ class EventSender:
             logger.info("lane of events was taken over")
 
     def _is_due(self, lane: EventLane) -> bool:
-        """Tell whether no other worker has a lane, and its retry is due."""
+        """Return whether a lane is free and its retry is due."""
         now = self.clock.now()
         if lane.busy(now):
             return False
@@ -91,7 +91,7 @@ class EventSender:
         job: EventJob,
         deadline: datetime,
     ) -> None:
-        """Claim a lane, if its endpoint has a place for it, and send its events.
+        """Claim a lane and send its events, if its endpoint has a free place.
 
         Raises:
             ConditionFailed: Another worker has claimed the lane.
@@ -160,7 +160,7 @@ class EventSender:
         )
 
     def _released(self, lane: EventLane) -> bool:
-        """Give up the claim of an empty lane; return False if an event was queued meanwhile."""
+        """Release the claim of an empty lane; return False if an event was queued meanwhile."""
         unchanged = all_of(lane.as_claimed, Is("queued", lane.queued))
         changes = {"busy_until": None, "retry_at": None, **NOT_DUE}
         try:
@@ -209,7 +209,7 @@ class EventSender:
         return None if answer.status in OK else f"it answered with the status {answer.status}"
 
     def _body(self, endpoint: EventEndpoint, queued: QueuedEvent) -> bytes:
-        """Return an event as JSON; its words, if wanted and allowed, are as they are now."""
+        """Return an event as JSON, with its current words if they are requested and allowed."""
         event = queued.event
         data = dict(event.data)
         if endpoint.words and event.words_of is not None:

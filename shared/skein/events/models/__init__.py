@@ -1,4 +1,4 @@
-"""Define what is stored for events: endpoints, and the events on their way."""
+"""Define the stored items of events: endpoints, and events that are queued or parked."""
 
 __all__ = [
     "endpoint",

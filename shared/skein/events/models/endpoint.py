@@ -1,4 +1,4 @@
-"""Event endpoints: addresses of services that are told what has happened."""
+"""Event endpoints: addresses of services that receive events."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -63,9 +63,9 @@ class EventEndpoint(EndpointFields, Stored):
     """An address that is told of a tenant's events.
 
     Attributes:
-        nonce: The random part of the secret that signs events. The other part is the key of all
-            services, which is not in the table.
-        sealed: The secret that an operator gave, encrypted; None if it follows from the nonce.
+        nonce: The random part of the secret that signs events. The other part is the key shared by
+            all services, which is not in the table.
+        sealed: The secret that an operator gave, encrypted; None if it is derived from the nonce.
         secret: The secret, to be shown once, if it was just created; it is never stored.
     """
 
@@ -88,7 +88,7 @@ class EventEndpoint(EndpointFields, Stored):
         return self.key_of(self.tenant, self.id)
 
     def secret_by(self, key: str) -> str:
-        """Return the secret that signs events, by the services' key."""
+        """Return the secret that signs events, given the services' key."""
         return secret_of(self.nonce, key=key, sealed=self.sealed)
 
     def to_item(self) -> Item:

@@ -1,4 +1,4 @@
-"""Events on their way: one lane for each endpoint and chat, in which they are sent in order."""
+"""Queued events: each endpoint and chat has a lane, whose events are sent in order."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -18,13 +18,13 @@ NUMBER_WIDTH = 40  # digits of a sequence number of the table's stream
 
 
 class Event(Value):
-    """What has happened, by ids and states.
+    """An event, which describes what has happened by ids and states.
 
     Attributes:
         id: The same each time the table's stream reports the change.
         lane: What the event is about, e.g. its chat; events of one lane are sent in order.
         number: Orders the events of a lane.
-        data: Ids and states, no words.
+        data: Ids and states, without any words.
         words_of: The item whose words the event may hold; they are read when it is sent.
     """
 
@@ -39,7 +39,7 @@ class Event(Value):
 
     @property
     def named(self) -> frozenset[str]:
-        """The ids of the people and agents whom the event names."""
+        """The ids of the people and agents that the event names."""
         refs = (self.data.get(name) for name in ("sender", "member"))
         named = {str(ref.get("id")) for ref in refs if isinstance(ref, dict)}
         return frozenset(named | {str(self.data.get("person"))})
@@ -52,11 +52,11 @@ def event_id(key: Key, sequence: str, position: int) -> str:
 
 
 def event_number(sequence: str, position: int) -> str:
-    """Return what orders the events of a lane, as text.
+    """Return the number by which the events of a lane are ordered, as text.
 
     Args:
         sequence: The change's number in the table's stream.
-        position: The number of the event among those of the change.
+        position: The number of the event among the events of the change.
     """
     return f"{sequence:0>{NUMBER_WIDTH}}.{position}"
 
@@ -65,7 +65,7 @@ class QueuedEvent(Stored):
     """An event that waits to be sent to one endpoint.
 
     Attributes:
-        queued_at: When it was queued; a day later, it is parked if it fails.
+        queued_at: When it was queued; an event that still fails a day later is parked.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("EVENT#")
@@ -81,7 +81,7 @@ class QueuedEvent(Stored):
         return Key(lane.pk, f"{self.PREFIX}{self.event.number}")
 
     def in_lane(self, *, due_at: datetime) -> Update:
-        """Return the write that counts this event in its lane, which is due at `due_at`."""
+        """Return the write that counts this event in its lane, which becomes due at `due_at`."""
         lane = EventLane(
             tenant=self.tenant,
             endpoint_id=self.endpoint_id,
@@ -112,7 +112,7 @@ class ParkedEvent(QueuedEvent):
 
     @property
     def key(self) -> Key:
-        """The key of this event among those that are parked."""
+        """The key of this event among the parked events."""
         pk = self.partition(self.tenant, self.endpoint_id)
         return Key(pk, f"{self.PREFIX}{self.event.number}")
 
@@ -133,7 +133,7 @@ class EventLane(LeasedItem):
     """The events of one endpoint and one chat; one worker at a time sends them in order.
 
     Attributes:
-        queued: How many events were ever queued, so that a worker notices new ones.
+        queued: How many events were ever queued; a worker notices new ones by it.
         tries: How often the first event has failed.
         retry_at: When to try again; None if the last try succeeded.
         expires_at: When the item may be deleted, in seconds since 1970.

@@ -1,7 +1,7 @@
-"""The lanes of one event endpoint: which are sent, which wait, and the circuit breaker.
+"""The lanes of one event endpoint: which are being sent, which wait, and the circuit breaker.
 
-At most two workers send to one endpoint, so that a slow one does not hold the workers of all. A
-lease ends with its dead worker, so its place becomes free without any cleanup.
+At most two workers send to one endpoint, so that a slow endpoint does not occupy all workers. The
+lease of a dead worker expires, so its place becomes free without any cleanup.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ class EndpointLanes(Stored):
     """The lanes of one endpoint, as far as they are sent or wait.
 
     Attributes:
-        held: The leases of the lanes that are sent.
-        waiting: The lanes that wait for a place, in the order in which they came.
+        held: The leases of the lanes that are being sent.
+        waiting: The lanes that wait for a place, in order of arrival.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("LANES#")
@@ -47,10 +47,10 @@ class EndpointLanes(Stored):
         return self.key_of(self.tenant, self.endpoint_id)
 
     def begun(self, lane: str, until: datetime, now: datetime) -> "EndpointLanes":
-        """Return the lanes with one more that is sent if there is a place, and else waits.
+        """Return the lanes with one more, which is sent if there is a place and otherwise waits.
 
-        A lane that another worker sends stays as it is. The version of the item is the fence, so
-        that each claim of a lane has another one.
+        A lane that another worker is sending stays as it is. The version of the item is the fencing
+        token, so that each claim of a lane has its own.
         """
         live = {name: lease for name, lease in self.held.items() if lease.held(now)}
         if lane in live:
@@ -74,7 +74,7 @@ class EndpointLanes(Stored):
         return self.model_copy(update={"breaker": breaker})
 
     def renewed(self, lane: str, fence: int, until: datetime) -> "EndpointLanes":
-        """Return the lanes with a longer lease, if its worker still has the lane."""
+        """Return the lanes with one lease extended, if its worker still has the lane."""
         if not self._has(lane, fence):
             return self
         return self.model_copy(
@@ -82,7 +82,7 @@ class EndpointLanes(Stored):
         )
 
     def ended(self, lane: str, fence: int, now: datetime) -> "EndpointLanes":
-        """Return the lanes after a worker has left one of them, also without a call."""
+        """Return the lanes after a worker has left one of them, with or without a call."""
         lanes = self
         if self.breaker.probing:
             lanes = lanes.model_copy(update={"breaker": self.breaker.unprobed(now)})
@@ -92,7 +92,7 @@ class EndpointLanes(Stored):
         return lanes.model_copy(update={"held": left})
 
     def wakened(self, now: datetime) -> tuple["EndpointLanes", tuple[str, ...]]:
-        """Return the lanes without the first ones that need not wait any longer, and these."""
+        """Return the lanes without those that no longer have to wait, and the removed lanes."""
         allowed = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
         free = max(allowed - sum(lease.held(now) for lease in self.held.values()), 0)
         return self.model_copy(update={"waiting": self.waiting[free:]}), self.waiting[:free]
