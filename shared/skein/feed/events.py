@@ -51,7 +51,7 @@ class ChangeEvents:
         """Queue the events that follow from a change, and yield the jobs that send them.
 
         Raises:
-            LookupError, TypeError, ValueError: The item has another shape than the models.
+            LookupError, TypeError, ValueError: The item does not have the shape of its model.
             Transient: The table failed. Later changes must wait for this one.
         """
         tenant = tenant_of(change)
@@ -70,7 +70,7 @@ def events_of(change: ItemChange) -> Iterator[Event]:
     """Yield the events that follow from a change, with the same ids whenever it is reported.
 
     Raises:
-        LookupError, TypeError, ValueError: The item has another shape than the models.
+        LookupError, TypeError, ValueError: The item does not have the shape of its model.
     """
     find = EVENTS.get(key_kind(change.key.sk))
     if find is None or change.after is None:
@@ -168,7 +168,7 @@ def _of_membership(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the event of a memory that is new or has changed; private ones are named, too."""
+    """Yield the event of a memory that is new or has changed, including private ones."""
     if not change.alters("text", "status", "kind"):
         return
     memory = change.new(Memory)
@@ -179,7 +179,7 @@ def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
 def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the events of a chat that waits on the desk, and of its return.
 
-    Nobody asks for a chat that is taken at once.
+    A chat that is taken over at once has no event that asks for a person.
     """
     stay = change.new(DeskStay)
     ids: dict[str, Any] = {"chat_id": stay.chat_id, "stay_id": stay.id}

@@ -1,10 +1,10 @@
 """Feed: the jobs that follow from changes of the table.
 
 `HANDLERS` has the functions for each kind of item. The filters of the function `Feed` in
-`template.yaml` select the changes, so a new kind needs a filter, too.
+`template.yaml` select the changes, so a new kind also needs a filter.
 
-A change may come twice, late or after a newer change, and in a rare case not at all. So a job only
-names the item to look at. The worker reads the current items. The recall sweep finds messages that
+A change may arrive twice, late, after a newer change and, rarely, not at all. So a job only names
+the item to look at, and the worker reads the current items. The recall sweep finds messages that
 were missed.
 """
 
@@ -40,7 +40,7 @@ from skein.recall.models.own_words import OwnWordsMemory
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
-IN_ORDER = (ChangeEvents,)  # what queues parts of a change, to be sent in the order of changes
+IN_ORDER = (ChangeEvents,)  # queues events of a change, to be sent in the order of changes
 NEAR_MESSAGES = 8  # between two ranges of messages that one job indexes
 # The attributes of a message that recall indexes.
 WORDS = ("text", "kind", "sender", "media", "files")
@@ -89,7 +89,8 @@ class Feed:
                 by_queue[job.queue].append(_FollowingJob(job, (position,)))
         for queue, found in by_queue.items():
             self._send(queue, list(_merged(found)), failed)
-        # Last, because a tenant with many endpoints makes it slow, and a batch is of all tenants.
+        # Last, because a tenant with many endpoints makes it slow, and a batch has changes of all
+        # tenants.
         self._send("events", list(self._queued(changes, failed)), failed)
         return frozenset(failed)
 
@@ -104,9 +105,9 @@ class Feed:
             failed.update(position for each in following for position in each.positions)
 
     def _queued(self, changes: Sequence[ItemChange], failed: set[int]) -> Iterator[_FollowingJob]:
-        """Queue what is sent in the order of the changes, and yield a job for each lane.
+        """Queue the events, which are sent in the order of the changes, and yield a job per lane.
 
-        If one cannot be queued, all later ones wait with it, so that none overtakes it.
+        If one cannot be queued, all later ones wait, so that the order is kept.
         """
         lanes: dict[Job, tuple[int, ...]] = defaultdict(tuple)
         queues = [self.services.get(each) for each in IN_ORDER]
@@ -125,9 +126,9 @@ class Feed:
             yield _FollowingJob(job, positions)
 
     def _unwanted(self, job: Job, change: ItemChange) -> bool:
-        """Return whether the deployment leaves out what the job is for.
+        """Return whether the deployment has disabled what the job is for.
 
-        Changes of what was indexed earlier count also without recall.
+        Changes to indexed items count even if recall is disabled.
         """
         if isinstance(job, PushJob):
             return not self.settings.live
@@ -135,13 +136,13 @@ class Feed:
 
 
 def _warn_of(change: ItemChange, error: Exception) -> None:
-    """Log that an item has another shape than the models; the error may quote its words."""
+    """Log that an item does not have the shape of its model, without the error's quoted words."""
     why, key = type(error).__name__, "|".join(change.key)
     logger.warning("change failed", extra={"key": key, "why": why, "reason": Reason.JOB_FAILED})
 
 
 def _of_message(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of a message that is new, gone, or was rewritten."""
+    """Yield the job of a message that is new, was rewritten or is gone."""
     if not change.alters(*WORDS):
         return
     versions = list(Message.each_of(_images(change)))
@@ -156,11 +157,11 @@ def _of_message(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of an agent that has left, or that had left and has joined again.
+    """Yield the job of an agent that has left, or that has rejoined.
 
-    A worker that still knew an agent as a member may have indexed messages that were posted after
-    the agent left. The job removes them. The job of an agent that joined again removes its earlier
-    messages. An agent that joins for the first time needs no job: the jobs of later messages find
+    A worker with a stale membership may have indexed messages that were posted after the agent
+    left. The job removes them. The job of an agent that has rejoined removes its earlier messages.
+    An agent that joins for the first time needs no job, because the jobs of later messages include
     it.
     """
     item = change.after if change.before is None else change.before
@@ -178,7 +179,7 @@ def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
 def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
     """Yield the job of a chat that was discarded, which takes it out of the index.
 
-    The discarding sends the same job, which may be lost.
+    The service that discards a chat sends the same job, which may be lost.
     """
     if change.before is None or change.after is None or "roster" not in change.after:
         return
@@ -188,7 +189,7 @@ def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_shared_words(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of words that a person has kept from others."""
+    """Yield the job for words that a person has chosen not to share."""
     after = change.after.get("sharing") if change.after is not None else None
     before = change.before.get("sharing") if change.before is not None else None
     if after is None or after == before or change.after is None:
@@ -205,7 +206,7 @@ def _of_shared_words(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_own_words(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of a memory that may be told and is new, changed or gone."""
+    """Yield the job of a memory that sharing rules may show and that is new, changed or gone."""
     if change.alters("text", "made_from", "scope"):
         memory = OwnWordsMemory.from_item([*_images(change)][-1])
         yield RecallJob(
@@ -239,12 +240,12 @@ HANDLERS: Mapping[str, tuple[Handler, ...]] = {
 
 
 def _images(change: ItemChange) -> Iterator[Item]:
-    """Yield the item before and after a change, as far as it existed."""
+    """Yield the item before and after a change, where it existed."""
     yield from (item for item in (change.before, change.after) if item is not None)
 
 
 def _merged(found: Iterable[_FollowingJob]) -> Iterator[_FollowingJob]:
-    """Yield the jobs; those about neighbouring messages of one chat become one job, as do pushes.
+    """Yield the jobs, with jobs for neighbouring messages of one chat, and pushes, merged.
 
     Messages that are far apart keep their own jobs, since the worker reads all messages in between.
     """
