@@ -1,4 +1,4 @@
-"""Tell who calls: by a token of an issuer, an API key of a server, or a token of Skein's own."""
+"""Authenticate callers by an issuer's token, a server's API key, or a token issued by Skein."""
 
 __all__ = [
     "admission",

@@ -1,4 +1,4 @@
-"""Admission: whether a caller's token or key still holds, which each request checks."""
+"""Admission: each request checks whether the caller's token or key is still valid."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ ENDED = "the token no longer holds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """The check of what may have changed since a signature or a secret was checked."""
+    """The check of everything that may have changed since a signature or a secret was verified."""
 
     table: Table
     clock: Clock
@@ -38,7 +38,7 @@ class Admission:
             ends_at: When it expires; None if it does not say so.
 
         Raises:
-            Unauthenticated: The token has expired, or its person was signed out since.
+            Unauthenticated: The token has expired, or its person has been signed out since.
         """
         if ends_at is not None and ends_at <= self.clock.now():
             raise Unauthenticated(EXPIRED)
@@ -55,11 +55,11 @@ class Admission:
             raise Unauthenticated(REVOKED)
 
     def of_token(self, tenant: str, user_id: str, *, token_id: str, key_id: str) -> None:
-        """Check a token of Skein's own.
+        """Check a token that Skein issued.
 
         Raises:
-            Unauthenticated: The token has expired, its person was signed out or erased since, or
-                the key that made it was revoked or has expired.
+            Unauthenticated: The token has expired, its person has been signed out or erased, or
+                the key that created it was revoked or has expired.
         """
         user_key = User.key_of(tenant, user_id)
         token_key = UserToken.key_of(tenant, user_id, token_id)

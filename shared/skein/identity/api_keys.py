@@ -1,4 +1,4 @@
-"""The API keys of a tenant: make, list and revoke them."""
+"""The API keys of a tenant: create, list and revoke them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ class ApiKeys:
     def create(self, tenant: str, new: "NewKey", *, by: str, roles: Collection[str]) -> ApiKey:
         """Create an API key, which is shown once.
 
-        A key gets no more rights than its maker has. The role `tokens` opens the private chats of
-        everybody, so it needs the role `privacy`.
+        A key cannot have more rights than the operator who creates it. The role `tokens` gives
+        access to everyone's private chats, so granting it requires the role `privacy`.
 
         Args:
             new: The key.
-            by: The id of the operator who makes the key.
+            by: The id of the operator who creates the key.
             roles: The roles of this operator.
 
         Raises:
             Forbidden: The key would have roles that the operator lacks.
-            Unprocessable: The key would have expired already.
-            Conflict: The tenant has too many.
+            Unprocessable: The key's expiry is in the past.
+            Conflict: The tenant has too many keys.
         """
         needed = {"privacy" if role == "tokens" else role for role in new.roles}
         lacking = sorted(needed - set(roles))
@@ -66,7 +66,7 @@ class ApiKeys:
         return key.model_copy(update={"text": credential.text})
 
     def rotate(self, tenant: str, key_id: str) -> ApiKey:
-        """Give an API key a new text, which is shown once; the old one is invalid at once.
+        """Give an API key a new secret, which is shown once; the old one is invalid at once.
 
         Raises:
             NotFound: There is no such key.
@@ -84,7 +84,7 @@ class ApiKeys:
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[ApiKey]:
-        """List a page of a tenant's API keys, oldest first, also expired ones.
+        """List a page of a tenant's API keys, oldest first, including expired ones.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -99,7 +99,7 @@ class ApiKeys:
         )
 
     def delete(self, tenant: str, key_id: str) -> None:
-        """Revoke an API key: the key and all tokens that it made are refused from now on.
+        """Revoke an API key: the key and all tokens that it created are refused from now on.
 
         Raises:
             NotFound: There is no such key.

@@ -1,4 +1,4 @@
-"""The callers of the API: who sends a bearer token, as the gateway's authorizer finds out."""
+"""The callers of the API, as the gateway's authorizer identifies them by their bearer token."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ UNKNOWN = "the API key or token is unknown"
 
 
 class Caller(NamedTuple):
-    """A caller, as the authorizer tells the functions.
+    """A caller, as the authorizer passes it to the functions.
 
     Attributes:
-        source: Whether an issuer's token, an API key or a token of Skein's own was sent.
-        claims: The claims of the token, or the same about a key, as texts.
+        source: Whether an issuer's token, an API key or a token issued by Skein was sent.
+        claims: The claims of the token, or the equivalent for a key, as texts.
     """
 
     source: CallerSource
@@ -32,8 +32,8 @@ class Caller(NamedTuple):
 class Callers:
     """The check of signatures and secrets.
 
-    The gateway keeps a result for some minutes. So nothing that may change within them counts
-    here: each request is checked for expiry, sign-out and revocation (see `admission`).
+    The gateway caches a result for some minutes. So nothing that may change in that time is
+    checked here: each request is checked for expiry, sign-out and revocation (see `admission`).
     """
 
     table: Table

@@ -1,4 +1,4 @@
-"""Tokens that a server makes for the people of its app."""
+"""Tokens that a server creates for the people of its app."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ class UserTokens:
         """Create a token with which a person uses the API for some time.
 
         Args:
-            key_id: The API key that makes it.
+            key_id: The API key that creates it.
             seconds: How long it is valid.
 
         Raises:
@@ -55,7 +55,7 @@ class UserTokens:
         return MadeToken(credential.text, token.ends_at)
 
     def rotate(self, tenant: str, user_id: str, token_id: str) -> MadeToken:
-        """Give a token a new text; the old one is invalid at once, and the end stays.
+        """Give a token a new secret; the old one is invalid at once, and the expiry is unchanged.
 
         Raises:
             NotFound: There is no such token any more.

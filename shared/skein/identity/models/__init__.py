@@ -1,4 +1,4 @@
-"""Define what is stored for API keys and tokens, and the text that a client sends."""
+"""Define the stored API keys and tokens, and the text that a client sends."""
 
 __all__ = [
     "api_key",

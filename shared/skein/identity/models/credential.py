@@ -1,4 +1,4 @@
-"""The text of an API key or a token of Skein's own, which a client sends as its bearer token."""
+"""The text of an API key or a token issued by Skein, which a client sends as its bearer token."""
 
 import base64
 import hashlib
@@ -64,7 +64,7 @@ class Credential(NamedTuple):
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
     def matches(self, stored: str) -> bool:
-        """Tell whether a stored hash is that of the secret, in constant time."""
+        """Return whether a stored hash matches the secret, in constant time."""
         return hmac.compare_digest(self.hash, stored)
 
 

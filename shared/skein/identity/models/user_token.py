@@ -1,4 +1,4 @@
-"""Tokens of Skein's own, which a server makes for the people of its app."""
+"""Tokens issued by Skein, which a server creates for the people of its app."""
 
 from typing import Annotated, ClassVar
 
@@ -13,7 +13,7 @@ class UserToken(Stored):
     """A token of one person, without its secret; it is stored with the person until it expires.
 
     Attributes:
-        key_id: The API key that made it. Without the key, the token is refused.
+        key_id: The API key that created it. If the key is deleted, the token is refused.
         hash: The hash of the secret.
     """
 
