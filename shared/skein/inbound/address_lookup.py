@@ -1,4 +1,4 @@
-"""What is stored about the sender of an SMS: the owner of the address, and the chat on the line."""
+"""The stored data about the sender of an SMS: the address's owner, and the chat on the line."""
 
 from datetime import date
 from typing import NamedTuple
@@ -37,7 +37,8 @@ class AddressLookup(NamedTuple):
 
     Attributes:
         owner: The owner of the address; None for an unknown address, and after a long silence.
-        silent_owner: The owner who was silent for so long that the address is a new person's.
+        silent_owner: The owner who was silent for so long that the address counts as a new
+            person's.
         chat: The pointer to the chat of the address and the line; None before the first contact.
         overrides: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
@@ -56,7 +57,7 @@ class AddressLookup(NamedTuple):
     tenant_settings: Item | None
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
-        """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
+        """Return the known user and chat, unless the chat is another agent's or is `instead_of`."""
         if self.owner is None or self.chat is None:
             return None
         direct = DirectChat(
@@ -78,7 +79,8 @@ def look_up_address(
     """Read the data about the address of an SMS's sender, in one call.
 
     Args:
-        silence_days: The days without an SMS after which the address is a new person's; 0: never.
+        silence_days: The days without an SMS after which the address counts as a new person's; 0
+            for never.
         received: The SMS, whose id is checked.
 
     Raises:

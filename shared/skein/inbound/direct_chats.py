@@ -1,4 +1,4 @@
-"""The direct chat of a person's address and a line: find it, or open it."""
+"""Find or open the direct chat of a person's address and a line."""
 
 import logging
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectChats:
-    """The service that finds the person and the chat of an SMS, and opens what is missing."""
+    """The service that finds the person and the chat of an SMS, and creates missing ones."""
 
     table: Table
     clock: Clock
@@ -39,7 +39,7 @@ class DirectChats:
     settings: Settings
 
     def look_up(self, line: Line, route: Route, received: ReceivedSms) -> AddressLookup:
-        """Look up the sender of an SMS, who loses the address if the provider knows of a new owner.
+        """Look up the sender of an SMS; a number that the provider reports as reassigned is freed.
 
         Raises:
             Forbidden: The id of the SMS came from another address before.
@@ -51,7 +51,7 @@ class DirectChats:
         return self._look_up(line, route) if lost else lookup
 
     def open(self, line: Line, route: Route, *, instead_of: DirectChat | None = None) -> DirectChat:
-        """Open the chat, and create the user if missing; concurrent SMS create each once.
+        """Open the chat, and create the user if missing; concurrent SMS create each only once.
 
         Args:
             instead_of: The chat that was discarded, or that its person has left.
@@ -145,7 +145,7 @@ class DirectChats:
         return agent, User.read(found, user_key), next(iter(there), None)
 
     def _new_caller(self, line: Line, user_id: str, address: Address) -> User:
-        """Return the record of a person of whom only the address is known."""
+        """Return the record of a person whose only known data is the address."""
         return User(
             tenant=line.tenant,
             id=user_id,

@@ -1,4 +1,4 @@
-"""The effect of an answer to the question whether a silent number is still its person's."""
+"""The effect of the answer to the question whether a silent number still belongs to its person."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +16,7 @@ from skein.services.choices.effect import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberEffect(AnswerEffect):
-    """A yes proves the number; after a no, the next SMS from it makes a new person."""
+    """The effect of the answer: a yes proves the number; after a no, the sender is a new person."""
 
     takes_place: ClassVar[bool] = False  # the person cannot go on without it
 
@@ -26,7 +26,7 @@ class NumberEffect(AnswerEffect):
         """Prove the number, or take it from the person.
 
         Raises:
-            Conflict: The number is not the person's any more.
+            Conflict: The number does not belong to the person any more.
         """
         number = recorded.listed.number
         owner = (

@@ -1,8 +1,8 @@
-"""Webhook services: registered by operators, they start runs through signed webhooks.
+"""Webhook services, which operators register to start runs with signed webhooks.
 
-A service's secret follows from its stored nonce and the key of all services (`secret_of`). The key
-is in Secrets Manager, where only `AdminApi` and `ServiceWebhook` may read it. So nobody who reads
-the table can sign a webhook.
+A service's secret is derived from its stored nonce and the key shared by all services
+(`secret_of`). The key is in Secrets Manager, where only `AdminApi` and `ServiceWebhook` may read
+it. So read access to the table is not enough to sign a webhook.
 """
 
 import logging
@@ -176,7 +176,7 @@ class WebhookServices:
     def receive(self, service_id: str, body: bytes, signature: str) -> tuple[str, ...]:
         """Receive a webhook and start one run for each of the service's agents (idempotent).
 
-        A webhook that is sent again starts no further runs. A run belongs to the chat that the
+        A webhook that is sent again does not start more runs. A run belongs to the chat that the
         payload names, if its agent is a member there.
 
         Args:
@@ -185,7 +185,7 @@ class WebhookServices:
             signature: The webhook's header `X-Skein-Signature`.
 
         Returns:
-            The ids of the runs. Agents that do not exist any more get no run.
+            The ids of the runs. There is no run for an agent that does not exist any more.
 
         Raises:
             TooLarge: The body is longer than 64 KiB.
@@ -237,7 +237,7 @@ class WebhookServices:
         """Return the secret of a nonce.
 
         Raises:
-            NotFound: The deployment has no webhooks of services.
+            NotFound: The deployment has not enabled webhook services.
         """
         return secret_of(nonce, key=services_key(self.keys, self.settings))
 
@@ -248,9 +248,9 @@ class WebhookServices:
     def _agents_there(
         self, webhook_service: WebhookService, chat_id: str | None
     ) -> Sequence[tuple[str, Chat | None]]:
-        """Read the service's agents that exist, each with the named chat if it is a member there.
+        """Read the service's existing agents, each with the named chat if it is a member there.
 
-        A discarded chat counts as none.
+        A discarded chat is left out.
         """
         tenant, agent_ids = webhook_service.tenant, webhook_service.agent_ids
         keys: list[Key] = [Agent.key_of(tenant, each) for each in agent_ids]

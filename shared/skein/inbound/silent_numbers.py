@@ -1,9 +1,10 @@
-"""Unproven numbers: after many silent days, Skein asks whether a number is still its person's.
+"""Unproven numbers: after a long silence, Skein asks whether a number has the same owner.
 
-It can ask Twilio, which knows of US numbers that got a new owner, and the person.
+It can ask Twilio, which knows of US numbers that were reassigned, and the person.
 
-The SMS after the silence marks the owner of the number (`AddressOwner.unproven`) in the transaction
-of its post, and so does the sender's route, which each prompt reads. The answer removes the mark.
+The transaction that posts the SMS after the silence marks the number's owner
+(`AddressOwner.unproven`) and the sender's route, which each prompt reads. The answer removes the
+mark.
 """
 
 import logging
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilentNumbers:
-    """The service that asks people whether a number is still theirs."""
+    """The service that asks people whether they still own a number."""
 
     table: Table
     clock: Clock
@@ -38,7 +39,7 @@ class SilentNumbers:
     def found_reassigned(self, owner: AddressOwner, channel: str) -> bool:
         """Ask Twilio whether a silent number was reassigned; if so, the owner loses it.
 
-        If Twilio does not answer, the number is still the owner's.
+        If Twilio does not answer, the owner keeps the number.
 
         Args:
             owner: The owner, as stored before the SMS.
@@ -61,9 +62,10 @@ class SilentNumbers:
         return reassigned
 
     def ask(self, sms: Message, owner: AddressOwner, agent_id: str, days: int) -> None:
-        """Ask in the chat of an SMS whose number this is, unless the question is open.
+        """Ask, in the chat of an SMS, whose number this is, unless the question is already open.
 
-        If asking fails, the next SMS asks. A question that expired is asked again on another day.
+        If asking fails, the next SMS triggers it again. An expired question is asked again on
+        another day.
 
         Args:
             sms: The SMS as stored.

@@ -1,7 +1,7 @@
 """Inbound SMS: classify each SMS, then post it in the chat that it belongs to.
 
-`sms_kinds` tells what an SMS is, `direct_chats` finds or opens its chat, and `sms_answers` answers
-the question of a code.
+`sms_kinds` classifies an SMS, `direct_chats` finds or opens its chat, and `sms_answers` answers the
+question that a code belongs to.
 """
 
 import logging
@@ -79,14 +79,15 @@ class SmsReceiver:
         """Post an SMS to the direct chat of its sender and the line's agent.
 
         The first contact creates the sender and the chat. A new chat is also created if the line
-        leads to another agent now, or if the old chat was discarded or its person has left it.
-        Keywords such as STOP are recorded and trigger nobody. The code of a choice answers it, in
-        the chat of the question. A code that answers nothing is recorded, and its sender is told.
+        now belongs to another agent, or if the old chat was discarded or its person has left it.
+        Keywords such as STOP are recorded and do not trigger an agent. The code of a choice answers
+        it in the chat of the question. A code without a question is recorded, and its sender gets a
+        notice.
 
         Returns:
-            The message. None for an SMS that is not stored: the SMS has neither text nor media, or
-            its sender is a line of the same tenant, in which case two agents would answer each
-            other endlessly.
+            The message. None if the SMS is not stored because it has neither text nor media, or
+            because its sender is a line of the same tenant: two agents would answer each other
+            endlessly.
 
         Raises:
             Unprocessable: A number is not a full phone number, so no answer could be sent.
@@ -108,7 +109,7 @@ class SmsReceiver:
         return received
 
     def _receive_once(self, line: Line, route: Route, sms: InboundSms) -> PostedMessage | None:
-        """Post the SMS, on condition that the address still belongs to the same user.
+        """Post the SMS on the condition that the address still belongs to the same user.
 
         Raises:
             ConditionFailed: The address belongs to another user now; the caller reads again.
@@ -168,7 +169,7 @@ class SmsReceiver:
         return posted
 
     def _store(self, arrived: ArrivedSms, kind: StoredKind) -> PostedMessage | None:
-        """Post an SMS in the chat of its line, and do what follows from its kind.
+        """Post an SMS in the chat of its line, and carry out the effects of its kind.
 
         Raises:
             ExtraWriteFailed: The address belongs to another user now.
@@ -181,7 +182,7 @@ class SmsReceiver:
             if not self._counts(kind.word, over, arrived):
                 self._not_stored(Reason.RATE_LIMITED, route, sms)
                 return None
-            over = None  # a keyword triggers nobody, so no notice tells of the limit
+            over = None  # a keyword triggers no agent, so there is no notice about the limit
         if over is not None and isinstance(kind, RestRequest):
             kind = OrdinarySms()
         try:
@@ -216,7 +217,7 @@ class SmsReceiver:
         return self.rate_limiter.admit_inbound(tenant, direct.user_id, known=found)
 
     def _with_ids(self, sms: InboundSms) -> InboundSms:
-        """Return the SMS with an id for each file, the same in all attempts."""
+        """Return the SMS with an id for each file, which is the same in all attempts."""
         files = (each.model_copy(update={"id": f"med_{self.ids.ulid()}"}) for each in sms.media)
         return sms.model_copy(update={"media": tuple(files)})
 
@@ -242,7 +243,7 @@ class SmsReceiver:
     def _post(
         self, arrived: ArrivedSms, direct: DirectChat, kind: StoredKind, over: ExceededLimit | None
     ) -> PostedMessage:
-        """Post an SMS in the transaction of all that its kind writes."""
+        """Post an SMS in one transaction with all writes for its kind."""
         line, route, sms, _ = arrived
         limit = reason_of_limit(over.what) if over is not None else None
         countries = self.settings.overridden(direct.overrides).answered_countries
@@ -271,7 +272,7 @@ class SmsReceiver:
     def _writes(
         self, arrived: ArrivedSms, direct: DirectChat, kind: StoredKind, snapshot: ChatSnapshot
     ) -> Iterator[Write]:
-        """Yield the writes of an SMS besides its message."""
+        """Yield the writes of an SMS in addition to its message."""
         line, route, sms, _ = arrived
         yield self._heard(direct, _word_of(kind))
         yield self._stored(line, route, sms)
@@ -292,7 +293,7 @@ class SmsReceiver:
         over: ExceededLimit | None,
         posted: PostedMessage,
     ) -> None:
-        """Do what follows from a stored SMS; each effect is idempotent."""
+        """Carry out the effects of a stored SMS, each of them idempotent."""
         line = arrived.line
         if isinstance(kind, RestRequest) and posted.created:
             self.rest.send(kind)
@@ -302,7 +303,7 @@ class SmsReceiver:
                 self._confirm_stop(arrived, direct)
             case Refusal() if over is None:
                 self.answers.explain(kind, posted.message, line.agent_id)
-        # Without regard to the kind: delivered again, the SMS may count as ordinary.
+        # Regardless of the kind: when delivered again, the SMS may count as ordinary.
         if posted.message.reason == Reason.TYPED_ANSWER:
             self.answers.typed.repeat(posted.message)
         days = self._unproven(direct)
@@ -330,7 +331,7 @@ class SmsReceiver:
         direct: DirectChat,
         agent_id: str,
     ) -> None:
-        """Post a notice that says why nobody answers, if the sender is over a limit.
+        """Post a notice that explains the missing answer, if the sender is over a limit.
 
         An SMS that was stored before the sender went over the limit causes no notice. A redelivered
         SMS that was stored after that causes the notice again, in case the first attempt failed
@@ -346,10 +347,10 @@ class SmsReceiver:
             )
 
     def _counts(self, keyword: Keyword, over: ExceededLimit, arrived: ArrivedSms) -> bool:
-        """Tell whether a keyword from a sender over a limit is stored.
+        """Return whether a keyword from a sender who is over a limit is stored.
 
-        A STOP that changes something always is, and a START unless the sender writes too much. So
-        keywords by turns are limited, too.
+        A STOP that has an effect is always stored, and a START unless the sender writes too much.
+        So alternating keywords are limited, too.
         """
         opted_out = self.kinds.opted_out(arrived)
         if keyword == "start":
@@ -386,7 +387,7 @@ def _normalised(text: str, channel: Channel) -> str:
     """Return an address of a message in its stored form.
 
     Raises:
-        Unprocessable: The text is no full address of the channel.
+        Unprocessable: The text is not a full address of the channel.
     """
     try:
         return channel.normalised(text)

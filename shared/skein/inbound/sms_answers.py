@@ -1,4 +1,4 @@
-"""SMS with the code of a choice: answer the question, or tell why the number answers nothing."""
+"""SMS with the code of a choice: answer the question, or explain why the code is not accepted."""
 
 import logging
 from collections.abc import Sequence
@@ -55,18 +55,17 @@ class SmsAnswers:
     def match(
         self, tenant: str, user_id: str, sms: InboundSms, *, chat_id: str | None = None
     ) -> CodeMatch | Unsure | None:
-        """Match an SMS, which is no keyword, against the open questions of its sender.
+        """Match an SMS that is not a keyword against the open questions of its sender.
 
-        Only an SMS with a number of six digits, or one that says nothing but yes or no, costs a
-        read.
+        Only an SMS with a six-digit number, or one that just says yes or no, costs a read.
 
         Args:
             chat_id: The chat of the line, in which a typed yes or no answers; None if there is
                 none, or if the sender's number is unproven.
 
         Returns:
-            None for an ordinary SMS. That includes a number of six digits from a person who has no
-            question with codes, and had none within the last day: it may be an order's number.
+            None for an ordinary SMS. That includes a six-digit number from a person who has no
+            question with codes and had none within the last day, because it may be an order number.
         """
         now = self.clock.now()
         if could_answer(sms.answer):
@@ -98,14 +97,14 @@ class SmsAnswers:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 
         Args:
-            route: The route of the SMS; None if it came on another route than that of the chat,
+            route: The route of the SMS; None if it came on a different route than the chat's,
                 which then stays.
             overrides, no_run_reason: See `NewMessage`.
             conditions: Further writes: the condition that the number still belongs to the person,
-                unless the answer says so itself, and the record of the SMS.
+                unless the answer itself confirms that, and the record of the SMS.
 
         Returns:
-            The answer; None if the question is over, or the person or the chat is gone.
+            The answer; None if the question has ended, or the person or the chat is gone.
 
         Raises:
             ExtraWriteFailed: The first of the conditions does not hold.
@@ -147,9 +146,10 @@ class SmsAnswers:
     def refusal(
         self, tenant: str, user_id: str, coded: MatchedAnswer, sms: InboundSms
     ) -> Refusal | None:
-        """Return why an answer that matched was not accepted; None for a typed yes or no.
+        """Return why a matching answer was not accepted; None for a typed yes or no.
 
-        A typed answer is an ordinary message once the question is over or somebody has written.
+        A typed answer is an ordinary message once the question has ended or someone has written
+        since.
         """
         if coded.code is None:
             return None
@@ -160,7 +160,7 @@ class SmsAnswers:
     def earlier(
         self, refusal: Refusal, sms: InboundSms, *, tenant: str, person: MemberRef
     ) -> Message | None:
-        """Find the answer that the same SMS gave when it was delivered before."""
+        """Find the answer that the same SMS gave when it was first delivered."""
         if refusal.chat_id is None or not refusal.over:
             return None
         new = NewMessage(
@@ -188,13 +188,13 @@ class SmsAnswers:
         return (stored_choices(counted),)
 
     def explain(self, refusal: Refusal, message: Message, agent_id: str) -> None:
-        """Post a notice that tells why the number of an SMS answers nothing (idempotent).
+        """Post a notice that explains why the code in an SMS is not accepted (idempotent).
 
-        The effect of the question may leave it out, or store more with it.
+        The effect of the question may suppress the notice, or store more with it.
 
         Args:
-            refusal: Why the number answers nothing.
-            message: The SMS as stored. One without such a reason needs no notice.
+            refusal: Why the code is not accepted.
+            message: The SMS as stored. If it does not have this reason, no notice is posted.
             agent_id: The agent of the line, which posts the notice.
         """
         name = NOTICES.get(message.reason) if message.reason is not None else None
@@ -215,7 +215,7 @@ class SmsAnswers:
             logger.info("notice skipped: the chat or its agent is gone", extra=extra)
 
     def _counted_post(self, notice: NewMessage, refusal: Refusal) -> None:
-        """Post a notice with what the effect of the question stores for it, if it wants a notice.
+        """Post a notice with the writes of the question's effect, if the effect allows a notice.
 
         Raises:
             ConditionFailed: Another writer has changed what the effect stores; the caller retries.

@@ -1,6 +1,6 @@
-"""Silence of SMS: hours in which none came, though some came at the same hour a week ago.
+"""Missing SMS: hours in which no SMS arrived, although some did at the same time a week ago.
 
-A number whose webhook leads elsewhere, or a revoked account, causes no error here: nothing comes.
+A number whose webhook points elsewhere, or a revoked account, causes no error here: SMS just stop.
 """
 
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class SmsHours:
-    """The record of the hours in which SMS came.
+    """The record of the hours in which SMS arrived.
 
     Args:
         table: Stores the hours.
@@ -33,7 +33,7 @@ class SmsHours:
         self._noted: datetime | None = None
 
     def record(self) -> None:
-        """Record that an SMS came in this hour; only a container's first one costs a write."""
+        """Record that an SMS arrived in this hour; only a container's first one costs a write."""
         hour = self._hour()
         if hour == self._noted:
             return
@@ -46,7 +46,7 @@ class SmsHours:
         self._noted = hour
 
     def check(self) -> None:
-        """Count the silence of the last full hours, if SMS came in all of them a week ago."""
+        """Count the last full hours without SMS, if SMS arrived in all of them a week ago."""
         hours = [self._hour() - HOUR * back for back in range(1, SILENT_HOURS + 1)]
         before = [hour - WEEK for hour in hours]
         found = self._table.get_many([SmsHourRecord.key_of(hour) for hour in (*hours, *before)])

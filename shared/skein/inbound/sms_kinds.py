@@ -1,7 +1,6 @@
-"""What an inbound SMS is: a keyword, an answer, a refusal, a wish for the rest, or ordinary.
+"""The kinds of inbound SMS: a keyword, an answer, a refusal, a request for MORE, or ordinary.
 
-Only one of the kinds starts a run in the chat of the line: the ordinary SMS. The classification
-stores nothing.
+Only an ordinary SMS starts a run in the chat of the line. The classification stores nothing.
 """
 
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ class KeywordSms(NamedTuple):
 
 
 class EarlierAnswer(NamedTuple):
-    """An SMS that has answered a question already, when it was delivered before."""
+    """An SMS that already answered a question when it was first delivered."""
 
     message: Message
 
@@ -59,7 +58,7 @@ StoredKind: TypeAlias = KeywordSms | Refusal | Unsure | RestRequest | OrdinarySm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmsKinds:
-    """The service that tells what an SMS is."""
+    """The service that classifies an SMS."""
 
     table: Table
     answers: SmsAnswers
@@ -68,7 +67,7 @@ class SmsKinds:
     settings: Settings
 
     def classify(self, arrived: ArrivedSms) -> StoredKind | MatchedAnswer | EarlierAnswer:
-        """Return what an SMS is; a keyword comes first, then the code of a choice."""
+        """Return the kind of an SMS; a keyword comes first, then the code of a choice."""
         word = self._keyword(arrived, opted_out=False)
         if word is not None:
             return KeywordSms(word)
@@ -78,7 +77,7 @@ class SmsKinds:
         return self._without_answer(arrived, answer)
 
     def not_accepted(self, arrived: ArrivedSms, matched: MatchedAnswer) -> StoredKind:
-        """Return what an SMS is whose answer was not accepted, because its question is over."""
+        """Return the kind of an SMS whose answer was refused because its question has ended."""
         owner, tenant = arrived.lookup.owner, arrived.line.tenant
         if owner is None:
             return self._without_answer(arrived, None)
@@ -86,7 +85,7 @@ class SmsKinds:
         return self._without_answer(arrived, refusal)
 
     def opted_out(self, arrived: ArrivedSms) -> bool:
-        """Tell whether the sender has opted out of the SMS's channel."""
+        """Return whether the sender has opted out of the SMS's channel."""
         owner, chat = arrived.lookup.owner, arrived.lookup.chat
         if owner is None or chat is None:
             return False
@@ -106,7 +105,7 @@ class SmsKinds:
         return owner.unproven_on(self.clock.now().date(), days, channel)
 
     def _without_answer(self, arrived: ArrivedSms, answer: Refusal | Unsure | None) -> StoredKind:
-        """Return what an SMS is that answers no question."""
+        """Return the kind of an SMS that does not answer a question."""
         if could_start(arrived.sms.body) and self.opted_out(arrived):
             word = self._keyword(arrived, opted_out=True)
             if word is not None:
@@ -126,7 +125,7 @@ class SmsKinds:
     def _answer(
         self, arrived: ArrivedSms
     ) -> MatchedAnswer | EarlierAnswer | Refusal | Unsure | None:
-        """Return the answer in an SMS, or why its code answers nothing; None if it has neither."""
+        """Return the answer in an SMS, or why its code is not accepted; None if it has neither."""
         line, _, sms, lookup = arrived
         owner = lookup.owner or lookup.silent_owner
         if owner is None:
@@ -146,7 +145,7 @@ class SmsKinds:
         return None if needs_proof and unproven else found
 
     def _rest(self, arrived: ArrivedSms) -> RestRequest | None:
-        """Return the wish for the rest of a text; None if there is no rest in the sender's chat."""
+        """Return the request for the rest of a text; None if the sender's chat has no rest."""
         if not wants_rest(arrived.sms.body) or self._unproven(arrived):
             return None
         direct = arrived.lookup.fitting(line=arrived.line)

@@ -11,7 +11,7 @@ _FORM = re.compile(r"t=(?P<t>[0-9]{1,12}),v1=(?P<v1>[0-9a-fA-F]{64})")
 
 
 def secret_of(nonce: str, *, key: str) -> str:
-    """Return the secret of a service in hex, which follows from its nonce and the services' key."""
+    """Return the secret of a service in hex, derived from its nonce and the services' key."""
     return hmac.new(key.encode(), nonce.encode(), hashlib.sha256).hexdigest()
 
 
