@@ -1,4 +1,4 @@
-"""Define what a section and a tool are, for the subjects that have some."""
+"""Define the interfaces of sections and tools, for the packages that provide some."""
 
 __all__ = [
     "arguments",

@@ -1,9 +1,9 @@
 """The types of tool arguments, each with bounds.
 
 A value that does not fit is returned to the model as an error, so that the model can correct the
-value (`Tool.parse`). The bounds equal those of the models and services behind the tools. A text
-contains no NUL character, and a name or an id is a single line. The module of a tool has the types
-that no other module needs.
+value (`Tool.parse`). The bounds are the same as in the models and services behind the tools. A text
+contains no NUL character, and a name or an id is a single line. Types that only one tool needs are
+in the module of that tool.
 """
 
 from typing import Annotated, Final

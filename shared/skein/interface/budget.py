@@ -1,9 +1,9 @@
-"""The token budget of a history, with a fixed order of cuts.
+"""The token budget of a history, which is cut in a fixed order.
 
 First the oldest messages are dropped, then long messages are cut with a visible mark. The current
 message is cut last, and only if it alone is too long. The last two messages, the current one, the
-trigger's and an awaited question are never dropped. Dropped messages are covered by the newest
-stored summary. The caller chooses that summary, and never makes one while a person waits.
+trigger's message and an open question are never dropped. The newest stored summary covers the
+dropped messages. The caller chooses that summary, and never creates one while a person waits.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,8 +29,9 @@ class HistoryEntry:
         frame: Renders `text` as the entry's line in the prompt.
         own: Whether the agent posted the message.
         current: Whether this is the message to answer.
-        stays: Whether the message is never dropped, as something else in the prompt refers to it.
-        overhead: The tokens that the entry takes on top, if the history is a list of messages.
+        stays: Whether the message is never dropped, because another part of the prompt refers to
+            it.
+        overhead: The additional tokens of the entry if the history is a list of messages.
     """
 
     seq: int
@@ -64,7 +65,7 @@ def counted(
     overhead: int = MESSAGE_OVERHEAD_TOKENS,
     stays: bool = False,
 ) -> HistoryEntry:
-    """Make an entry and count its tokens."""
+    """Create an entry and count its tokens."""
     size = counter.count(frame(text))
     return HistoryEntry(seq, text, size, frame, own, current, overhead, stays)
 
@@ -82,7 +83,7 @@ def fit(
     Args:
         entries: The entries in order of `seq`; at most one is current.
         limit: At least a few dozen tokens. Below that, messages shrink to their cut marks.
-        block: The number of messages by which the beginning moves, if enough messages are left.
+        block: The number of messages that are dropped at a time, if enough messages are left.
 
     Returns:
         The remaining entries, in the same order. If they fit, nothing is cut.
@@ -139,9 +140,9 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap
 def _without_oldest(entries: Sequence[HistoryEntry], limit: int, block: int) -> list[HistoryEntry]:
     """Drop the oldest entries until the rest fits.
 
-    The last two entries, the current one and those that stay are never dropped. Entries are dropped
-    in blocks, so that consecutive prompts begin with the same message. If a block leaves less than
-    half of the limit in use, smaller blocks are tried, down to one entry.
+    The last two entries, the current one and entries that stay are never dropped. Entries are
+    dropped in blocks, so that consecutive prompts begin with the same message. If a block leaves
+    less than half of the limit in use, smaller blocks are tried, down to one entry.
     """
     size = total(entries)
     if size <= limit:

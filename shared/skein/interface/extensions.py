@@ -1,7 +1,7 @@
-"""The extension points: what the subjects add to the core.
+"""The extension points, with which other packages extend the core.
 
 Each entry names a class by its module. The module is imported when the class is first needed, so
-that no function loads the code of subjects that its events do not reach.
+that a Lambda function does not load code that its events never use.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ tick sends the `job` of an item (`skein/services/outbox/tick.py`)."""
 
 
 class RegisteredExtensions:
-    """The classes that the subjects have registered."""
+    """The classes that other packages have registered."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
         """Return the class of the effect for a purpose, or for a purpose with certain data.
@@ -52,7 +52,7 @@ class RegisteredExtensions:
         return _imported(EFFECTS[name])
 
     def due_item(self, due: str, kind: str) -> type[Any] | None:
-        """Return the class of a due item; None if it is the core's.
+        """Return the class of a due item; None if it belongs to the core.
 
         Args:
             due: The kind of its due pointer.

@@ -1,7 +1,7 @@
-"""CHAT HISTORY and CONVERSATION SUMMARY: the active chat's newest messages, and the rest in short.
+"""CHAT HISTORY and CONVERSATION SUMMARY: the newest messages, and a summary of the rest.
 
 - Read: the messages from the first one that a summary does not cover, and the trigger's message if
-  it is older. For a run that leaves messages to other runs of the agent, also these runs.
+  it is older. If a run leaves messages to other runs of the agent, these runs are read, too.
 - Kept: the messages of the history window. The run of a plan or a service leaves out messages that
   another run is about to answer. The summary is kept if it may be shown.
 - Order: by number, as a timeline by days or as messages with roles. If there is no room, the oldest
@@ -43,7 +43,7 @@ from skein.settings import Settings
 
 SHOWN_KINDS = frozenset({"text", "team", "deleted", "choice"})
 MAX_ASKED = 20  # messages to answer, if they are of an earlier session
-MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: of the beginning, the trigger and the end
+MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: at the beginning, the trigger and the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class History(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the agent's own runs whose messages a run leaves to them.
+        """Return the keys of the agent's runs that answer messages that this run leaves out.
 
         There are none for a run that answers the chat's messages itself.
         """
@@ -101,13 +101,13 @@ class History(SectionItems):
         return cls(tuple(messages), before=before, fuller=fuller)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people who wrote the messages, and those whose words the summaries hold."""
+        """Return the people who wrote the messages or whose words the summaries hold."""
         summaries = (each for each in (self.before, self.fuller) if each is not None)
         return [words_of(self.messages), *(summary.authors for summary in summaries)]
 
 
 def words_of(messages: Iterable[Message]) -> Authors:
-    """Return the people whose words some messages may hold, by digest."""
+    """Return the people whose words the messages may hold, by digest."""
     return NO_AUTHORS.joined(*(message.words for message in messages))
 
 
@@ -125,10 +125,10 @@ def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
 
 
 def _shown_to(read: SectionReads) -> int | None:
-    """Return the seq of the last message that a prompt may show; None for no limit.
+    """Return the seq of the last message that a prompt may show; None if there is no limit.
 
     The run of a plan or a service leaves out the messages that another run of the agent is about to
-    answer. So each message is answered once, and its own run finds it unseen.
+    answer. So each message is answered once, and is still unseen for the run that answers it.
     """
     chat, member, found = read.chat, read.member, read.found
     if chat is None or member is None or not read.run.leaves_messages(chat.id):
@@ -141,7 +141,7 @@ def _shown_to(read: SectionReads) -> int | None:
 
 
 def _asked_of(run: Run, chat: Chat) -> int | None:
-    """Return the seq of the first message of a chat that a run at work answers."""
+    """Return the seq of the first message of a chat that a running run answers."""
     if run.resumed is not None and run.resumed.chat_id == chat.id:
         return run.resumed.seq
     return run.trigger.from_seq if run.chat_id == chat.id else None
@@ -155,7 +155,7 @@ def summary_before(chat: Chat | None) -> PinnedSummary | None:
 
 
 def _fuller_summary(chat: Chat | None) -> PinnedSummary | None:
-    """Return the newest summary, if showable and fuller than the pinned one."""
+    """Return the newest summary, if it may be shown and covers more than the pinned one."""
     summary = chat.summary if chat is not None else None
     if chat is None or summary is None or summary.seq <= summed_up(summary_before(chat)):
         return None
@@ -170,7 +170,7 @@ def summed_up(summary: PinnedSummary | None) -> int:
 
 
 def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
-    """Return the chat and the message that triggered the run, from all that was read."""
+    """Return the chat and the message that triggered the run, from what was read."""
     run, home, found, messages = read.run, read.chat, read.found, read.messages
     home_id = run.own_chat_id
     if home_id is None:
@@ -187,7 +187,7 @@ def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
 
 
 def names_member(message: Message, member: NamedMember) -> bool:
-    """Tell whether a message names a member: as `@name` in any case, or as the exact name."""
+    """Return whether a message names a member: as `@name` in any case, or as the exact name."""
     if mentions(message.text, {member.name.casefold()}):
         return True
     return re.search(rf"(?<!\w){re.escape(member.name)}(?!\w)", message.text) is not None
@@ -209,7 +209,8 @@ def unanswered(
     """Return others' messages that a run answers and that have no answer yet, oldest first.
 
     In its own chat, these are the messages from the trigger's first to its last. In a chat where
-    the run waited, they also are those after its question, except the reply. A reset asks nothing.
+    the run waited, messages after its question count, too, except the reply. A reset needs no
+    answer.
     """
     if chat is None:
         return []
@@ -235,7 +236,7 @@ def addressed(
 ) -> list[Message]:
     """Return the messages of a group that name an agent or reply to it, and have no answer yet.
 
-    There are none if only the trigger's message does, which TRIGGER describes anyway.
+    The list is empty if only the trigger's message does, because TRIGGER describes it anyway.
     """
     if chat is None or chat.kind == "direct":
         return []
@@ -308,10 +309,10 @@ def history_entries(
 ) -> list[HistoryEntry]:
     """Return the history entries of the prompt.
 
-    Keywords, notices and erased messages are left out, unless the effective settings include them,
-    or they answer a question that is shown, so that an agent learns what became of its words.
-    Invitations are always left out: they show a chat that the person has not joined.
-    In a timeline, the first entry of each day also costs the line of the day.
+    Keywords, notices and erased messages are left out, unless the effective settings include them
+    or they answer a question that is shown, so that the agent learns the outcome. Invitations are
+    always left out, because they show a chat that the person has not joined. In a timeline, the
+    first entry of each day also costs the line of the day.
     """
     current = current_seq(run, reading.chat)
     staying = {
@@ -369,7 +370,7 @@ def history_head(reading: Reading, context: EntryContext) -> str:
 def head_tokens(
     head: str, reading: Reading, context: EntryContext, counter: TokenCounter, *, roles: bool
 ) -> int:
-    """Return the tokens to keep free for the first line, and for days that begin at a cut."""
+    """Return the tokens to reserve for the first line, and for days that begin at a cut."""
     if roles or not head:
         return 0
     days = {day_line(message.created_at, context.zone) for message in reading.of(History).messages}

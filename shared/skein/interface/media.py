@@ -1,8 +1,8 @@
 """Pictures and files of the active chat's messages: which of them a prompt shows, and how.
 
-A model that takes pictures is sent the newest ones of the history, up to a number and a number of
-tokens. All others stand in the history with a description. A document stands there with
-its beginning, as far as a share of the history's tokens allows, newest first.
+A model that accepts pictures is sent the newest ones of the history, up to a maximum number and a
+token limit. All others appear in the history with a description. A document appears with its
+beginning, within a share of the history's tokens, newest first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,12 +51,12 @@ class MessageMedia(SectionItems):
         return cls({file.id: file for file in stored if file.kept_until > read.now})
 
     def authors(self) -> Iterable[Authors]:
-        """Return nobody: the history has the authors of its messages and of their files."""
+        """Return no one, because the history has the authors of its messages and of their files."""
         return ()
 
 
 class ShownMedia(NamedTuple):
-    """What a prompt shows of pictures and files.
+    """The pictures that a prompt includes, and the captions of files.
 
     Attributes:
         images: The pictures that the model is sent, in the order of their messages.
@@ -90,7 +90,7 @@ def shown_media(
         model: The name of the model.
         tokens_left: The tokens for all of the prompt.
         reads_on: Whether the agent has the tool that reads the rest of a document.
-        after: The first message that follows the pictures; None if none does.
+        after: The first message that follows the pictures; None if there is none.
     """
     files = reading.of(MessageMedia).files
     if not files:
@@ -115,7 +115,7 @@ def shown_media(
 
 
 def pictures(images: Sequence[ImageRef], tokens: int, counter: TokenCounter) -> Section:
-    """Render the message that the pictures follow, with their tokens."""
+    """Render the message before the pictures, with the tokens of the pictures."""
     labels = ", ".join(image.label for image in images)
     text = f"PICTURES ({labels}): {render('pictures')}"
     return Section("PICTURES", text, counter.count(text + SEPARATOR) + tokens)

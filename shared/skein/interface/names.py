@@ -13,7 +13,7 @@ from skein.services.common.quoting import quoted, quoted_id
 
 YOU = "You"
 EACH = " \u00b7 "
-MAX_FORMERLY = 3  # former names of a member that a legend shows, the newest
+MAX_FORMERLY = 3  # the newest former names of a member that a legend shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Names:
         return cls(agent, known, chat.formerly).joined(senders.values())
 
     def joined(self, members: Iterable[NamedMember]) -> "Names":
-        """Return the names with those of further members, numbered after the known ones."""
+        """Return the names including more members, numbered after the known ones."""
         known = dict(self.known)
         taken = set(map(folded, known.values()))
         for member in map(self.current, members):
@@ -66,11 +66,11 @@ class Names:
         return Names(self.agent, known, self.formerly)
 
     def stored(self, ref: MemberRef, name: str) -> str:
-        """Return the name of a member whom an item stores by reference and name."""
+        """Return the name of a member that an item stores by reference and name."""
         return self[named_member(ref, name)]
 
     def speaker(self, message: Message) -> str:
-        """Return the sender's name, and the agent whose words they agreed to: `Ann (by Coach)`."""
+        """Return the sender's name, and the agent whose words they approved: `Ann (by Coach)`."""
         name, via = self[message.sender], message.via
         if via is None:
             return name
@@ -84,13 +84,13 @@ class Names:
         return self.known.get(current.ref) or plain_name(current)
 
     def current(self, member: NamedMember) -> NamedMember:
-        """Return a member with their current id: a link of accounts replaces ids."""
+        """Return a member with their current id, because account linking replaces ids."""
         now = self.formerly.get(member.id) if member.kind == "user" else None
         return member if now is None else member.model_copy(update={"id": now})
 
 
 def named_member(ref: MemberRef, name: str) -> NamedMember:
-    """Return a member whom an item stores by reference and name."""
+    """Return a member that an item stores by reference and name."""
     return NamedMember(kind=ref.kind, id=ref.id, name=name)
 
 
@@ -111,7 +111,7 @@ def legend(
 ) -> str:
     """Render members as `Husam (human, id usr_1) · Coach (agent, you)`.
 
-    A member who was renamed in the chat also has their former names.
+    The entry of a member who was renamed in the chat also has their former names.
     """
     present = {member.ref for member in chat.roster}
     return EACH.join(
@@ -124,7 +124,7 @@ def speakers(names: Names, chat: Chat, messages: Iterable[Message], *, named_in:
     """Render the members who wrote some messages, as in a legend.
 
     Args:
-        named_in: A text that names further members by their present or former names.
+        named_in: A text that names other members by their current or former names.
     """
     shown = {names.current(message.sender).ref: message.sender for message in messages}
     shown |= {each.ref: each for each in chat.former_names if _is_in(named_in, _name_of(each))}
@@ -140,7 +140,8 @@ def _is_in(text: str, name: str) -> bool:
 def former_names(chat: Chat, member: NamedMember) -> list[str]:
     """Return the names that a member had in a chat before, oldest first.
 
-    `Caller` with digits is no name that people or summaries use for somebody who has a name now.
+    `Caller` with digits is left out, because people and summaries do not use it once the member has
+    a name.
     """
     former = (each for each in chat.former_names if each.ref == member.ref)
     own = [each for each in former if not is_caller_name(each.name)]
@@ -188,6 +189,6 @@ def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -
 def askers(
     messages: Iterable[Message], agent: MemberRef | None, readers: Audience
 ) -> list[NamedMember]:
-    """Return the members who asked for an agent's messages, by the origins that are shown."""
+    """Return the members who asked for an agent's messages, from the origins that are shown."""
     origins = (shown_origin(message, agent, readers) for message in messages)
     return [named_member(one.asker, one.asked_by) for one in origins if one]

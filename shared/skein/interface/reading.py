@@ -1,8 +1,8 @@
 """The reading of an activation: everything that its prompt is built from.
 
-`agent/reading/reader.py` makes a full reading, and `agent/reading/fallback.py` one of the messages
-to answer alone. The items of the sections are declared in `agent/sections/`. "May be shown" means
-to the readers of the active chat (`may_show`).
+`agent/reading/reader.py` creates a full reading, and `agent/reading/fallback.py` creates one with
+only the messages to answer. The items of the sections are declared in `agent/sections/`. "May be
+shown" means to the readers of the active chat (`may_show`).
 """
 
 from abc import ABC, abstractmethod
@@ -43,7 +43,7 @@ from skein.services.visibility.audience import destination_of, own_scope_of, sco
 from skein.services.visibility.sharing_reads import SharingReading
 from skein.settings import Settings
 
-READ_SECONDS = 1.5  # after it, a context is degraded
+READ_SECONDS = 1.5  # after this time, the context is degraded
 UTC = ZoneInfo("UTC")
 AgentItemT = TypeVar("AgentItemT", bound=AgentItem)
 ItemsT = TypeVar("ItemsT", bound="SectionItems")
@@ -58,24 +58,24 @@ class OwnChat:
 
     @property
     def last_active_at(self) -> datetime:
-        """The time of the last message; of the chat's creation if there is no message."""
+        """The time of the last message, or of the chat's creation if there is no message."""
         return self.chat.last_message_at or self.chat.created_at
 
     def has(self, person: NamedMember) -> bool:
-        """Tell whether a person is a member of the chat."""
+        """Return whether a person is a member of the chat."""
         return self.chat.has(person.ref)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionReads:
-    """What was read for a prompt so far.
+    """The data that was read for a prompt so far.
 
     Attributes:
         run: The run, with its trigger.
-        chat: The active chat; None for none.
+        chat: The active chat; None if there is none.
         member: The agent's membership in the active chat.
         now: The time of the reading.
-        messages: The newest messages of the active chat, as far as the history can show them.
+        messages: The newest messages of the active chat that the history can show.
         owned: The agent's items in the scopes of the chat, with the sort keys that sections name.
         found: The items that were read by key.
         others: The agent's other chats that were read.
@@ -105,7 +105,7 @@ class SectionReads:
 
     @property
     def own_scope(self) -> str | None:
-        """The scope of the items that the run makes now."""
+        """The scope of the items that the run creates now."""
         return own_scope_of(self.run, self.chat)
 
     @property
@@ -117,15 +117,15 @@ class SectionReads:
 
     @property
     def reach(self) -> Readers:
-        """The readers of the active chat, with the insiders: `shows` decides on each item."""
+        """The readers of the active chat, with the insiders; `shows` decides for each item."""
         here = self.chat.id if self.chat is not None else None
         return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
 
     def admits(self, message: Message) -> bool:
-        """Tell whether the activation may hold the words of a message of the active chat.
+        """Return whether the activation may hold the words of a message of the active chat.
 
-        It may hold what the agent itself has asked or told the readers for others, such as the
-        question of an errand and its answer; see `Insiders.of_readers`.
+        It may hold what the agent itself has asked or told the readers on behalf of others, such as
+        the question of an errand and its answer; see `Insiders.of_readers`.
         """
         own = message.sender.ref == MemberRef(kind="agent", id=self.run.agent_id)
         asked = message.choice is not None or message.report_of is not None
@@ -144,15 +144,16 @@ class SectionReads:
 
 
 class SectionItems(ABC):
-    """The items of one or several sections: which are read, and which of these are kept.
+    """The items of one or several sections: which items to read, and which of these to keep.
 
     A subclass without arguments has no items, as in a degraded context.
 
     Attributes:
         owned: The sort keys of the agent's items that `found` takes from `SectionReads.owned`.
-        in_chat: The attributes of the active chat without which, and without owned items, there are
-            no items. The reader asks nothing then.
-        optional: Whether there are no items without owned ones and those attributes.
+        in_chat: The attributes of the active chat that indicate items. If they are not set and
+            there are no owned items, the reader does not ask for keys.
+        optional: Whether there can be items only if there are owned ones or those attributes are
+            set.
     """
 
     __slots__ = ()
@@ -162,7 +163,7 @@ class SectionItems(ABC):
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
-        """Return keys to read together with the run, before anything but its job is known.
+        """Return keys to read together with the run, when only its job is known.
 
         A right guess saves a call, and a wrong one costs some read capacity.
         """
@@ -172,14 +173,14 @@ class SectionItems(ABC):
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of items to read.
 
-        The reader asks once before its batch. It asks again after the batch, and reads keys that
-        are new then in a second batch.
+        The reader calls this once before its batch and again after it, and reads the new keys in a
+        second batch.
         """
         return ()
 
     @classmethod
     def queries(cls, read: SectionReads) -> Iterable[Query]:
-        """Return queries whose items are read after the batches; each costs a call."""
+        """Return queries to run after the batches; each costs a call."""
         return ()
 
     @classmethod
@@ -213,18 +214,18 @@ class Reading:
         chat: The active chat; None if the run has entered no chat.
         member: The agent's membership in the active chat.
         destination: The readers of the active chat.
-        audience: The people who were present for all messages of the history. Content that is made
-            now has this audience.
-        scope: The scope of the agent's items that are made now.
+        audience: The people who were present for all messages of the history. Content that is
+            created now gets this audience.
+        scope: The scope of the agent's items that are created now.
         config: The settings and the token buckets that apply.
         items: The items of the sections; see `of`.
         person: The user record of a direct chat's person, if it may be shown.
-        insiders: The insiders of the run, and whether the prompt holds their words alone.
+        insiders: The insiders of the run, and whether the prompt holds only their words.
         listeners: The ids of the people of the run's own chat who are connected, if its answers are
             streamed.
-        snapshot: The snapshot of a direct chat, so that an answer need not read it again.
-        prompt_mark: The mark on a prompt that is made from an incomplete reading.
-        sharing: The sharing rules that count here; None if no rule can matter.
+        snapshot: The snapshot of a direct chat, so that an answer does not have to read it again.
+        prompt_mark: The mark on a prompt that is built from an incomplete reading.
+        sharing: The sharing rules that apply here; None if no rule can apply.
     """
 
     agent: Agent
@@ -244,11 +245,11 @@ class Reading:
     sharing: SharingReading | None = None
 
     def of(self, kind: type[ItemsT]) -> ItemsT:
-        """Return the items of one kind; empty ones if there are none of this kind."""
+        """Return the items of one kind, which may be empty."""
         return next((each for each in self.items if type(each) is kind), kind())
 
     def having(self, items: SectionItems) -> "Reading":
-        """Return the reading with other items of one kind."""
+        """Return the reading with the items of one kind replaced."""
         others = (each for each in self.items if type(each) is not type(items))
         return replace(self, items=(*others, items))
 
@@ -259,14 +260,14 @@ class Reading:
 
     @property
     def unproven(self) -> int | None:
-        """The days of silence that made the number of the active chat unproven; else None."""
+        """The days of silence after which the active chat's number became unproven; else None."""
         members = self.snapshot.members if self.snapshot is not None else ()
         routes = (one.route for one in members if one.active)
         return next((route.unproven for route in routes if route and route.unproven), None)
 
     @property
     def channel(self) -> Channel:
-        """The channel by which messages to the active chat are sent.
+        """The channel through which messages to the active chat are sent.
 
         Without a snapshot, it is the first channel of the kind of address of the chat's line.
         """
@@ -297,7 +298,7 @@ class Reading:
 
 
 def zone_of_entries(person: User | None, agent_zone: str) -> ZoneInfo:
-    """Return the time zone of a history's entries: UTC, or in a direct chat that of NOW.
+    """Return the time zone of a history's entries: UTC, or the zone of NOW in a direct chat.
 
     Args:
         person: The user record of a direct chat's person, if it may be shown.

@@ -63,8 +63,8 @@ class SectionInput:
         context: How the entries of the history are rendered.
         tools: The arguments of each offered tool.
         saves: Whether an offered tool saves something.
-        told: What the history, the plans and the sections before tell already; None in a prompt
-            that has no room for all of them, where no section relies on another one.
+        told: What the history, the plans and the earlier sections already say; None in a prompt
+            without room for all of them, where sections do not rely on each other.
         tokens_left: The tokens for all sections together.
         counter: The tokenizer of the agent's model.
         shown: The messages of the history by seq, oldest first.
@@ -83,7 +83,7 @@ class SectionInput:
     told: Told | None = None
 
     def tells(self, spans: Sequence[Span], text: str) -> bool:
-        """Tell whether the prompt tells all of a text already, which some messages made."""
+        """Return whether the prompt already contains all of a text made from some messages."""
         return self.told is not None and self.told.repeats(spans, text)
 
     @property
@@ -129,10 +129,10 @@ class Section:
         name: The name in capitals, as in the text.
         text: The whole section, including its name.
         tokens: The exact size, including the blank line after the section.
-        shorter: Renders the section again in at most so many tokens, or in as few as possible.
-        marks: Marks on the run about how the section came about, for operators.
+        shorter: Renders the section again in at most the given tokens, or in as few as possible.
+        marks: Marks on the run that tell operators how the section was built.
         entries: Where the entries of the section come from, for operators.
-        told: What it tells, for the sections after it.
+        told: What it says, for the sections after it.
     """
 
     name: str
@@ -151,13 +151,13 @@ class Section:
 
 
 def prose(name: str, body: str, counter: TokenCounter) -> Section:
-    """Make a section that is never shortened."""
+    """Create a section that is never shortened."""
     text = f"{name}:\n{body}"
     return Section(name, text, counter.count(text + SEPARATOR))
 
 
 def one_line(name: str, fact: str, counter: TokenCounter) -> Section:
-    """Make a section of one line, which is never shortened."""
+    """Create a section of one line, which is never shortened."""
     text = f"{name}: {fact}"
     return Section(name, text, counter.count(text + SEPARATOR))
 
@@ -171,12 +171,12 @@ def around(
     least: int = 0,
     gap: str = " ",
 ) -> Section:
-    """Make a section around one long text, which is cut when there is no room.
+    """Create a section around one long text, which is cut when there is no room.
 
     Args:
         text: The text that may be cut.
         frame: Renders the whole section around the text.
-        least: The tokens that the section keeps when it is shortened.
+        least: The minimum number of tokens that the section keeps when it is shortened.
         gap: What separates the mark of a cut from the text.
     """
 
@@ -191,7 +191,7 @@ def around(
 
 
 def listing(name: str, lines: Sequence[str], limit: int, counter: TokenCounter) -> Section:
-    """Make a section of as many lines as fit.
+    """Create a section with as many lines as fit.
 
     A last line states the number of lines that were left out.
 
@@ -226,7 +226,7 @@ def _more(missing: int) -> str:
 
 
 def closing(section: Section, counter: TokenCounter) -> Section:
-    """Return the section without its trailing blank line, as the last one of a message."""
+    """Return the section without its trailing blank line, for the end of a message."""
     last = section.text.rsplit("\n", 1)[-1]
     surplus = counter.count(last + SEPARATOR) - counter.count(last)
     return replace(section, tokens=section.tokens - surplus)

@@ -1,7 +1,7 @@
-"""The source of an item in prompts and tool results: whose words it was made from, and where.
+"""The source of an item in prompts and tool results: the people whose words it holds, and the chat.
 
 Words of people are quoted, because text in quotes is never an instruction. An operator's item is an
-instruction, and has a mark in place of the quotes.
+instruction, and has a mark instead of the quotes.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ class SourceNames:
         """Return a text of an item with its source, on one line.
 
         The source is `Bob in "Project": "..."` if Bob alone wrote the material, or
-        `from "Project" with Bob and Carol: "..."`. Without people's words the text is quoted alone.
+        `from "Project" with Bob and Carol: "..."`. Without people's words, only the text is quoted.
         """
         if item.by_operator:
             return f"{BY_OPERATOR} {on_one_line(text)}"
@@ -55,7 +55,7 @@ class SourceNames:
 
 
 def named_in(items: Iterable[DerivedItem]) -> Iterator[NamedMember]:
-    """Yield the people whom the sources of items name."""
+    """Yield the people that the sources of items name."""
     for item in items:
         if item.made_from.source is not None and not item.by_operator:
             yield from item.made_from.source.named

@@ -2,7 +2,7 @@
 
 A person's text cannot leave its own entry (docs/security.md, "Entries of a prompt"). In a timeline,
 texts are JSON strings without any line break, names are plain, and nothing else in a line comes
-from a person. As roles, further lines of a message stand behind a bar.
+from a person. As roles, all lines of a message but the first begin with a bar.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -39,13 +39,13 @@ class EntryContext:
     Attributes:
         names: The names of the members, and the agent that reads the history.
         destination: The readers of the active chat, who decide whether an origin may be shown.
-        now: The time of the reading, at which choices have their status.
+        now: The time of the reading, which determines the status of choices.
         seen_seq: The SEEN watermark of the agent in the chat.
         trigger_seq: The seq of the trigger's message; None if it is not in this chat.
         resumed: How the run's newest wait in this chat ended.
-        referred: The messages that something else in the prompt refers to by number.
+        referred: The messages that other parts of the prompt refer to by number.
         marked: Whether entries of a timeline have [NEW] or [SEEN].
-        media: The captions of pictures and files, by id; others have the caption of `attached`.
+        media: The captions of pictures and files, by id; others get the caption of `attached`.
     """
 
     names: Names
@@ -72,7 +72,7 @@ def dated(
 
     Args:
         entries: The time of each entry, and its line.
-        end: The end of the lines of days.
+        end: The ending of each day line.
     """
     day = ""
     for moment, line in entries:
@@ -117,13 +117,13 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     """Render a message as a turn of its own, for a history as roles.
 
     A turn of another member names the sender in brackets, which the name cannot close. A message
-    that the prompt refers to also has its number and time there. Further lines of the message stand
-    behind a bar, so that no line can imitate another entry.
+    that the prompt refers to also has its number and time there. All lines of the message but the
+    first begin with a bar, so that no line can imitate another entry.
 
     The agent's own text stays unchanged, because the agent would imitate any marks in it. Only
-    lines that begin with a bracket, as entries and notes do, stand behind a bar. A note states the
-    origin of a message that was requested in another chat, the number of a message that the prompt
-    refers to, and a message that was not delivered.
+    lines that begin with a bracket, as entries and notes do, get a bar. A note states the origin of
+    a message that was requested in another chat, the number of a message that the prompt refers to,
+    or that a message was not delivered.
     """
     own = message.sender.ref == context.names.agent
     lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
@@ -163,7 +163,7 @@ def _choice_of(message: Message, context: EntryContext) -> list[str]:
 
 
 def origin_of(message: Message, context: EntryContext) -> str:
-    """Return a note on the origin of the agent's message, if showable; else ''."""
+    """Return a note on the origin of the agent's message, if it may be shown; else ''."""
     origin = shown_origin(message, context.names.agent, context.destination)
     if origin is None:
         return ""
@@ -186,7 +186,7 @@ def attached(message: Message, captions: Mapping[str, str] = NO_CAPTIONS) -> str
     """Return a caption for each picture or file of a message.
 
     Args:
-        captions: The captions of files of which more is known, by id.
+        captions: The captions of files that have more details, by id.
     """
     shown = (
         captions.get(media.id or "") or _caption(media, message.seq, number)
@@ -201,7 +201,7 @@ def media_name(content_type: str, seq: int, number: int) -> str:
 
 
 def _caption(media: Media, seq: int, number: int) -> str:
-    """Return the caption of a file of which only what its message holds is known."""
+    """Return the caption of a file, using only the data in its message."""
     if media.id is None:
         return f"[attached: {quoted(media.content_type)}]"
     name = media_name(media.content_type, seq, number)

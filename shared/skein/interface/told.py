@@ -1,7 +1,7 @@
-"""What a prompt tells already, so that no other section tells the same fact again.
+"""What a prompt already says, so that no other section repeats the same fact.
 
-A text repeats another one if both were made from the same messages, and the other one has all its
-words and numbers. Where the messages themselves are shown, their numbers alone decide.
+A text repeats another one if both were made from the same messages and the other one has all its
+words and numbers. If the messages themselves are shown, only their numbers are compared.
 """
 
 import re
@@ -21,8 +21,8 @@ class Telling(NamedTuple):
     Attributes:
         spans: The messages.
         text: Its words; None if it shows the messages themselves.
-        of_some: Whether it can repeat a text that was made from further messages, too, as a plan
-            repeats a memory of the whole talk in which it was set.
+        of_some: Whether it can repeat a text that was also made from other messages, as a plan
+            repeats a memory of the whole conversation in which it was set.
     """
 
     spans: tuple[Span, ...]
@@ -30,7 +30,7 @@ class Telling(NamedTuple):
     of_some: bool = False
 
     def repeats(self, spans: Sequence[Span], text: str) -> bool:
-        """Tell whether this part tells all of a text that was made from some messages."""
+        """Return whether this part contains all of a text that was made from some messages."""
         return self._covers(spans) and (self.text is None or says_all(self.text, text))
 
     def _covers(self, spans: Sequence[Span]) -> bool:
@@ -40,10 +40,10 @@ class Telling(NamedTuple):
 
 
 class Told:
-    """All that a prompt tells already, while its sections are made one after another.
+    """Everything that a prompt says so far, while its sections are built one after another.
 
     Args:
-        first: Makes what the prompt tells without these sections; called at the first question.
+        first: Returns what the prompt says without these sections; called when first needed.
 
     Attributes:
         relied_on: Whether a section left something out because of it.
@@ -55,13 +55,13 @@ class Told:
         self.relied_on = False
 
     def add(self, tellings: Iterable[Telling]) -> None:
-        """Add what a further section tells."""
+        """Add what another section says."""
         for telling in tellings:
             for chat_id in {span.chat_id for span in telling.spans}:
                 self._by_chat.setdefault(chat_id, []).append(telling)
 
     def repeats(self, spans: Sequence[Span], text: str) -> bool:
-        """Tell whether the prompt tells all of a text that was made from some messages."""
+        """Return whether the prompt contains all of a text that was made from some messages."""
         if self._first is not None:
             self.add(self._first())
             self._first = None
@@ -72,9 +72,9 @@ class Told:
 
 
 def says_all(text: str, words: str) -> bool:
-    """Tell whether a text has all words and numbers of another one.
+    """Return whether a text contains all words and numbers of another one.
 
-    A date in the text stands for a day that the other one names as seen from its own day.
+    A date in the text also matches a relative day in the other one, such as "tomorrow".
     """
     wanted = _stems_of(words)
     if _DATE.search(text):

@@ -35,7 +35,7 @@ HIDDEN_CONTINUE = Annotated[JsonBool | None, Field(json_schema_extra={NOT_SHOWN:
 
 
 class OfferedTool(Protocol):
-    """A tool that a model may call, built in or of the tenant."""
+    """A tool that a model may call, either built-in or defined by the tenant."""
 
     @property
     def name(self) -> str: ...
@@ -51,8 +51,8 @@ class Tool:
 
     Attributes:
         groups_only: Whether it is offered in groups only.
-        announced: How its result begins if Skein itself has told the people in the chat, so that
-            the run may end without another word; "" if it never does.
+        announced: The beginning of its result if Skein itself has announced the call in the chat,
+            so that the run may end without another message; "" if Skein never does.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Tool:
     def parse(self, arguments: str) -> dict[str, Any]:
         """Parse and validate the arguments that a model wrote.
 
-        Null counts as not given. So does "", except for arguments marked `MAY_BE_EMPTY`.
+        Null counts as not given, and so does "", except for arguments marked `MAY_BE_EMPTY`.
 
         Raises:
             Correctable: The arguments are not a JSON object, or do not fit the schema.
@@ -100,7 +100,7 @@ class Tool:
 
 
 def _reasons(error: ValidationError) -> str:
-    """Describe the invalid arguments in a bounded text that quotes no values."""
+    """Describe the invalid arguments in a bounded text without their values."""
     problems = error.errors(include_url=False, include_input=False)
     reasons = [
         f"{_location(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
@@ -131,7 +131,7 @@ class _Arguments(BaseModel):
 def tool(
     *, effect: ToolEffect, groups_only: bool = False, announced: str = ""
 ) -> Callable[[Callable[..., str]], Tool]:
-    """Return a decorator that makes a tool of a function whose first parameter is `ToolContext`.
+    """Return a decorator that turns a function with a first parameter `ToolContext` into a tool.
 
     The other parameters become the tool's arguments, with the descriptions of their `Annotated`
     fields. The first paragraph of the docstring is the tool's description for the model. A tool

@@ -11,15 +11,16 @@ The first parameter of each tool is a `ToolContext`. It has everything that a to
   call if the agent failed to enter the chat it meant.
 - `call.service(Memories)` returns a service by its class.
 - `call.activation.claim` has the run, the agent, and the check that no other worker has the run.
-- `call.activation.add_held` records the audience of content that the tool shows from elsewhere,
-  and whose words it holds; `add_items` does so for items.
+- `call.activation.add_held` records the audience of content that the tool shows from elsewhere, and
+  the people whose words it holds; `add_items` does the same for items.
 
-The functions below the classes return the owner of an item that a tool makes, and the reach of the
-items that a tool may find or change.
+The functions below the classes return the owner of an item that a tool creates, and the reach of
+the items that a tool may find or change.
 
-The reach also carries who makes a change, and from whose words, and each service checks the rights
-of the item (`Readers.changes` in `models/visibility/ownership.py`). So in private an agent's tools
-change no open items, never narrow the audience of an item, and change no operator's item.
+The reach also says who makes a change and from whose words, and each service checks the rights on
+the item (`Readers.changes` in `models/visibility/ownership.py`). So in a private chat, an agent's
+tools cannot change open items. They can never narrow the audience of an item or change an
+operator's item.
 """
 
 from collections.abc import Callable, Iterable
@@ -53,26 +54,26 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.audience import label_in
 
 Service = TypeVar("Service")
-UNKNOWN = "Someone"  # the name of a person whom the prompt does not show
+UNKNOWN = "Someone"  # the name of a person that the prompt does not show
 
 
 @dataclass(slots=True)
 class Activation:
-    """The state of one activation in progress, as far as tools know it.
+    """The state of one activation in progress that tools use.
 
     Attributes:
-        claim: The claim as last written, which the cleanup after an error uses, too.
+        claim: The claim as last written; the cleanup after an error also uses it.
         insiders: The insiders of the run, as the activation's reading found them.
         sent: The messages that the current step has sent so far.
         earlier: The steps of the activation before the current one.
-        disclosed: The records of what tools have told by sharing rules in the current step.
+        disclosed: The records of what tools have shown by sharing rules in the current step.
         enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
             chat is not the intended one.
-        results_wanted: Whether the model is to see the results of the current step: it has read
-            something, a call said `continue`, or a tool asks for it.
+        results_wanted: Whether the model must see the results of the current step, because it has
+            read something, a call set `continue`, or a tool asks for it.
         permit: Whether the activation holds a permit of the concurrency limit.
         ended: Whether the agent ended the run.
-        over: Whether the run waits or has ended, so that this worker may write nothing more.
+        over: Whether the run waits or has ended, so that this worker must not write anything more.
     """
 
     claim: Claim
@@ -108,11 +109,11 @@ class Activation:
             self.claim = self.claim.with_run(held=held)
 
     def add_rule_words(self, stamp: SharingStamp, records: Iterable[Put]) -> None:
-        """Add what a tool has told by sharing rules; posts then depend on it.
+        """Add what a tool has shown by sharing rules; later posts depend on it.
 
         Args:
-            stamp: What was told.
-            records: The records of what was told, which are stored with the tool's result.
+            stamp: What was shown.
+            records: The records of what was shown, which are stored with the tool's result.
         """
         if self.run.held is not None:
             self.claim = self.claim.with_run(
@@ -134,7 +135,7 @@ class ToolContext:
     Attributes:
         effect: The id of this call, which is the same in each retry.
         activation: The activation.
-        reading: The reading that the prompt was made from.
+        reading: The reading that the prompt was built from.
         services: The services, by class; see `service`.
         names: Returns the names of people and agents in the prompt.
         clock: The clock.
@@ -173,15 +174,15 @@ class ToolContext:
 def content_of(call: ToolContext) -> Audience:
     """Return the audience of everything that this activation was shown, tool results included.
 
-    It is the audience by which posts are allowed, so that a memory, a goal or a document is for no
-    more people than a message made from the same content.
+    The same audience decides whether posts are allowed, so that a memory, a goal or a document
+    cannot reach more people than a message made from the same content.
     """
     held = call.activation.run.held
     return held.audience if held is not None else call.reading.audience
 
 
 def own_scope(call: ToolContext) -> str | None:
-    """Return the scope of items that are made now.
+    """Return the scope of items that are created now.
 
     Raises:
         Failed: The content is private, and there is no scope for private content here.
@@ -204,9 +205,9 @@ def admitted(call: ToolContext, messages: Iterable[Message]) -> list[Message]:
 
 
 def material_of(call: ToolContext, *items: str) -> MadeFrom:
-    """Return the material of what is made now: the messages that the run answers.
+    """Return the source material of new items: the messages that the run answers.
 
-    A run that answers none works with what its prompt shows of the active chat.
+    If the run answers none, the material is the part of the active chat that its prompt shows.
 
     Args:
         items: The ids of the items that the call names.
@@ -227,7 +228,7 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
 def _messages(
     call: ToolContext, chat_id: str, asked: range, trigger: Trigger | None = None
 ) -> MadeFrom:
-    """Return the provenance of a span of messages, as far as the reading knows who wrote them."""
+    """Return the provenance of a span of messages, with the authors that the reading knows."""
     chat = call.reading.chat
     here = chat is not None and chat.id == chat_id
     messages = call.reading.of(History).messages
@@ -255,7 +256,7 @@ def readers_of(call: ToolContext) -> Audience:
 
 
 def owner_at(call: ToolContext, *items: str) -> Owner:
-    """Return the owner of items that are made now, with the provenance of the content.
+    """Return the owner of items that are created now, with the provenance of the content.
 
     Args:
         items: The ids of the items that the call names.
