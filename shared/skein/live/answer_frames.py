@@ -1,4 +1,4 @@
-"""Frames of a streamed answer: who may be sent one now, and what each connection still lacks."""
+"""Frames of a streamed answer: who may receive one now, and what each connection still needs."""
 
 import logging
 from collections.abc import Callable
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class AnswerListeners(NamedTuple):
-    """The chat and the agent of a frame, and the connections that may be sent it now."""
+    """The chat and the agent of a frame, and the connections that may receive it now."""
 
     chat_id: str
     agent: RunAgent
@@ -30,12 +30,13 @@ class AnswerListeners(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerFinder:
-    """Finder of those who may be sent a frame of an activation's answer.
+    """Finder of the people who may receive a frame of an activation's answer.
 
     Args:
         readers: The readers for whom the activation was made.
         connected_ids: The ids of the readers who were connected.
-        sharing: What the activation's prompt tells by sharing rules; None for nothing.
+        sharing: What the activation's prompt shows by sharing rules; None if it shows no such
+            content.
     """
 
     table: Table
@@ -46,10 +47,10 @@ class ListenerFinder:
     sharing: SharingStamp | None = None
 
     def find(self, *, with_words: bool) -> AnswerListeners | None:
-        """Return who may be sent a frame now, in one read; two if words were told by rules.
+        """Return who may receive a frame now, in one read, or two if sharing rules were used.
 
         Args:
-            with_words: Whether the frame has words, or voids words.
+            with_words: Whether the frame has words, or retracts words.
 
         Returns:
             The listeners; None if the chat is gone, the agent has left it, another worker has
@@ -103,7 +104,7 @@ class ListenerFinder:
 
 
 class _Sent(NamedTuple):
-    """The words that a connection has been sent, and the number of the last frame."""
+    """The words that were sent to a connection, and the number of the last frame."""
 
     text: str = ""
     n: int = 0
@@ -111,9 +112,9 @@ class _Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFrames:
-    """Sender of what each connection still lacks of an answer's words.
+    """Sender of the words of an answer that each connection has not received yet.
 
-    Its state is used by one task at a time.
+    Only one task at a time may use its state.
 
     Args:
         sockets: Returns the open connections.
@@ -129,7 +130,7 @@ class AnswerFrames:
     _lost: set[str] = field(default_factory=set)  # connections that may have missed words
 
     def send(self, listeners: AnswerListeners, words: str) -> None:
-        """Bring all connections to these words; "" voids what they have."""
+        """Update all connections to these words; "" retracts what they have."""
 
         def push(connection: OpenConnection) -> None:
             self._push(connection.id, self._frames(listeners, connection.id, words))
@@ -139,7 +140,7 @@ class AnswerFrames:
     def _frames(
         self, listeners: AnswerListeners, connection_id: str, words: str
     ) -> list[DeltaFrame | RetractFrame]:
-        """Return the frames that a connection lacks, and remember them as sent."""
+        """Return the frames that a connection has not received yet, and mark them as sent."""
         frames: list[DeltaFrame | RetractFrame] = []
         sent = self._sent.get(connection_id)
         if self.after_earlier if sent is None else not words.startswith(sent.text):

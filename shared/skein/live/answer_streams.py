@@ -1,8 +1,8 @@
 """Answer streams: send the words of an answer to its readers while the model writes them.
 
 The words are sent in the background, so that they neither delay nor fail the turn. Before each
-frame, the sender reads who may read the chat now, and whether the worker still has the run. The
-message that follows replaces the words. A `retract` follows if there is no such message.
+frame, the sender checks who may read the chat now, and whether the worker still has the run. The
+message that follows replaces the words. If there is no message, a `retract` follows.
 """
 
 import logging
@@ -17,14 +17,14 @@ from skein.models.visibility.sharing_rules import SharingStamp
 from skein.ports import Background, Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.runs.claim import Claim
 
-if TYPE_CHECKING:  # only for somebody who listens
+if TYPE_CHECKING:  # only if someone is listening
     from skein.live.answer_frames import AnswerFrames, ListenerFinder
 
 # Between the frames of an answer: 0, 1, 2, 4, 8, 12 ... seconds after the first one. Each frame to
-# each reader is billed, and what matters to people is that words come at once.
+# # each reader is billed, and people mainly care that the first words appear at once.
 PAUSES = tuple(timedelta(seconds=seconds) for seconds in (1, 1, 2, 4))
-MAX_FAILURES = 5  # after which a stream is given up
-RETRACT_SECONDS = 1.0  # that the end of a turn waits for a retract
+MAX_FAILURES = 5  # after which a stream is abandoned
+RETRACT_SECONDS = 1.0  # how long the end of a turn waits for a retract
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class AnswerStreams:
     """Sender of answers while the model writes them.
 
     Args:
-        table: The table, from which each frame reads who may read the chat.
+        table: The table, which is read before each frame to check who may read the chat.
         sockets: Returns the open connections.
         background: Sends the frames.
         parallel_map: Sends to several connections at once.
@@ -64,7 +64,8 @@ class AnswerStreams:
             readers: The readers for whom the activation was made.
             people: The ids of the readers who are connected.
             start_of: Returns the start of an unfinished text that is certain to be posted.
-            sharing: What the activation's prompt tells by sharing rules; None for nothing.
+            sharing: What the activation's prompt shows by sharing rules; None if it shows no such
+                content.
         """
         from skein.live.answer_frames import AnswerFrames, ListenerFinder
 
@@ -92,9 +93,9 @@ class AnswerStreams:
         return stream
 
     def finish(self) -> None:
-        """Wait, for a second at most, until the last frames of a turn are sent.
+        """Wait, for at most one second, until the last frames of a turn are sent.
 
-        A container stops between invocations, and would send these frames much later.
+        A container is suspended between invocations, and would send these frames much later.
         """
         self.background.finish(RETRACT_SECONDS)
 
@@ -102,8 +103,9 @@ class AnswerStreams:
 class AnswerStream:
     """The stream of one activation's answer; see `AnswerStreams.open`.
 
-    The turn says what the model has written so far. One task at a time, in the background, sends
-    the certain start of that, waits for the pause, and sends again if there is more.
+    The turn passes on what the model has written so far. One task at a time, in the background,
+    sends the start that is certain to be posted, waits for the pause, and sends again if there is
+    more.
     """
 
     def __init__(
@@ -142,7 +144,7 @@ class AnswerStream:
         self._send_later()
 
     def retract(self) -> None:
-        """Void the words that this attempt or an earlier one has sent; others may follow."""
+        """Retract the words that this attempt or an earlier one has sent; others may follow."""
         with self._lock:
             self._text = ""
             if self._shown == "":
@@ -164,12 +166,12 @@ class AnswerStream:
             self.retract()
 
     def posted(self) -> None:
-        """Keep the words that were sent, because the message that replaces them is posted."""
+        """Do not retract the words that were sent, because the posted message replaces them."""
         with self._lock:
             self._stopped = self._posted = True
 
     def close(self) -> None:
-        """End the stream and, without a posted message, retract its words (idempotent)."""
+        """End the stream, and retract its words if no message was posted (idempotent)."""
         if not self._posted:
             self.stop(None)
 
@@ -210,7 +212,7 @@ class AnswerStream:
             self._send_later()
 
     def _send_start(self, text: str) -> None:
-        """Send the certain start of a text, or with "" a retract, unless that was sent."""
+        """Send the certain start of a text, or a retract for "", unless already sent."""
         words = self._start_of(text) if text else ""
         if words == self._shown or (text and not words):
             return

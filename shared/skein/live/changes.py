@@ -80,9 +80,10 @@ def push_of_chat(change: ItemChange) -> Iterator[PushJob]:
 
 
 def merged_pushes(jobs: Iterable[PushJob]) -> PushJob:
-    """Return one job for the jobs of one chat; too many events become one `resync`.
+    """Merge the jobs of one chat into one job; too many events become one `resync`.
 
-    Those who have left or are invited are still told so: a `resync` does not reach them.
+    People who have left or are invited still get their events, because a `resync` does not reach
+    them.
     """
     first, *rest = jobs
     events = dict.fromkeys([*first.events, *(event for job in rest for event in job.events)])

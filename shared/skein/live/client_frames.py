@@ -46,7 +46,7 @@ class ClientFrames:
     limits: FrameLimits
 
     def receive(self, connection_id: str, text: str) -> None:
-        """Handle a frame; a frame that no client should send closes the connection.
+        """Handle a frame; an invalid frame closes the connection.
 
         Raises:
             Transient: The table is out of reach; the frame is lost.
@@ -76,7 +76,7 @@ class ClientFrames:
             self._typing(connection, frame.chat_id)
 
     def _typing(self, connection: Connection, chat_id: str) -> None:
-        """Tell the other members that a person types, at most every 3 seconds per connection."""
+        """Send a typing frame to the other members, at most every 3 seconds per connection."""
         person = MemberRef(kind="user", id=connection.user_id)
         membership = Membership.read(
             self.table, Membership.key_of(connection.tenant, chat_id, person)

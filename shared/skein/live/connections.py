@@ -35,9 +35,9 @@ class LiveConnections:
     sockets: Sockets
 
     def connect(self, ticket: str, connection_id: str) -> Connection:
-        """Open a connection with a ticket, which is then used.
+        """Open a connection with a ticket, which cannot be used again.
 
-        A person has at most 10 connections: the oldest one is closed for the eleventh.
+        A person has at most 10 connections: the eleventh closes the oldest one.
 
         Raises:
             Unauthenticated: The ticket is unknown, used or expired, its token has expired, or the
@@ -115,7 +115,7 @@ class LiveConnections:
         self.table.transact([Delete(key), person.replacement(left, now)])
 
     def show(self, connection: Connection, chat_id: str | None) -> None:
-        """Note which chat a connection's client shows (idempotent)."""
+        """Record which chat a connection's client shows (idempotent)."""
         optimistic(self.clock, lambda: self._show_once(connection, chat_id))
 
     def _show_once(self, connection: Connection, chat_id: str | None) -> None:
@@ -129,7 +129,7 @@ class LiveConnections:
             self.table.write(person.replacement(after, now))
 
     def close(self, connection_id: str, code: ClosingCode) -> None:
-        """Close a connection after a last frame with the reason, and forget it (idempotent).
+        """Send a last frame with the reason, close the connection, and forget it (idempotent).
 
         Raises:
             Transient: The table is out of reach, or the connection may still be open.
@@ -139,7 +139,7 @@ class LiveConnections:
         self.disconnect(connection_id)
 
     def close_all(self, tenant: str, user_id: str, code: ClosingCode) -> None:
-        """Close all connections of a person, who is sent nothing after that (idempotent).
+        """Close all connections of a person, so that no more frames are sent (idempotent).
 
         If the gateway is out of reach, a connection is closed at its next frame instead.
 

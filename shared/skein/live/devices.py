@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """The devices of people, each with the person whom it rings for."""
+    """The devices of people, each with the person whose notifications it shows."""
 
     table: Table
     clock: Clock
@@ -32,8 +32,8 @@ class Devices:
     def register(self, tenant: str, user_id: str, platform: Platform, token: str) -> Device:
         """Register a device for a person with a record (idempotent).
 
-        A device that somebody else registered is theirs no more. A person has at most 20 devices:
-        the one that was registered first goes for the twenty-first.
+        A device that someone else had registered is taken from them. A person has at most 20
+        devices: the twenty-first replaces the one that was registered first.
 
         Raises:
             Unprocessable: The deployment has no push for the platform, or the token is not one of
@@ -63,7 +63,7 @@ class Devices:
         return device
 
     def _register_once(self, tenant: str, user_id: str, device: Device) -> tuple[Device, ...]:
-        """Store a device, and return those that had to go for it."""
+        """Store a device, and return the devices that it replaces."""
         user_key = User.key_of(tenant, user_id)
         own_key = PersonDevices.key_of(tenant, user_id)
         owner_key = DeviceOwner.key_of(tenant, device.id)
@@ -93,9 +93,9 @@ class Devices:
         return self._of(tenant, user_id).devices
 
     def remove(self, tenant: str, user_id: str, device_id: str) -> None:
-        """Remove a person's device, at the provider first.
+        """Remove a person's device, first at the provider.
 
-        A crash in between leaves a device that the next notification finds gone.
+        A crash in between leaves a device that the next notification finds to be gone.
 
         Raises:
             NotFound: The person has no such device.
@@ -118,9 +118,9 @@ class Devices:
             optimistic(self.clock, partial(self._drop_once, tenant, user_id, device.id))
 
     def move(self, tenant: str, old: str, new: str) -> None:
-        """Make the devices of a former user those of the user they became (idempotent).
+        """Move the devices of a former user to the user that they were merged into (idempotent).
 
-        If the user then has more than 20, the next registration removes the first ones.
+        If the user then has more than 20, the next registration removes the oldest ones.
         """
         optimistic(self.clock, lambda: self._move_once(tenant, old, new))
 
@@ -154,7 +154,7 @@ class Devices:
         )
 
     def _forget(self, device: Device) -> None:
-        """Delete a device at the provider, unless the deployment has given the platform up."""
+        """Delete a device at the provider, if the deployment still supports the platform."""
         if device.platform in self.settings.push_applications:
             self.mobile_push().forget(device.address)
 

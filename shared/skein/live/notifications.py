@@ -1,8 +1,8 @@
-"""Notifications: let the phones of a chat's people ring when somebody else has written.
+"""Notifications: notify the phones of a chat's people when someone else has written.
 
-A notification has no word of the chat. It follows from the job of the live channel, after the
-frames were sent, so that a person who looks at the chat is left alone. A job may be handled twice;
-the second notification then replaces the first on the phone.
+A notification contains no words of the chat. It is sent by the job of the live channel after the
+frames, so that a person who is looking at the chat gets none. A job may be handled twice; the
+second notification then replaces the first on the phone.
 """
 
 import logging
@@ -56,7 +56,7 @@ class Notifier:
     metrics: Metrics
 
     def notify(self, job: PushJob, snapshot: ChatSnapshot, reached: Collection[str]) -> None:
-        """Notify those who have not read the newest message of a job that others wrote.
+        """Notify the people who have not read a job's newest message by someone else.
 
         Args:
             reached: The ids of the connections that were sent all their frames of the job.
@@ -140,21 +140,21 @@ class Notifier:
 
 
 def _by_app(membership: Membership, snapshot: ChatSnapshot) -> bool:
-    """Tell whether a member is a person who reads the chat in the app, and not by SMS."""
+    """Return whether a member is a person who reads the chat in the app, and not by SMS."""
     if not membership.active or membership.member.kind != "user":
         return False
     return snapshot.chat.kind != "direct" or membership.route is None
 
 
 def _rings_for(message: Message, reader: Membership) -> bool:
-    """Tell whether a message is news for a member: somebody else's, and not read yet."""
+    """Return whether a message is new to a member: written by someone else and not read yet."""
     if not message.conversational or message.sender.ref == reader.member.ref:
         return False
     return message.seq > max(reader.joined_seq, reader.seen_seq)
 
 
 def _text_of(message: Message) -> str:
-    """Return what a phone shows of a message, without its words."""
+    """Return the text that a phone shows for a message, without the message's words."""
     return f"{message.sender.name} {'wrote' if message.sender.kind == 'user' else 'answered'}"
 
 

@@ -1,8 +1,7 @@
-"""Pushes: tell the people of a chat, over the live channel, what has changed there.
+"""Pushes: notify the people of a chat, over the live channel, of what has changed there.
 
-A push job only names what has changed. The push reads the state as it is now, and sends what is
-true now to the people who may see it now. So a frame may be missing or come twice, but is never
-wrong.
+A push job only names what has changed. The push reads the current state, and sends it to the people
+who may see it now. So a frame may be missing or arrive twice, but is never wrong.
 """
 
 import logging
@@ -62,7 +61,7 @@ class SentFrames(NamedTuple):
 
 
 class _Changes(NamedTuple):
-    """The state of what a job names, as it is now."""
+    """The current state of the items that a job names."""
 
     snapshot: ChatSnapshot
     events: Sequence[LiveEvent]
@@ -96,7 +95,7 @@ class Pushes:
         """Send the frames for a chat's changes to all its people who are connected.
 
         The reads do not grow with the number of frames: the chat, the people's connections, and
-        what the job names. Phones are notified after that.
+        the items that the job names. Phones are notified after that.
 
         Raises:
             Transient: The table or the push provider is out of reach.
@@ -135,7 +134,7 @@ class Pushes:
                 yield from ((connection, frames) for connection in listener.connections)
 
     def _to_outsiders(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
-        """Yield the frames of those who have left and are not back, and of invited people."""
+        """Yield the frames of people who have left and not rejoined, and of invited people."""
         tenant, chat_id = snapshot.chat.tenant, snapshot.chat.id
         members = {each.member.ref for each in snapshot.members if each.active}
         frames: dict[MemberRef, Frame] = {}

@@ -1,7 +1,7 @@
 """The people of a chat who are connected to the live channel when an agent answers there.
 
-Their connections are read in a batch that a reading makes anyway. They are read only if the answer
-can be streamed: in text mode, in the run's own chat, not on a line, and with at most 20 people.
+Their connections are read in a batch that a reading makes anyway, and only if the answer can be
+streamed: in text mode, in the run's own chat, not on a line, and with at most 20 people.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ MAX_PEOPLE = 20  # of a chat with streamed answers; each frame is a push for eac
 
 
 def keys_of_listeners(run: Run, chat: Chat | None, prefetched: PrefetchedItems) -> list[Key]:
-    """Return the keys of the connections of a chat's people; none if nothing can be streamed.
+    """Return the keys of the connections of a chat's people; empty if no answer can be streamed.
 
     Args:
         chat: The active chat.

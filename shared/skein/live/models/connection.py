@@ -22,7 +22,7 @@ class LiveTicket(Stored):
     The ticket itself is a secret. Only its hash is stored, as the key.
 
     Attributes:
-        hash: The SHA-256 of the ticket, in hexadecimal digits.
+        hash: The SHA-256 of the ticket in hexadecimal.
         issued_at: When the ticket was issued.
         token_ends_at: When the token that asked for the ticket expires.
         ends_at: When the ticket expires.
@@ -42,7 +42,7 @@ class LiveTicket(Stored):
 
     @staticmethod
     def key_of(ticket_hash: str) -> "Key[LiveTicket]":
-        """Return the key of a ticket. The webhook that reads it knows no tenant."""
+        """Return the key of a ticket. The webhook that reads it does not know the tenant."""
         return Key(f"TICKET#{ticket_hash}", META)
 
     @property
@@ -68,7 +68,7 @@ class Connection(Stored):
 
     @staticmethod
     def key_of(connection_id: str) -> "Key[Connection]":
-        """Return the key of a connection. The gateway's events name no tenant."""
+        """Return the key of a connection. The gateway's events do not name a tenant."""
         return Key(f"CONNECTION#{connection_id}", META)
 
     @property
@@ -84,7 +84,7 @@ class OpenConnection(Value):
 
     Attributes:
         opened_at: When the connection was opened. The gateway accepts frames for it shortly after.
-        shows: The chat that the client shows to the person, as it said last; None for none.
+        shows: The chat that the client last said it shows to the person; None if there is none.
     """
 
     id: Identifier
@@ -138,5 +138,5 @@ class PersonConnections(Stored):
 
 
 def seconds_of(moment: datetime) -> int:
-    """Return a moment in seconds since 1970, rounded up, as the table's expiry wants it."""
+    """Return a moment in seconds since 1970, rounded up, for the table's TTL attribute."""
     return ceil(moment.timestamp())

@@ -15,8 +15,8 @@ class Device(Value):
     """A device in the list of its person. The token itself is only at the push provider.
 
     Attributes:
-        id: Follows from the token, so that the same token is the same device.
-        address: What the push provider calls the device.
+        id: Derived from the token, so that the same token is the same device.
+        address: The push provider's name for the device.
         registered_at: When the app last registered the device.
     """
 
