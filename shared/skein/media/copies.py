@@ -1,7 +1,8 @@
 """Copies of files for the messages of agents, which keep their provenance.
 
-A copy is made like an upload: first its item, in no message; then what is stored; then the message
-that has it. A run that dies in between leaves an item that its due pointer deletes after a day.
+A copy is created like an upload: first its item, which is in no message; then the file; then the
+message that includes it. A run that dies in between leaves an item that its due pointer deletes
+after a day.
 """
 
 import hashlib
@@ -51,10 +52,10 @@ Original = MediaFile | DocumentText
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedFiles:
-    """The service that finds the files which agents send, and copies them for their messages.
+    """The service that finds the files that agents send, and copies them for their messages.
 
     Args:
-        files: Returns the store of files, which most runs never need.
+        files: Returns the file store, which most runs never need.
     """
 
     table: Table
@@ -62,7 +63,7 @@ class CopiedFiles:
     files: Callable[[], Files]
 
     def find(self, chat: Chat, name: str) -> MediaFile:
-        """Find a file of a chat by its id, or by the number of its message and its number there.
+        """Find a file of a chat by its id, or by the number of its message and its number in it.
 
         Raises:
             NotFound: There is no such file that can be sent.
@@ -80,14 +81,14 @@ class CopiedFiles:
     def attach(
         self, new: NewMessage, sender: NamedMember, originals: Sequence[Original]
     ) -> PostWithMedia:
-        """Copy files for a message, and return it with the writes that put the copies into it.
+        """Copy files for a message, and return the message with the writes that attach the copies.
 
-        The ids of the copies derive from the message's `client_id`, so a repeated call makes none
-        twice.
+        The ids of the copies are derived from the message's `client_id`, so a repeated call does
+        not create duplicates.
 
         Raises:
             Unprocessable: A file is gone.
-            Transient: The store of files or the table is out of reach.
+            Transient: The file store or the table is out of reach.
         """
         if not originals:
             return PostWithMedia(new, lambda _: ())
@@ -153,10 +154,10 @@ class CopiedFiles:
 
 
 def _described(original: Original, held: Authors) -> dict[str, Any]:
-    """Return what the item of a copy says of its original, and whose words it may hold.
+    """Return the description and the authors that a copy takes from its original.
 
     Args:
-        held: The people whose words the run that sends it has held, by digest.
+        held: The people whose words were held by the run that sends the copy, by digest.
     """
     if isinstance(original, MediaFile):
         words = {"copied_from": original.id, "authors": original.words.joined(held)}

@@ -1,4 +1,4 @@
-"""Deletion of pictures and files: what is stored in the bucket first, then the item.
+"""Deletion of pictures and files: first the stored content in the bucket, then the item.
 
 A worker that dies in between leaves the item, whose due pointer or erasure leads back here.
 """
@@ -19,7 +19,7 @@ class MediaDeletion:
     """The service that deletes pictures and files.
 
     Args:
-        files: Returns the store of files, which most callers never need.
+        files: Returns the file store, which most callers never need.
     """
 
     table: Table
@@ -31,7 +31,7 @@ class MediaDeletion:
         self.table.write(Delete(file.key))
 
     def delete_stored(self, job: MediaJob) -> None:
-        """Delete what the bucket has of a file, whose item may be gone."""
+        """Delete a file's content in the bucket, even if its item is gone."""
         files = self.files()
         for name in file_names(job.tenant, job.chat_id, job.media_id):
             files.delete(name)

@@ -1,11 +1,11 @@
-"""Descriptions of pictures and files: what each shows, in words, made once.
+"""Descriptions of pictures and files: what each one shows, in words, generated once.
 
-A model that takes pictures describes each picture of a message, as a task of the background engine.
-It is shown the picture alone, so the description holds nobody's words but those of the picture's
-sender. A document needs no model: its beginning describes it.
+A model that accepts pictures describes each picture of a message, as a task of the background
+engine. It is shown only the picture, so the description holds no words but those of the picture's
+sender. A document needs no model, because its beginning serves as the description.
 
-The description is stored with the file, for the API, and with the message. So whatever reads the
-message has it: the history, summaries, consolidation and recall. It is erased with the message.
+The description is stored with the file, for the API, and with the message, so that the history,
+summaries, consolidation and recall have it. It is erased with the message.
 """
 
 from collections.abc import Iterator
@@ -59,10 +59,10 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
-    """The description of one picture, by a model that takes pictures.
+    """The description of one picture, by a model that accepts pictures.
 
-    The claim counts a try, so that a worker that dies does not ask without end. After three tries,
-    the picture stays without a description.
+    The claim counts as a try, so that workers that die do not ask endlessly. After three tries, the
+    picture stays without a description.
     """
 
     name: ClassVar[str] = "description"
@@ -89,7 +89,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
         return claimed
 
     def read(self, claim: MediaFile) -> Iterator[Iterator[bytes]]:
-        """Read the picture, for one question; a picture that is gone needs none."""
+        """Read the picture for one question; a picture that is gone needs no question."""
         content = self.files.get(claim.file_name)
         if content is None:
             self._settle(claim, claim.kept_until)
@@ -97,7 +97,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
             yield iter((content,))
 
     def question(self, claim: MediaFile, batch: bytes) -> Question[str]:
-        """Ask what the picture shows; its sender pays."""
+        """Ask what the picture shows; the tokens are charged to its sender."""
         image = ImageRef(
             chat_id=claim.chat_id,
             media_id=claim.id,
@@ -171,7 +171,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
     def _settle(
         self, claim: MediaFile, due_at: datetime, also: dict[str, Any] | None = None
     ) -> None:
-        """Release a claim, and say when somebody must look at the file again."""
+        """Release a claim, and set when the file is due again."""
         fields = {"busy_until": None, **(also or {})}
         try:
             self.table.write(_due(claim, due_at, fields, claim.as_claimed))
@@ -179,7 +179,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
             raise Overtaken(str(claim.key)) from failure
 
     def _model(self, tenant: str) -> str | None:
-        """Return the model that describes the pictures of a tenant; None if none takes pictures."""
+        """Return the model that describes a tenant's pictures; None if none accepts pictures."""
         item = self.table.get(TenantSettings.key_of(tenant))
         patterns = self.settings.overridden(TenantSettings.from_optional(item)).models_with_images
         models = (self.settings.light_model, self.settings.default_model)
@@ -212,7 +212,7 @@ class Descriptions:
 
 
 def _due(file: MediaFile, at: datetime, fields: dict[str, Any], condition: Condition) -> Update:
-    """Return the write that changes a file and says when somebody must look at it again."""
+    """Return the write that changes a file and sets when it is due again."""
     pointer = due_pointer("media", file.key, at) | {"due_tries": None}
     return Update(file.key, set=fields | pointer, condition=condition)
 

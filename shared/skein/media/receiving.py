@@ -1,8 +1,8 @@
 """Receipt of pictures and files: fetch or read each, check it, and store it without metadata.
 
-A webhook or an upload leaves an item in the state `pending`, with a due pointer. The worker here
-may die at any call: a file is stored before its item is `ready`, and a file without an item is
-deleted by the next job.
+A webhook or an upload creates an item in the state `pending`, with a due pointer. This worker may
+die at any call: a file is stored before its item becomes `ready`, and the next job deletes a file
+without an item.
 """
 
 import hashlib
@@ -35,14 +35,14 @@ from skein.services.outbox.dispatch import Dispatch
 
 GIVE_UP_AFTER = timedelta(days=1)
 MMS_TYPES = frozenset({"image/jpeg", "image/png"})
-MAX_TRIES = 8  # of the tick; a file that ends its worker each time is given up
+MAX_TRIES = 8  # of the tick; a file that crashes its worker each time is given up
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaReceiver:
-    """Worker that receives pictures and files, and deletes those whose time is over.
+    """Worker that receives pictures and files, and deletes expired ones.
 
     Args:
         sms: Returns the provider that holds files of messages.
@@ -73,12 +73,12 @@ class MediaReceiver:
         elif file.seq is not None:
             if file.state == "pending":
                 self._settle(file, self._result(file, tries=int(item.get("due_tries", 0))))
-            # Both are repeated after a worker that died before them.
+            # Both are repeated if a worker died before them.
             self.files.delete(file.incoming_name)
             self._end_waits(file)
 
     def _result(self, file: MediaFile, *, tries: int) -> dict[str, Any]:
-        """Store the checked file, and return what its item says from now on."""
+        """Store the checked file, and return the new attributes of its item."""
         if tries >= MAX_TRIES:
             return _failed(file, "unreadable")
         try:
@@ -91,13 +91,13 @@ class MediaReceiver:
         return _described(checked) | {"small_size": self._stored_small(file, checked)}
 
     def _stored_small(self, file: MediaFile, checked: CheckedFile) -> int | None:
-        """Store a smaller copy of a picture that an MMS does not carry; return its length."""
+        """Store a smaller copy of a picture that does not fit in an MMS; return its length."""
         carried = checked.content_type in MMS_TYPES and len(checked.content) <= SMALL_BYTES
         if checked.width is None or carried:
             return None
         try:
             small = self.reader().shrunk(checked.content, SMALL_BYTES)
-        except MediaRefused:  # it takes more time or memory than a file may take
+        except MediaRefused:  # it takes more time or memory than allowed for a file
             small = None
         if small is not None:
             self.files.put(file.small_name, small, SMALL_TYPE)
@@ -107,7 +107,7 @@ class MediaReceiver:
         """Return the file as it was sent.
 
         Raises:
-            MediaRefused: The file is gone, or is not the one that was announced.
+            MediaRefused: The file is gone, or is not the announced one.
             Transient: The provider or the bucket is out of reach.
         """
         if file.source is None:
@@ -141,7 +141,7 @@ class MediaReceiver:
         logger.info("file received", extra={**_named(file), "state": result["state"]})
 
     def _end_waits(self, file: MediaFile) -> None:
-        """Start the runs that have waited for this file last."""
+        """Start the runs for which this was the last missing file."""
         with suppress(NotFound):
             agents = read_snapshot(self.table, file.tenant, file.chat_id).agents
             for agent in agents:
@@ -150,7 +150,7 @@ class MediaReceiver:
                     optimistic(self.clock, partial(self._end_wait, agent, file.id))
 
     def _end_wait(self, agent: Membership, media_id: str) -> None:
-        """Remove the file from those that an agent waits for; send the run if none is left.
+        """Remove the file from those that an agent waits for; start the run if none is left.
 
         Raises:
             ConditionFailed: The agent waits for other files now; the caller reads again.
@@ -176,13 +176,13 @@ class MediaReceiver:
 
 
 def _failed(file: MediaFile, reason: str) -> dict[str, Any]:
-    """Return what the item of a file that is not accepted says."""
+    """Return the attributes of the item of a rejected file."""
     logger.info("file not accepted", extra={**_named(file), "why": reason})
     return {"state": "failed", "reason": reason}
 
 
 def _described(checked: CheckedFile) -> dict[str, Any]:
-    """Return what the item of a checked file says."""
+    """Return the attributes of the item of a checked file."""
     text = checked.text or ""
     return {
         "state": "ready",

@@ -1,4 +1,4 @@
-"""Texts of files: what a PDF or a text file says, in whole."""
+"""Texts of files: the whole text of a PDF or a text file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Uploads of people's apps, the messages that have them, and links to files.
+"""Uploads by people's apps, the messages that include them, and links to files.
 
 An app announces a file, uploads it to a signed URL, and posts a message that names it. Until then,
-the file is in no message, and nobody else can see it.
+the file is in no message, and only its uploader can see it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class FileLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaUploads:
-    """The service that takes uploads, and shows files to those who may read their messages."""
+    """The service that accepts uploads, and shows files to people who may read their messages."""
 
     table: Table
     clock: Clock
@@ -92,10 +92,10 @@ class MediaUploads:
         return self._signed(file)
 
     def begun(self, tenant: str, person: NamedMember, chat_id: str, media_id: str) -> BegunUpload:
-        """Return an upload whose announcement is repeated, with a URL that works from now on.
+        """Return the upload for a repeated announcement, with a newly signed URL.
 
         Raises:
-            NotFound: The person is no member of the chat any more, or the file was deleted.
+            NotFound: The person is not a member of the chat any more, or the file was deleted.
         """
         self.views.chat(tenant, person.id, chat_id)
         file = MediaFile.read(self.table, MediaFile.key_of(tenant, chat_id, media_id))
@@ -137,7 +137,7 @@ class MediaUploads:
         return self.link_in(tenant, chat_id, media_id)
 
     def link_in(self, tenant: str, chat_id: str, media_id: str) -> FileLink:
-        """Sign a URL of a file for somebody who may read its chat; see `link`."""
+        """Sign a URL of a file for someone who may read its chat; see `link`."""
         file = MediaFile.read(self.table, MediaFile.key_of(tenant, chat_id, media_id))
         now = self.clock.now()
         if file is None or file.seq is None or file.kept_until <= now:
@@ -152,7 +152,7 @@ class MediaUploads:
         return self.signed(file)
 
     def signed(self, file: MediaFile) -> FileLink:
-        """Sign a URL of a file that is ready, for somebody who may see it."""
+        """Sign a URL of a ready file, for someone who may see it."""
         url = self.files.download_url(
             file.file_name,
             content_type=file.content_type,
@@ -162,7 +162,7 @@ class MediaUploads:
         return FileLink(url, self.clock.now() + timedelta(seconds=LINK_SECONDS))
 
     def _is_uploaded(self, file: MediaFile) -> bool:
-        """Tell whether the bucket has the file with the length and checksum that were announced."""
+        """Return whether the bucket has the file with the announced length and checksum."""
         found = self.files.head(file.incoming_name)
         if found is None or found.size != file.size:
             return False
@@ -180,9 +180,9 @@ class MediaUploads:
     def _writes(
         self, new: NewMessage, files: Sequence[MediaFile], snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the writes that put files into the next message of the chat.
+        """Return the writes that attach files to the next message of the chat.
 
-        A repeated post gets none: its `client_id` finds the message that has the files already.
+        A repeated post has no writes, because its `client_id` finds the message that has the files.
         """
         member = snapshot.member(new.sender)
         if member is None:
@@ -209,7 +209,7 @@ class MediaUploads:
         ]
 
     def _is_repeated(self, new: NewMessage, files: Sequence[MediaFile], member: Membership) -> bool:
-        """Tell whether all files are in the message that the same call posted before."""
+        """Return whether all files are in the message that the same call posted before."""
         seqs = {file.seq for file in files}
         seq = seqs.pop() if len(seqs) == 1 else None
         message = (
