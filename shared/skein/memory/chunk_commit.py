@@ -1,7 +1,7 @@
-"""Chunk commit: store a chunk's memories and the new consolidation watermark together.
+"""Chunk commit: store a chunk's memories together with the new consolidation watermark.
 
-The memories of a chunk and the agent's new watermark are one transaction, conditional on the old
-watermark, so no message is skipped. A failure and its record are one transaction, too.
+The memories of a chunk and the agent's new watermark are written in one transaction, conditional on
+the old watermark, so no message is skipped. A failure and its record are also one transaction.
 """
 
 from collections.abc import Sequence
@@ -130,7 +130,7 @@ class ChunkCommitter:
     ) -> None:
         """Move the watermark without asking the model.
 
-        That happens for messages that say nothing new, and for all messages of a deleted agent.
+        This is done for messages with nothing new, and for all messages of a deleted agent.
         """
 
         def attempt() -> None:
@@ -170,7 +170,7 @@ class ChunkCommitter:
     ) -> tuple[Sequence[Write], int]:
         """Return the writes that fill a person's profile, and the number of values.
 
-        A person being erased gets none.
+        A person who is being erased gets none.
         """
         if person is None or person.erasure_id is not None:
             return (), 0
@@ -198,7 +198,7 @@ class _Reading(NamedTuple):
     Attributes:
         revision: The write that raises the revision of the agent's memories, as it was read.
         person: The person whose profile is filled.
-        kept: What an earlier attempt with an unknown outcome has stored; None if nothing.
+        kept: What an earlier attempt with an unknown outcome has stored; None if it stored nothing.
     """
 
     membership: Membership
@@ -231,9 +231,9 @@ def commit_chunk(
     record: ConsolidationRecord,
     memories: Sequence[Write],
 ) -> None:
-    """Store what a chunk gives together with the new watermark.
+    """Store the results of a chunk together with the new watermark.
 
-    An erasure raises the chat's epoch: no memory may be made of messages that it removes.
+    An erasure raises the chat's epoch, so that no memory is made from messages that it removes.
 
     Args:
         chat: The chat as it was read before the question.
@@ -274,7 +274,7 @@ def commit_failure(
         unmoved: The condition that the watermark is unchanged.
 
     Returns:
-        How many attempts have failed in a row.
+        The number of consecutive failed attempts.
 
     Raises:
         ConditionFailed: Another writer was faster.
@@ -295,7 +295,7 @@ def commit_failure(
 
 
 def count_stuck(metrics: Metrics, failures: int) -> None:
-    """Count a consolidation that an operator has to look at."""
+    """Count a consolidation that needs an operator's attention."""
     if failures >= MAX_FAILURES:
         metrics.count("ConsolidationsStuck")
 

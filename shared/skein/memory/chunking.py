@@ -1,8 +1,8 @@
 """Chunking: split a chat's messages into chunks that each fit one question.
 
-Messages stay whole unless a single one is too long. Messages are read one by one, a whole message
-is measured once, and only one chunk is held at a time. So time and memory grow no faster than the
-messages that are read.
+Messages are only split if a single one is too long. Messages are read one by one, a whole message
+is measured once, and only one chunk is held at a time. So time and memory grow at most in
+proportion to the messages that are read.
 """
 
 from bisect import bisect_left
@@ -22,7 +22,7 @@ Measure = Callable[[Message, int, int], int]
 
 
 class HistoryPosition(NamedTuple):
-    """Consolidation watermark: all of message `seq`, and so many characters of the next one."""
+    """Consolidation watermark: all of message `seq`, and a number of characters of the next one."""
 
     seq: int
     characters: int = 0
@@ -94,7 +94,7 @@ def chunks(
     Args:
         messages: The messages after `since`, in ascending order.
         since: The watermark before the first chunk.
-        until: The last chunk's watermark. It also passes messages without words.
+        until: The last chunk's watermark, which also passes messages without words.
         limit: Tokens per chunk; a single longer message is a chunk of its own.
         longest: A message with more tokens than this is split; at least `limit`.
         joins: The numbers of the messages after which a person joined, ascending. A chunk ends

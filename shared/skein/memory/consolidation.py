@@ -61,8 +61,8 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 MESSAGES_PER_PAGE = 100
-MAX_ALONE = 3  # agents of a chat that are asked one by one; more share one question
-MAX_CLOSE = 20  # memories shown because messages of the chunk are close to them
+MAX_ALONE = 3  # agents of a chat that are asked one by one; more of them share one question
+MAX_CLOSE = 20  # memories shown because they are similar to messages of the chunk
 
 
 Batch = AgentChunk | OwnWordsChunk
@@ -90,9 +90,9 @@ class ConsolidationClaim(NamedTuple):
 class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extraction]):
     """Background task that consolidates the chat of a job for each of its agents.
 
-    Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat is only
-    made due again for later. If the tenant is over its budget, the rest waits until the next day,
-    and during a pause of background work for an hour. At the end, the recall sweep looks for
+    Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat only
+    becomes due again later. If the tenant is over its budget, the rest waits until the next day;
+    during a pause of background work, it waits for an hour. At the end, the recall sweep looks for
     messages of a quiet chat that are not in the index.
     """
 
@@ -114,7 +114,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     # ------------------------------------------------------------------ what is due
 
     def claim(self, job: ConsolidationJob, until: datetime) -> ConsolidationClaim | None:
-        """Claim the chat, and make it due again for the case that this worker dies."""
+        """Claim the chat, and make it due again in case this worker dies."""
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         consolidation = Consolidation.read(
             self.table, Consolidation.key_of(job.tenant, job.chat_id)
@@ -143,10 +143,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def read(self, claim: ConsolidationClaim) -> Iterator[Iterator[Batch]]:
         """Read the new messages of each agent in chunks, as one series per agent.
 
-        In a direct chat whose person sharing rules cover, the person's own words follow.
+        In a direct chat with a person to whom sharing rules apply, the person's own words follow.
 
-        An agent whose retry is not due yet is left out, unless an operator asked. So are all agents
-        of a chat whose person has opted out of SMS.
+        An agent whose retry is not due yet is left out, unless an operator requested it. So are all
+        agents of a chat whose person has opted out of SMS.
         """
         chat = claim.snapshot.chat
         if chat.discarded_at is not None:
@@ -182,10 +182,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _series(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> Iterator[AgentChunk]:
-        """Yield the chunks up to message `until`; move the watermark over all others.
+        """Yield the chunks up to message `until`; move the watermark past all others.
 
-        If nothing is new (`has_new`), or nobody was present for all of a chunk, the watermark moves
-        without a question.
+        If nothing is new (`has_new`), or no person was present for a whole chunk, the watermark
+        moves without a question.
 
         Args:
             members: Agents with the same watermark, for which one question is asked.
@@ -208,7 +208,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _targets(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> list[ConsolidationTarget]:
-        """Return the agents to ask for; move the watermark of those with nothing new."""
+        """Return the agents to ask; move the watermark of agents with nothing new."""
         chat, targets = claim.snapshot.chat, list[ConsolidationTarget]()
         for membership in members:
             agent = read_agent(self.table, chat.tenant, membership.member.id)
@@ -242,7 +242,8 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     ) -> Iterator[Message]:
         """Yield the messages with text or media of people and agents, reading by page.
 
-        Memories are shown in other chats, so no message counts that may repeat told words.
+        Memories are shown in other chats, so messages that may repeat words shown by a sharing rule
+        are left out.
         """
         chat = target.chat
         first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
@@ -276,7 +277,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             for memory in searchable_memories(self.table, each.reach(), now=now)
             if each.may_hold(memory)
         ]
-        # Agents that share questions have memories with the same words; one of them is shown.
+        # Agents that share questions have memories with the same words; each is shown once.
         live = list({(memory.kind, normalised(memory.text)): memory for memory in known}.values())
         fitting = core_in_budget(live, self.tokens) + journal_in_budget(live, self.tokens)
         shown = KnownMemories.of(fitting, self._close_to(batch.chunk, live))
@@ -319,9 +320,9 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             self._keep(batch, answer, usage)
 
     def _keep(self, batch: AgentChunk, answer: Extraction | None, usage: TokenUsage) -> None:
-        """Store what a chunk gives for each agent; the record of the first has the cost.
+        """Store the results of a chunk for each agent; the first agent's record has the cost.
 
-        An agent that was overtaken stores nothing, and does not stop the others.
+        Nothing is stored for an agent that was overtaken, which does not affect the others.
 
         Raises:
             Overtaken: All agents were overtaken.
@@ -356,10 +357,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
 
         The due pointer is cleared if no messages are left. A new job is sent at once if time ran
         out, or if an operator requested more messages meanwhile. If that job is lost, the due
-        pointer leads to the next one.
+        pointer triggers the next one.
 
         Raises:
-            Overtaken: Another worker has claimed the chat, which stays unchanged.
+            Overtaken: Another worker has claimed the chat; nothing is changed.
         """
         job = claim.job
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
@@ -399,8 +400,8 @@ def _together(
 ) -> list[tuple[list[Membership], int]]:
     """Group the due agents that share a question, each group with its last message.
 
-    Agents of a group chat share one if there are many, and if they have the same watermark and as
-    many failures. So they read the same chunks.
+    Agents of a group chat share a question if there are many of them and they have the same
+    watermark and number of failures. So they read the same chunks.
     """
     if chat.kind != "group" or len(due) <= MAX_ALONE:
         return [([agent], until) for agent, until in due]

@@ -25,7 +25,7 @@ ANSWER_TOKENS = 8_000  # of the model, for a consolidation
 MODEL_SECONDS = 240  # the SDK's own retry included
 MAX_ENTRIES = 40
 MAX_MEMORY = 10_000  # characters
-MAX_REMOVED = 10  # memories that one answer may remove; further ones stay
+MAX_REMOVED = 10  # memories that one answer may remove; any more stay
 NOTHING_YET = "Nothing yet."
 CLOSE = "Compare the conversation with these first, because they are about similar things:"
 
@@ -69,8 +69,8 @@ class Extraction(NamedTuple):
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
         """Return the entries for one of the agents that share the question.
 
-        An entry replaces that agent's own memory with the words that the question showed, if there
-        is one.
+        An entry replaces the agent's own memory with the same words as the one in the question, if
+        there is one.
 
         Args:
             live: The agent's memories.
@@ -82,11 +82,11 @@ class Extraction(NamedTuple):
         ]
 
     def removed_for(self, live: Sequence[Memory]) -> list[str]:
-        """Return the ids of the memories to remove of one of these agents; see `entries_for`."""
+        """Return the ids of one agent's memories to remove; see `entries_for`."""
         return [found for each in self.removed if (found := self._own(live)(each)) is not None]
 
     def _own(self, live: Sequence[Memory]) -> Callable[[str], str | None]:
-        """Return a function from the id of a memory in the question to that of the agent's own."""
+        """Return a function that maps the id of a memory in the question to the agent's own."""
         own = {(memory.kind, normalised(memory.text)): memory.id for memory in live}
         ids = {memory.id for memory in live}
 
@@ -104,7 +104,7 @@ class KnownMemories(NamedTuple):
 
     Attributes:
         numbered: The memories, the oldest of each kind first.
-        close: The ids of those that messages may repeat or contradict.
+        close: The ids of the memories that messages may repeat or contradict.
     """
 
     numbered: tuple[Memory, ...]
@@ -118,7 +118,7 @@ class KnownMemories(NamedTuple):
         return cls(tuple(ordered), frozenset(memory.id for memory in close))
 
     def texts(self, names: Names) -> dict[str, str]:
-        """Return the memories of each kind with numbers and dates, and which ones to compare."""
+        """Return the memories of each kind with numbers and dates, and which of them to compare."""
         sources = SourceNames(names.joined(named_in(self.numbered)).__getitem__)
         lines: dict[MemoryKind, list[str]] = {"core": [], "journal": []}
         for number, memory in enumerate(self.numbered, 1):
@@ -154,7 +154,7 @@ def question(
         batch: The chunk.
         known: Memories of the agent that may be shown to the chunk's audience.
         plans: Its active plans that were set in the chat, and may be shown to that audience.
-        default_model: The model of agents that name none.
+        default_model: The model of agents that do not name one.
     """
     target, chunk = batch.target, batch.chunk
     agent, chat, profile = target.agent, target.chat, target.profile(chunk)
@@ -209,7 +209,7 @@ def _lines_of(plans: Sequence[Plan]) -> str:
 
 
 def _part_of(batch: AgentChunk) -> str:
-    """Return what the agents did in the conversation: one that wrote nothing only read it."""
+    """Return the agents' part in the conversation: they took part, or only read it."""
     agents = {each.target.agent.id for each in batch.each}
     spoke = any(piece.message.sender.id in agents for piece in batch.chunk.pieces)
     return "took part in" if spoke else "read"

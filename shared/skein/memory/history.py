@@ -1,4 +1,4 @@
-"""Operators' view of consolidation and reflection: request a consolidation, list the records."""
+"""Consolidation and reflection for operators: request a consolidation, and list the records."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class ConsolidationRequests:
     def request(self, tenant: str, chat_id: str) -> RequestedConsolidation:
         """Request the consolidation of a chat's messages now.
 
-        The request also holds for a chat that is busy, or that is not consolidated automatically.
+        This also works for a chat that is busy or is not consolidated automatically.
 
         Raises:
             NotFound: The chat does not exist.

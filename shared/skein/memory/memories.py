@@ -1,4 +1,4 @@
-"""Memories: add, forget, restore, read and list what agents have learnt."""
+"""Memories: add, forget, restore, read and list what agents have learned."""
 
 import hashlib
 from dataclasses import dataclass
@@ -76,9 +76,9 @@ class Memories(OwnedStore[Memory]):
     ) -> AddedMemory:
         """Add a memory (idempotent with the same `memory_id`).
 
-        A memory with the same words as a live one is not stored again. With the same words, a core
-        memory supersedes a journal entry, and an operator's memory one of others, as far as
-        `gives_way` allows.
+        A memory with the same words as a live one is not stored again. If the words are the same, a
+        core memory supersedes a journal entry, and an operator's memory supersedes other memories,
+        if `gives_way` allows it.
 
         Args:
             owner: The agent, and the scope, audience and source of the memory.
@@ -164,7 +164,7 @@ class Memories(OwnedStore[Memory]):
         return self.edit(reach, memory_id, Memory.restored)
 
     def change(self, reach: Reach, memory_id: str, change: "MemoryChange") -> Memory:
-        """Confirm a memory on behalf of an operator (idempotent): only operators change it then.
+        """Confirm a memory on behalf of an operator, so that only operators change it (idempotent).
 
         Raises:
             NotFound: No memory within reach has this id.
@@ -180,7 +180,7 @@ class Memories(OwnedStore[Memory]):
         return self.edit(reach, memory_id, confirmed)
 
     def supersede(self, reach: Reach, memory_id: str, text: str) -> Memory:
-        """Replace a live memory by one with other words, on behalf of an operator.
+        """Replace a live memory with one that has other words, on behalf of an operator.
 
         The new memory has the kind, the scope, the audience and the source of the old one, which
         stays on record. To undo it, restore the old memory and remove the new one.
@@ -236,7 +236,7 @@ class Memories(OwnedStore[Memory]):
             reach: The agent and the partition; only the first scope is used.
             status: Only `live` memories, or only `ended` ones: removed, superseded or faded.
             kind: Only memories of this kind.
-            rests_on: Only those that people's words made, all by one person; not confirmed ones.
+            rests_on: Only unconfirmed memories that were made from the words of a single person.
             cursor: Where the previous page ended.
 
         Raises:

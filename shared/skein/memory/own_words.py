@@ -1,7 +1,7 @@
-"""Own words: ask for memories of what a person wrote alone, without the agent's answers.
+"""Own words: ask for memories made only from a person's messages, without the agent's answers.
 
-Sharing rules may tell such a memory where they tell each of its messages. So a call is given only
-messages that the same rules tell now, and all of them are the sources of each memory.
+Sharing rules may show such a memory where they may show each of its messages. So a question only
+contains messages to which the same rules apply now, and all of them are sources of each memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,8 +44,8 @@ from skein.services.visibility.sharing_reads import read_covered
 from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.settings import Settings
 
-MAX_SOURCES = 20  # messages of one call; if one may not be told any more, its memories may not
-MAX_MEMORIES = 20  # of one call
+MAX_SOURCES = 20  # of one question; if one may not be shared any more, its memories may not
+MAX_MEMORIES = 20  # of one question
 MESSAGES_PER_PAGE = 100
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -56,7 +56,7 @@ SCHEMA: dict[str, object] = {
 
 
 class OwnWordsChunk(NamedTuple):
-    """Messages of a person that the same sharing rules tell, for one question.
+    """Messages of a person to which the same sharing rules apply, for one question.
 
     Attributes:
         since: The watermark before the chunk.
@@ -73,7 +73,7 @@ class OwnWordsChunk(NamedTuple):
 
     @property
     def made_from(self) -> MadeFrom:
-        """The messages as the provenance of a memory, one by one."""
+        """The messages, each on its own, as the provenance of a memory."""
         seqs = [one.seq for one in self.messages]
         return MadeFrom.each(
             self.target.chat.id, seqs, [one.sender.person_id for one in self.messages]
@@ -81,7 +81,7 @@ class OwnWordsChunk(NamedTuple):
 
     @property
     def halves(self) -> "Sequence[OwnWordsChunk]":
-        """The chunk in two; empty for a single message, because memories name whole messages."""
+        """The chunk's halves; empty for a single message, because memories name whole messages."""
         parts = halves(self.chunk) if len(self.chunk.pieces) > 1 else None
         if parts is None:
             return ()
@@ -103,10 +103,10 @@ class OwnWordsConsolidation:
     # ------------------------------------------------------------------ what is read
 
     def chunks(self, chat: Chat, membership: Membership) -> Iterator[OwnWordsChunk]:
-        """Yield what an agent has not read yet; move the watermark over all other messages.
+        """Yield the chunks that an agent has not read yet; move the watermark past other messages.
 
         Args:
-            chat: A direct chat whose person was told of sharing rules.
+            chat: A direct chat whose person was informed of sharing rules.
             membership: The agent's membership.
         """
         since, until = membership.own_words_read, self._until(chat)
@@ -124,7 +124,7 @@ class OwnWordsConsolidation:
             self._pass_over(membership, since, until)
 
     def _until(self, chat: Chat) -> int:
-        """Return the last message whose talk is over, so that it can no longer be kept."""
+        """Return the last message of an ended conversation, which can no longer be kept private."""
         sharing, newest = chat.sharing, chat.person_seq
         if sharing is None:
             return 0
@@ -134,7 +134,7 @@ class OwnWordsConsolidation:
     def _chunks(
         self, target: ConsolidationTarget, covered: AuthorRules, since: int, until: int
     ) -> Iterator[Chunk]:
-        """Yield the messages that rules tell now, in chunks that all the same rules tell."""
+        """Yield the messages that rules may share now, in chunks to which the same rules apply."""
         chat, names = target.chat, target.names()
         longest = self.settings.consolidation_chunk_tokens
         held, group, size = list[Piece](), tuple[str, ...](), 0
@@ -169,7 +169,7 @@ class OwnWordsConsolidation:
     # ------------------------------------------------------------------ what is asked
 
     def question(self, batch: OwnWordsChunk) -> Question[Extraction]:
-        """Ask the agent's model for memories, with the messages of the chunk and nothing else."""
+        """Ask the agent's model for memories, using only the messages of the chunk."""
         target, chunk = batch.target, batch.chunk
         name = target.names(chunk)[batch.messages[0].sender]
         return Question(
@@ -227,7 +227,7 @@ class OwnWordsConsolidation:
         count_stuck(self.metrics, optimistic(self.clock, attempt))
 
     def _pass_over(self, membership: Membership, since: int, until: int) -> None:
-        """Move the watermark over messages that no rule tells."""
+        """Move the watermark past messages that no rule may share."""
 
         def attempt() -> None:
             fresh = Membership.read(self.table, membership.key)

@@ -1,7 +1,7 @@
 """Profile extraction: find values for a person's profile in a chunk of a private direct chat.
 
 The values come with the memories, in the same answer of the model. Only fields that the agent may
-set are taken, and only values from messages of the person. Nobody else's words count.
+set are used, and only values from the person's own messages.
 """
 
 import json
@@ -139,9 +139,9 @@ def asked_profile(
 
 
 def person_of(owner: Owner) -> str | None:
-    """Return the person whose profile may be filled from an owner's chunk; None if nobody's.
+    """Return the person whose profile may be filled from an owner's chunk; None if there is none.
 
-    That is the person of a private direct chat who alone was present for the chunk.
+    That is the person of a private direct chat, if only they were present for the chunk.
     """
     person = owner.audience.only_person
     alone = owner.audience == Audience(open=False, people=(person,)) if person else False

@@ -2,7 +2,7 @@
 
 A journal entry becomes due three days before it fades, so a failed attempt can be retried. The
 transaction that writes the core memories also clears the due pointers of all decided entries. After
-a failure the due pointers remain, and the finder finds the entries again a day later.
+a failure, the due pointers remain, and the finder finds the entries again a day later.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ MAX_PROMOTED = 10  # entries per job
 MAX_ASKED = 30  # entries per question; at three writes per promotion they fit one transaction
 MAX_CONSIDERED = 200  # entries per job
 ENTRIES_PER_PAGE = 200  # entries per page that is read
-WAITING = timedelta(days=2)  # how long entries are kept at least while the budget is spent
+WAITING = timedelta(days=2)  # minimum time that entries are kept while the budget is used up
 FADING_WITHIN = REFLECTION_LEAD + timedelta(days=1)  # includes entries that are due tomorrow
 NOTHING_YET = "Nothing yet."
 SCHEMA: dict[str, object] = {
@@ -84,7 +84,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     """Background task that promotes at most 10 fading journal entries of a partition per job.
 
     One question never mixes entries with different audiences, or open entries with different
-    authors or chats, because it may end the entries that it promotes (`Readers.changes`). Once the
+    authors or chats, because it may end the entries that it promotes (`Readers.changes`). While the
     tenant is over its budget, entries that would soon fade are kept longer.
     """
 
@@ -106,10 +106,11 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         return ReflectionClaim(agent, job) if agent is not None else None
 
     def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
-        """Read the undecided entries that fade soon, as questions with the same rights each.
+        """Read the undecided entries that fade soon, grouped into questions with the same rights.
 
-        Entries with words that a sharing rule told fade: what is promoted would leave their chat.
-        Entries of one question come oldest first. A failed question does not stop the others.
+        Entries with words that a sharing rule showed are left to fade, because a promoted memory
+        would leave their chat. Entries of one question come oldest first. A failed question does
+        not stop the others.
         """
         now = self.clock.now()
         due = islice(
@@ -162,8 +163,8 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
         Chosen entries over the limit keep their due pointer; the next day's job asks again. Each
         attempt reads the entries again (optimistic lock). An entry that was removed meanwhile is
-        skipped. A chosen entry whose words are already a core memory is not promoted, and neither
-        is one that this question has no right to end.
+        skipped. A chosen entry is not promoted if a core memory already has its words, or if this
+        question has no right to end it.
         """
         reach = self._reach(claim.job, batch[0], answer.authors)
         job, wanted_later = claim.job, {one.id for one in answer.entries[claim.left :]}
@@ -208,14 +209,14 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.why))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
-        """Keep entries longer that would fade before the next attempt."""
+        """Extend entries that would fade before the next attempt."""
         if outcome.not_before is not None:
             self._wait(claim.job)
 
     def _wait(self, job: ReflectionJob) -> None:
         """Postpone the fading of entries that would fade before the next attempt.
 
-        Their due pointers stay unchanged and cause that attempt.
+        Their due pointers stay unchanged and trigger that attempt.
         """
         now = self.clock.now()
         later = now + WAITING
@@ -348,13 +349,13 @@ def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memor
 
 
 def _may_hold(entries: Sequence[Memory], memory: Memory) -> bool:
-    """Tell whether the question about some entries shows a core memory; see `Actor`."""
+    """Return whether the question about some entries may show a core memory; see `Actor`."""
     first = entries[0]
     return not first.audience.open or first.authors.joined(memory.authors) == first.authors
 
 
 def _rights_on(memory: Memory) -> str:
-    """Return a key that is the same for entries with which one question may deal."""
+    """Return a key that is the same for entries that may be in the same question."""
     if not memory.audience.open:
         return memory.audience.model_dump_json()
     return f"{memory.home} {memory.authors.model_dump_json()}"

@@ -1,4 +1,4 @@
-"""Search for memories by their words and their meaning, newest first among equal ones."""
+"""Search for memories by words and meaning; equal matches are ordered newest first."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
 """CORE MEMORIES and JOURNAL: the memories of an agent that a prompt shows.
 
 - Read: the live memories of the agent in the scopes of the chat.
-- Kept: those that may be shown and have not faded; in private at most three open ones of each
-  person who is no member of the chat.
-- Order: the newest first, so that of two that contradict each other, the newer one comes first.
-- Over the budget: operators' and the newest ones stay (`memory/shown.py`).
+- Kept: those that may be shown and have not faded; in a private chat, at most three open ones of
+  each person who is not a member of the chat.
+- Order: newest first, so that the newer of two contradicting memories comes first.
+- Over the budget: operators' memories and the newest ones stay (`memory/shown.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class Memories(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Memories":
-        """Keep the memories that may be shown and have not faded, and few of each stranger."""
+        """Keep the memories that may be shown and have not faded, with few from each stranger."""
         live = [memory for memory in read.shown(Memory) if not memory.faded(read.now)]
         core_first = sorted(newest_first(live), key=lambda memory: memory.kind)
         return cls(tuple(few_open(core_first, members_of(read.chat))))
@@ -73,10 +73,10 @@ def journal(given: SectionInput) -> Section | None:
 
 
 def _untold(given: SectionInput, kind: MemoryKind) -> list[Memory]:
-    """Return the memories of a kind without those of a consolidation that the prompt tells anyway.
+    """Return the memories of a kind without consolidated ones that the prompt repeats anyway.
 
-    What the agent saved by a tool stays, because the agent would save it again. So does what an
-    operator wrote, and what was made from other items than messages.
+    Memories that the agent saved with a tool stay, because it would save them again. So do memories
+    that an operator wrote, and memories that were made from items other than messages.
     """
     return [
         memory
@@ -95,7 +95,7 @@ def _remembered(
     given: SectionInput,
     over: tuple[PromptMark, ...],
 ) -> Section | None:
-    """Make a section of memories. Each line is counted separately, as in `listing`."""
+    """Create a section of memories. Each line is counted separately, as in `listing`."""
     if not memories:
         return None
     counter, sources = given.counter, given.sources

@@ -1,7 +1,7 @@
-"""The memories that a model is shown: which ones, in which order, and as which line.
+"""The choice, the order and the format of the memories that a model is shown.
 
-Prompts, consolidation and reflection make this choice. A prompt and the question of consolidation
-show core memories and journal entries. The question of reflection shows core memories alone.
+Prompts, consolidation and reflection use it. A prompt and the question of consolidation show core
+memories and journal entries. The question of reflection shows only core memories.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ def line_of(memory: Memory, sources: SourceNames = UNNUMBERED) -> str:
 
 
 def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> list[Memory]:
-    """Leave out open memories beyond three of each person who is no member of a private chat.
+    """Leave out all but three open memories of each person who is not a member of a private chat.
 
     Operators' memories always stay.
 
@@ -56,7 +56,7 @@ def within_budget(
 ) -> list[Memory]:
     """Choose the memories that fit a token budget, in order from oldest to newest.
 
-    Constitutional memories are always chosen. Then follow operators' memories and the others, each
+    Constitutional memories are always chosen. Operators' memories and then the others follow, each
     newest first, until one does not fit.
 
     Args:

@@ -1,4 +1,4 @@
-"""Reads of an agent's memories beyond those of a prompt, and of the plans that keep reminders."""
+"""Reads of an agent's memories beyond those in a prompt, and of the plans with its reminders."""
 
 from datetime import datetime
 

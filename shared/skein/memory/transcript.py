@@ -33,8 +33,8 @@ from skein.services.visibility.insiders import insiders_at
 class TimeZones:
     """Time zones and records of the senders.
 
-    A person's time zone is their own, else the one of their phone numbers' country, else the
-    agent's, else UTC.
+    A person's time zone is the one in their record, else that of their phone numbers' country,
+    else the agent's, else UTC.
 
     Args:
         agent: The agent whose time zone is the default.
@@ -86,7 +86,7 @@ def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int
 
     Args:
         names: The names of the members; the agent that reads the line is `You`.
-        zone: The sender's time zone, in which the message means days and times.
+        zone: The sender's time zone, in which days and times in the message are meant.
         start: The first character to show, counted from 0.
         end: The end of the characters to show (exclusive).
     """
@@ -121,9 +121,9 @@ class ConsolidationTarget:
     shared: bool = False
 
     def names(self, chunk: Chunk | None = None) -> Names:
-        """Return the names of the members and of a chunk's senders, as prompts have them.
+        """Return the names of the members and of a chunk's senders, as in prompts.
 
-        A shared question calls no agent `You`.
+        In a shared question, no agent is called `You`.
         """
         me = None if self.shared else self.agent.as_member.ref
         return Names.of(me, self.chat, _messages_of(chunk) if chunk is not None else ())
@@ -184,7 +184,7 @@ class AgentChunk(NamedTuple):
     Attributes:
         since: The watermark before the chunk.
         owner: The scope and the audience of the chunk's memories.
-        others: The other agents with the same watermark that the question is asked for, too.
+        others: The other agents with the same watermark that share the question.
     """
 
     target: ConsolidationTarget
@@ -195,7 +195,7 @@ class AgentChunk(NamedTuple):
 
     @property
     def each(self) -> "tuple[AgentChunk, ...]":
-        """The same chunk for each agent alone."""
+        """The same chunk for each agent separately."""
         others = (
             AgentChunk(target, self.since, self.chunk, target.owner(self.chunk))
             for target in self.others
@@ -208,10 +208,10 @@ class AgentChunk(NamedTuple):
         return insiders_at(self.target.chat)
 
     def may_hold(self, memory: AgentItem) -> bool:
-        """Tell whether the question shows a known memory, or a plan.
+        """Return whether the question may show a known memory or a plan.
 
-        In an open chat, it shows none with words of outsiders, because it could then replace no
-        memory; see `Readers.changes`.
+        In an open chat, it shows none with words of outsiders, because it could then not replace
+        any memory; see `Readers.changes`.
         """
         return not self.owner.audience.open or self.insiders.wrote(memory.authors)
 
@@ -219,7 +219,8 @@ class AgentChunk(NamedTuple):
         """Return the reach of the memories that may be shown to the chunk's audience.
 
         Args:
-            authors: The people whose words the question holds besides the chunk's, by digest.
+            authors: The people whose words the question holds in addition to the chunk's, by
+                digest.
         """
         owner, held = self.owner, self.owner.authors.joined(authors)
         outsiders = not self.insiders.wrote(held)
@@ -233,7 +234,7 @@ class AgentChunk(NamedTuple):
 
 
 def joins_of(chat: Chat) -> list[int]:
-    """List the messages after which a private chat's current people joined late, ascending.
+    """List the messages after which current people of a private chat joined, ascending.
 
     An open chat has none, because its messages may be shown to everyone in the tenant.
     """

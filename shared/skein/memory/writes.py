@@ -1,7 +1,7 @@
 """Writes for new memories: skip duplicates and supersede outdated memories.
 
 Two memories are duplicates if they have the same words. The comparison is not fuzzier than that,
-because "30 guests" and "31 guests" are as similar as any two sentences, and are two facts.
+because "30 guests" and "31 guests" are very similar sentences but different facts.
 """
 
 import re
@@ -24,7 +24,7 @@ _APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 
 
 class MemoryDraft(NamedTuple):
-    """Content of a memory that is to be stored.
+    """Content of a memory to be stored.
 
     Attributes:
         replaces: The id of the memory that this entry supersedes.
@@ -77,23 +77,23 @@ def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
 
 
 def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
-    """Tell whether a new memory of a caller with this reach may supersede an old one.
+    """Return whether a new memory of a caller with this reach may supersede an old one.
 
-    Both need the same scope, and the caller the right to change the old one (`Readers.changes`). A
-    constitutional memory is never superseded.
+    Both must have the same scope, and the caller needs the right to change the old one
+    (`Readers.changes`). A constitutional memory is never superseded.
     """
     return may_end(old, new.scope, reach)
 
 
 def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
-    """Tell whether a caller with this reach may end a memory from the memories of a scope."""
+    """Return whether a caller with this reach may end a memory while working in a scope."""
     return not old.constitutional and old.scope == scope and reach.changes(old)
 
 
 def double_of(
     kind: MemoryKind, text: str, live: Sequence[Memory], *, by_operator: bool = False
 ) -> Memory | None:
-    """Find a live memory with the same words, core or of that kind.
+    """Find a live memory with the same words that is a core memory or of the given kind.
 
     Args:
         by_operator: Whether only an operator's memory counts.
@@ -115,11 +115,11 @@ def remember(
     learned_at: datetime | None = None,
     ids: Ids,
 ) -> MemoryWrites:
-    """Build the writes that store what a consolidation gave as memories, for one transaction.
+    """Build the writes that store a consolidation's results as memories, for one transaction.
 
     A duplicate is not stored again. If a duplicate entry replaces a memory, the existing memory
     supersedes that one. A core memory also supersedes a journal entry with the same words. A memory
-    to remove stays if an entry repeats it.
+    to be removed stays if an entry repeats it.
 
     Args:
         owner: The agent, and the scope, audience and source of the memories.
@@ -213,7 +213,7 @@ def _words_apart(symbol: re.Match[str]) -> str:
 
 
 def _only_separates(before: str, character: str, after: str) -> bool:
-    """Tell whether a character only separates words, unlike those in `-5`, `1.5` and `A-`."""
+    """Return whether a character only separates words, unlike in `-5`, `1.5` and `A-`."""
     category = unicodedata.category(character)
     if not category.startswith("P") or character in _MEANT or after.isdigit():
         return False

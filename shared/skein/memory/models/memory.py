@@ -42,13 +42,13 @@ class Memory(MemoryFields, AgentItem):
     """A fact that an agent has learnt, with the audience of its sources.
 
     A query from the end reads the most important live memories first: those of operators, then
-    core, then journal, each newest first. So no number of others hides an operator's.
+    core, then journal, each newest first. So an operator's memories are never crowded out.
 
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
         made_by: What created the memory: consolidation, a tool, the API or reflection.
-        learned_at: When the newest message of its material was posted, for consolidations; None if
-            that is when it was created.
+        learned_at: For consolidations, when the newest message that it was made from was posted;
+            None if that is when it was created.
         fades_at: When a journal entry fades; None for core memories.
         superseded_by: The memory that replaced this one.
         status: `live`, also for a journal entry that has faded; `removed` or `superseded`.
@@ -56,7 +56,7 @@ class Memory(MemoryFields, AgentItem):
             consider it again, even if an operator restores it.
     """
 
-    # Sorts before goals: a query from plans down reads memories last.
+    # Sorts before goals, so that a query from plans down reads memories last.
     PREFIX: ClassVar = SortKeyPrefix("FACT#")
     RANKS: ClassVar = (_OPERATORS, _CORE, _JOURNAL)
     LIVE_STATUS: ClassVar = "live"
@@ -80,8 +80,8 @@ class Memory(MemoryFields, AgentItem):
     def prefixes(*, kind: MemoryKind | None, live: bool, ended: bool) -> tuple[str, ...]:
         """Return sort key prefixes of one or both kinds: live before ended, operators' first.
 
-        Operators' memories of both kinds have one prefix. Faded journal entries keep their live
-        prefix, so the prefixes that may hold some are returned for ended memories, too.
+        Operators' memories of both kinds share one prefix. Faded journal entries keep their live
+        prefix, so the prefixes that may contain them are also returned for ended memories.
         """
         core, journal = (_OPERATORS, _CORE), (_OPERATORS, _JOURNAL)
         ranks = {"core": core, "journal": journal, None: Memory.RANKS}[kind]
@@ -93,19 +93,19 @@ class Memory(MemoryFields, AgentItem):
 
     @property
     def promoted_from(self) -> str | None:
-        """The journal entry from which reflection made this memory, its only named item."""
+        """The journal entry that reflection made this memory from, its only named item."""
         return next(iter(self.made_from.items), None) if self.made_by == "reflection" else None
 
     @property
     def rests_on_one_person(self) -> bool:
-        """Whether one person's messages made this open memory, and no operator confirmed it."""
+        """Whether this open memory comes from one person's messages and is not confirmed."""
         writers = self.made_from.writers
         alone = len(writers.ids) == 1 and not writers.many
         return alone and self.audience.open and not self.by_operator
 
     @property
     def day(self) -> str:
-        """The day by UTC on which the agent learned it."""
+        """The day in UTC on which the agent learned it."""
         return f"{self.learned_at or self.created_at:%Y-%m-%d}"
 
     @property
@@ -114,7 +114,7 @@ class Memory(MemoryFields, AgentItem):
         return self.created_at, self.id
 
     def faded(self, now: datetime) -> bool:
-        """Tell whether this is a journal entry that has faded."""
+        """Return whether this is a journal entry that has faded."""
         return self.fades_at is not None and self.fades_at <= now
 
     @property
@@ -128,7 +128,7 @@ class Memory(MemoryFields, AgentItem):
     def promotable(self) -> bool:
         """Whether reflection may still promote this journal entry.
 
-        It may not end those of operators, and open ones with too many authors (`Readers.changes`).
+        It must not end operators' entries, or open ones with too many authors (`Readers.changes`).
         """
         unowned = self.audience.open and self.authors.many
         return not (self.kind == "core" or self.considered or self.by_operator or unowned)

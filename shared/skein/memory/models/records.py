@@ -21,7 +21,7 @@ class BackgroundRecord(Stored):
 
     Attributes:
         usage: The tokens of the question, and of earlier ones that led to it.
-        failure: Why the question led to nothing, as `Failure.why`; None if it succeeded.
+        failure: Why the question failed, as `Failure.why`; None if it succeeded.
     """
 
     tenant: Tenant
@@ -41,7 +41,7 @@ class BackgroundRecord(Stored):
 
 
 class KeptCounts(Value):
-    """Counts of the memories that a chunk gave.
+    """Counts of the memories that came from a chunk.
 
     Attributes:
         core: How many core memories were stored.
@@ -70,8 +70,8 @@ class ConsolidationRecord(BackgroundRecord):
         from_seq: The first message of the chunk.
         to_seq: The last message of the chunk.
         messages: How many people's and agents' messages the chunk held.
-        passed_over: Whether the model was not asked, because nobody who was present for the chunk
-            is still in the chat.
+        passed_over: Whether the model was not asked because all people who were present for the
+            chunk have left the chat.
     """
 
     chat_id: Identifier
