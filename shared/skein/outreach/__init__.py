@@ -1,8 +1,8 @@
-"""Outreach: agents write to many people for an operator, each once, at the pace of the line.
+"""Outreach: agents write to many people for an operator, once each, at the line's rate.
 
-Others use `outreaches.Outreaches`, `reports.OutreachReports` and `sending.OutreachSender`. The core
-opens the chat of each person (`services/chats/first_contact.py`), and `Chat.contact_order` has
-what the prompts of that chat show.
+Other packages use `outreaches.Outreaches`, `reports.OutreachReports` and `sending.OutreachSender`.
+The core opens the chat of each person (`services/chats/first_contact.py`), and `Chat.contact_order`
+has the data that the prompts of that chat show.
 """
 
 __all__ = [

@@ -28,8 +28,8 @@ from skein.settings import Settings
 if TYPE_CHECKING:
     from skein.outreach.api import NewOutreach, OutreachChange  # only the API imports them
 
-SHARE = 2  # an outreach uses at most half of a line's pace; answers have the rest
-UNLIMITED = 60  # people per minute, on a line without a pace
+SHARE = 2  # an outreach uses at most half of a line's rate; the rest is for answers
+UNLIMITED = 60  # people per minute, on a line without a rate limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +48,14 @@ class Outreaches:
     def create(self, tenant: str, by: str, new: "NewOutreach") -> Outreach:
         """Create an outreach, whose people are written to from `not_before` on.
 
-        The same `client_id` creates nothing a second time.
+        A repeated call with the same `client_id` creates nothing.
 
         Args:
             by: The operator.
 
         Raises:
-            Unprocessable: The agent or one of the people does not exist, a value does not fit, or
-                nothing says for whom the agent writes.
+            Unprocessable: The agent or one of the people does not exist, a value is invalid, or it
+                is not known on whose behalf the agent writes.
             Conflict: One of the people has not consented to texts, or the agent has no line.
         """
         unique = effect_id("outreach", tenant, new.client_id) if new.client_id else self.ids.ulid()
@@ -171,7 +171,7 @@ class Outreaches:
             )
 
     def _seconds_each(self, agent: Agent, overrides: Overrides) -> float:
-        """Return the time between two people, by the slowest line of the agent.
+        """Return the time between two people, for the agent's slowest line.
 
         Raises:
             Conflict: The agent has no line.
@@ -198,7 +198,7 @@ def _team_name(overrides: Overrides) -> str:
     """Return the name of the tenant's team.
 
     Raises:
-        Unprocessable: It has none.
+        Unprocessable: The team has no name.
     """
     own = {name: value for name, value in overrides.items() if name == "team_name"}
     name = TenantOnlySettings.model_validate(own).team_name
@@ -210,10 +210,10 @@ def _team_name(overrides: Overrides) -> str:
 def _checked_times(
     not_before: datetime | None, not_after: datetime | None, now: datetime
 ) -> datetime:
-    """Return the time by which the people are written to, as far as it is known.
+    """Return the time by which all people will be written to, if it is known.
 
     Raises:
-        Unprocessable: The times do not fit.
+        Unprocessable: The times are invalid.
     """
     first = max(not_before or now, now)
     if not_after is not None and not_after <= first:

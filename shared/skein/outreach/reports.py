@@ -1,4 +1,4 @@
-"""Report on an outreach: what has become of each person, derived from what is stored elsewhere."""
+"""Report on an outreach: the state of each person, derived from data that is stored elsewhere."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ OVER = {"done", "failed", "canceled"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutreachReports:
-    """The service that reports on outreach. It passes on states and numbers, and no words."""
+    """The service that reports on outreach, with states and numbers but no words."""
 
     table: Table
 
@@ -94,7 +94,7 @@ def _message_of(person: OutreachPerson, found: Mapping[Key, Item]) -> Key | None
 def _shown(
     person: OutreachPerson, outreach: Outreach, found: Mapping[Key, Item]
 ) -> OutreachPersonResource:
-    """Return a person with the state that follows from what is stored."""
+    """Return a person with the state that is derived from the stored data."""
     if person.state != "written":
         canceled = person.state == "waiting" and outreach.status == "canceled"
         return OutreachPersonResource.with_state(
@@ -117,7 +117,7 @@ def _shown(
 
 
 def _of_run(person: OutreachPerson, found: Mapping[Key, Item]) -> tuple[PersonState, Reason | None]:
-    """Return the state of a person without a message: one that expired, or none yet."""
+    """Return the state of a person without a message: it expired, or is not written yet."""
     run = _run_of(person, found)
     if run is None:
         return "sent", None
@@ -129,7 +129,7 @@ def _of_run(person: OutreachPerson, found: Mapping[Key, Item]) -> tuple[PersonSt
 
 
 def _of_message(message: Message, found: Mapping[Key, Item]) -> tuple[PersonState, Reason | None]:
-    """Return the state of a person with a message: answered, or how far its SMS has come."""
+    """Return the state of a person with a message: answered, or the delivery state of its SMS."""
     chat_key = Chat.key_of(message.tenant, message.chat_id)
     if chat_key in found and Chat.must_read(found, chat_key).person_seq > message.seq:
         return "answered", None

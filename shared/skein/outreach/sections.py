@@ -1,4 +1,4 @@
-"""OUTREACH: that the agent wrote to the person of this chat for an operator, and about what."""
+"""OUTREACH: the message that the agent wrote to the person of this chat for an operator."""
 
 from datetime import timedelta
 
@@ -10,9 +10,9 @@ SHOWN_FOR = timedelta(days=14)
 
 
 def outreach(given: SectionInput) -> Section | None:
-    """Render the newest outreach of a direct chat; None without one, and in the run that writes.
+    """Render the newest outreach of a direct chat; None without one, or in the run that writes.
 
-    Only the chat itself holds it, so no prompt of another chat can show it.
+    It is stored only in the chat itself, so prompts of other chats cannot show it.
     """
     chat, now = given.reading.chat, given.reading.now
     known = chat.contact_order if chat is not None else None

@@ -1,9 +1,9 @@
-"""Write to the people of an outreach, each once.
+"""Write to the people of an outreach, once each.
 
 The item of each person is due when the person's turn comes. One transaction posts the text, or
-starts the run that writes it, and decides the state of the person. So workers that overlap, or die
-half-way, write once to each. That transaction also checks that the outreach is active, and so does
-each post of a run that it has started.
+starts the run that writes it, and sets the state of the person. So each person is written to once,
+even if workers overlap or die half-way. That transaction also checks that the outreach is active,
+and so does each post of a run that it has started.
 """
 
 import logging
@@ -33,8 +33,8 @@ from skein.services.runs.background_runs import agent_run
 from skein.services.visibility.audience import audience_of, scope_of
 from skein.settings import Settings
 
-HELD_FOR = timedelta(minutes=5)  # between two looks at a paused outreach, or at a chat on the desk
-MAX_QUEUE_WAIT = timedelta(seconds=30)  # of a line; behind a longer one, an outreach waits
+HELD_FOR = timedelta(minutes=5)  # between two checks of a paused outreach, or of a chat on the desk
+MAX_QUEUE_WAIT = timedelta(seconds=30)  # of a line; an outreach waits while the queue is longer
 CHUNK = 99
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class OutreachSender:
     settings: Settings
 
     def take(self, job: OutreachJob) -> None:
-        """Give each person of an outreach an item, or write to one of them (idempotent)."""
+        """Create an item for each person of an outreach, or write to one of them (idempotent)."""
         if job.user_id is None:
             optimistic(self.clock, lambda: self._spread(job), finds_own_write=True)
             return
@@ -60,7 +60,7 @@ class OutreachSender:
         optimistic(self.clock, lambda: self._look(job, user_id), finds_own_write=True)
 
     def _spread(self, job: OutreachJob) -> None:
-        """Give each person an item that is due at the person's turn."""
+        """Create an item for each person that is due at the person's turn."""
         outreach = Outreach.read(self.table, Outreach.key_of(job.tenant, job.outreach_id))
         if outreach is None or outreach.user_ids is None:
             return
@@ -92,7 +92,7 @@ class OutreachSender:
         self.table.write(Update(outreach.key, set=done, condition=as_read))
 
     def _look(self, job: OutreachJob, user_id: str) -> None:
-        """Write to a person whose turn has come, or decide that they are not written to."""
+        """Write to a person whose turn has come, or decide not to."""
         keys: list[Key] = [
             Outreach.key_of(job.tenant, job.outreach_id),
             OutreachPerson.key_of(job.tenant, job.outreach_id, user_id),
@@ -121,7 +121,7 @@ class OutreachSender:
             self._write_to(outreach, person, now)
         except NotNow as wait:
             why = Reason(wait.reason) if wait.reason else Reason.LINE_BUSY
-            # All who wait for the end of a night come in turn, too.
+            # People who wait for the end of a night also take turns.
             turn = timedelta(seconds=person.delay if why == Reason.QUIET_HOURS else 0)
             self._log("person of an outreach comes later", person, why)
             self.table.write(person.later(wait.until + turn, why))
@@ -136,8 +136,8 @@ class OutreachSender:
         Raises:
             ConditionFailed: Another worker was faster, or the outreach is no longer active.
             NotFound: The person or the agent is gone.
-            Conflict: The person may not be written to.
-            NotNow: The person may not be written to now.
+            Conflict: Writing to the person is not allowed.
+            NotNow: Writing to the person is not allowed now.
         """
         contact = self.contacts.open(
             outreach.tenant, outreach.agent_id, person.user_id, asker=outreach.asker
@@ -161,7 +161,7 @@ class OutreachSender:
         contact: Contact,
         now: datetime,
     ) -> None:
-        """Post the given text, in the transaction that decides the person's state.
+        """Post the given text, in the transaction that sets the person's state.
 
         Raises:
             ConditionFailed: Another worker was faster, or the outreach is no longer active.
@@ -203,7 +203,7 @@ class OutreachSender:
         chat: Chat,
         now: datetime,
     ) -> None:
-        """Start the run that writes, in the transaction that decides the person's state.
+        """Start the run that writes, in the transaction that sets the person's state.
 
         Raises:
             ConditionFailed: Another worker was faster, or the outreach is no longer active.
@@ -239,7 +239,7 @@ class OutreachSender:
     def _marked(self, outreach: Outreach, contact: Contact, now: datetime) -> Chat:
         """Return the chat, whose prompts show the outreach from now on.
 
-        A worker that dies afterwards leaves that record, and the next one writes.
+        If a worker dies afterwards, that record remains, and the next worker writes.
         """
         chat = read_chat(self.table, contact.tenant, contact.chat_id)
         if chat.contact_order is not None and chat.contact_order.id == outreach.id:
@@ -258,7 +258,7 @@ class OutreachSender:
         return marked
 
     def _busy_until(self, contact: Contact, now: datetime) -> datetime | None:
-        """Return when a line with a long queue, or without segments of the day, may send again."""
+        """Return when a line with a long queue or no segments left for the day may send again."""
         line, channel = contact.route.line.address, channel_named(contact.route.channel)
         owner = owner_of_line(channel.name, line)
         keys = [Allowance.key_of(contact.tenant, owner), TenantSettings.key_of(contact.tenant)]

@@ -1,4 +1,4 @@
-"""Outreach: what is written to whom, and the state of each person."""
+"""Outreach: the text or instruction, its people, and the state of each person."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal
@@ -27,9 +27,9 @@ StoredState = Literal["waiting", "written", "refused", "expired", "canceled"]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
 MAX_PEOPLE = 500
-SEGMENTS_EACH = 3  # of a person, as the pace assumes
-KEPT = timedelta(days=90)  # after the time by which people are written to
-CHAT_NAME = "outreach"  # of the runs that write; in place of a plan's name
+SEGMENTS_EACH = 3  # of a person, as assumed for the pace
+KEPT = timedelta(days=90)  # after the last person's turn
+CHAT_NAME = "outreach"  # of the runs that write; used instead of a plan's name
 
 
 class OutreachFields(BaseModel):
@@ -94,12 +94,12 @@ class Outreach(OutreachFields, Stored):
 
     @property
     def while_active(self) -> ActiveItem:
-        """The outreach as the item that must be active for its texts to be written."""
+        """The item that must be active for the texts of this outreach to be written."""
         return ActiveItem(**self.key._asdict())
 
     @property
     def asker(self) -> str:
-        """For whom the agent writes."""
+        """The person or team on whose behalf the agent writes."""
         return self.asked_by or ""
 
     def to_item(self, due_at: datetime) -> Item:
@@ -112,10 +112,10 @@ class OutreachPerson(Stored):
     """One person of an outreach.
 
     Attributes:
-        delay: The seconds by which this person comes after the first one, also after a wait.
-        next_at: When the person is to be written to; None once that is decided.
-        state: What was decided; `written` once a text is posted, or a run is to write it.
-        reason: Why the person was not written to, or is written to later.
+        delay: The seconds between the first person's turn and this one's, also after a wait.
+        next_at: When to write to the person; None once that is decided.
+        state: What was decided; `written` once a text is posted or a run was started to write it.
+        reason: Why the person was not written to, or why that is postponed.
         chat_id: The direct chat with the agent, once the person was written to.
         run_id: The run that writes; None for a given text.
         seq: The message with a given text.
@@ -163,7 +163,7 @@ class OutreachPerson(Stored):
         return self.attributes() | listed | due
 
     def later(self, at: datetime, reason: Reason) -> Update:
-        """Return the write by which the person is written to later."""
+        """Return the write that postpones the person's turn."""
         due = due_pointer("outreach", self.key, at) | {"due_tries": None}
         return self._write({"next_at": rfc3339(at), "reason": reason.value} | due)
 
@@ -177,7 +177,7 @@ class OutreachPerson(Stored):
         run_id: str | None = None,
         seq: int | None = None,
     ) -> Update:
-        """Return the write by which it is decided what happens to the person."""
+        """Return the write that stores the decision about the person."""
         return self._write(
             {
                 "state": state,
