@@ -1,7 +1,7 @@
-"""Tools of your own: operators add them, agents call them, Skein guards each call.
+"""Custom tools: operators add them, agents call them, and Skein guards each call.
 
-Others use `records.OwnTools` (the tools of a tenant), `items.OwnToolItems` (those that an agent may
-call) and `calls.OwnCalls` (which carries out the calls of a step).
+Other packages use `records.OwnTools` (the tools of a tenant), `items.OwnToolItems` (those that an
+agent may call) and `calls.OwnCalls` (which carries out the calls of a step).
 """
 
 __all__ = [

@@ -1,6 +1,6 @@
-"""Ask whether a call may be made, and find the calls to which somebody has agreed.
+"""Ask for approval of calls, and find the calls that were approved.
 
-Skein writes the question, from the operator's words and all arguments. The question names the call
+Skein builds the question from the operator's words and all arguments. The question names the call
 by its run, step and position, so that exactly the recorded call is made after the yes, and no words
 are stored twice.
 """
@@ -55,14 +55,14 @@ SERVICE_ASKED = (
     "not done yet: the service asks the person in msg:{seq} first. Do not say that it was done, "
     "and do not ask the same; their answer starts a new run"
 )
-ANSWER = "answer_"  # begins the ids of the options of a service's question
+ANSWER = "answer_"  # prefix of the option ids of a service's question
 MAX_AGREED = 20  # calls that one run makes after people's answers
 NO_VERSION = 0  # of a tool, so that its call is refused as changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvals:
-    """The service that asks people and operators whether calls may be made."""
+    """The service that asks people and operators to approve calls."""
 
     table: Table
     clock: Clock
@@ -80,17 +80,17 @@ class Approvals:
         who: Approver,
         done_at: Sequence[datetime] = (),
     ) -> str:
-        """Ask whether a call may be made (idempotent by the call).
+        """Ask for approval of a call (idempotent by the call).
 
         Args:
-            done_at: When the same was done before.
+            done_at: When the same call was made before.
 
         Returns:
-            What the model is told.
+            The result that the model is shown.
 
         Raises:
             Correctable: The question would be too long.
-            Failed: There is nobody to ask.
+            Failed: There is no one to ask.
             LostLease: Another worker has taken the run over.
         """
         run = call.activation.run
@@ -117,14 +117,14 @@ class Approvals:
         tool: CallableTool,
         question: McpQuestion,
     ) -> str:
-        """Ask the person a question of a service about a call (idempotent by the call).
+        """Ask the person a service's question about a call (idempotent by the call).
 
         Returns:
-            What the model is told.
+            The result that the model is shown.
 
         Raises:
             Correctable: The question cannot be asked in this chat.
-            Failed: There is nobody to ask.
+            Failed: There is no one to ask.
             LostLease: Another worker has taken the run over.
         """
         run = call.activation.run
@@ -139,7 +139,7 @@ class Approvals:
 
     @staticmethod
     def may_ask(run: Run) -> bool:
-        """Tell whether a person can be asked about the calls of a run."""
+        """Return whether a person can be asked about the calls of a run."""
         return person_to_ask(run) is not None and run.chat_id is not None and run.held is not None
 
     def _post(
@@ -152,10 +152,10 @@ class Approvals:
         told: str,
         asks: McpQuestion | None = None,
     ) -> str:
-        """Post a question to the person, unless an equal one is open, and return what to tell.
+        """Post a question to the person, unless an equal one is open, and return the call's result.
 
         Args:
-            told: What the model is told after a new question, with a place for its number.
+            told: The result after a new question, with a placeholder for its number.
         """
         if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)
@@ -178,10 +178,10 @@ class Approvals:
 
     @staticmethod
     def person_of(call: ToolContext, tool: CallableTool, approved: RequestedCall) -> str | None:
-        """Return the person for whom an agreed call is made, if it may still be made.
+        """Return the person for whom an approved call is made, if it may still be made.
 
         Raises:
-            Failed: The tool was changed since, or others would see the result.
+            Failed: The tool was changed since, or other people would see the result.
         """
         held = call.activation.run.held
         if approved.version != tool.tool.version:
@@ -194,10 +194,10 @@ class Approvals:
     # ------------------------------------------------------------------ after a yes
 
     def agreed_step(self, run: Run, reading: Reading) -> Step | None:
-        """Return the calls that people agreed to in the messages that a run answers, as a step.
+        """Return the calls that people approved in the messages that a run answers, as a step.
 
-        No model is asked for this step. It is recorded and carried out like any other. A call that
-        another run or activation has made keeps its outcome.
+        The model is not asked for this step. It is recorded and carried out like any other. A call
+        that another run or activation has already made keeps its outcome.
 
         Args:
             run: The run, before the first step of an activation.
@@ -231,9 +231,10 @@ class Approvals:
         )
 
     def _agreed(self, run: Run, reading: Reading) -> list[tuple[AgreedCall, str | None]]:
-        """Return the calls that people agreed to in the messages that a run answers.
+        """Return the calls that people approved in the messages that a run answers.
 
-        Each comes with the question that shows it; an operator's and a service's question do not.
+        Each call comes with the question that shows it, except for questions to operators and of
+        services.
         """
         service, resumed = run.trigger.service, run.resumed
         if service is not None and service.decided is not None and resumed is None:
@@ -242,7 +243,7 @@ class Approvals:
         chat, first = reading.chat, run.trigger.from_seq or run.trigger.seq
         if chat is None or chat.id != run.own_chat_id:
             return []
-        if resumed is not None:  # what was agreed to before the wait is done
+        if resumed is not None:  # calls that were approved before the wait are done
             first = resumed.seq if resumed.chat_id == chat.id else None
         messages = reading.of(History).messages
         answers = {
@@ -299,7 +300,7 @@ def _agreed_in(choice: Choice) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return an agreed call; one whose question shows other arguments has no version."""
+    """Return an approved call, without its version if the question shows other arguments."""
     if question is None:
         return agreed
     try:
@@ -314,7 +315,7 @@ def _as_shown(
 def _requested(
     run: Run, step: Step, position: int, tool: CallableTool, *, person: str | None
 ) -> RequestedCall:
-    """Return the request for a call, as the run is now."""
+    """Return the request for a call, with the run's current state."""
     ref = first_call_of(step, position)
     return RequestedCall(
         run_id=ref.run_id,

@@ -1,7 +1,7 @@
 """Call services through circuit breakers that all workers share.
 
 A breaker is read with its tool, and written only if a call fails, probes, or ends an outage. So a
-service that works costs no call, and one that fails is left alone by all workers.
+working service costs no extra call, and no worker calls a failing one.
 """
 
 import logging
@@ -18,7 +18,7 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.common.circuit_breaker import FAILURES
 from skein.services.common.optimistic import optimistic
 
-PROBE = timedelta(minutes=2)  # the longest time of a worker; a longer probe is lost
+PROBE = timedelta(minutes=2)  # the maximum time of a worker; a longer probe counts as lost
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ class ToolBreakers:
     """The service that guards calls of tools by their circuit breakers.
 
     Attributes:
-        failed_at: When calls of this container failed last, by the keys of their breakers. What was
-            read with the tool may be older, so such a breaker is read again.
+        failed_at: When calls of this container last failed, by the keys of their breakers. The
+            breaker that was read with the tool may be older, so it is read again.
     """
 
     table: Table
@@ -43,7 +43,7 @@ class ToolBreakers:
         """Call `function`, unless the breaker is open.
 
         Exceptions of `function` propagate. `FAILURES` count as failures, and any other `SkeinError`
-        is an answer of the service. Other exceptions say nothing about the service.
+        counts as an answer of the service. All other exceptions are ignored by the breaker.
 
         Args:
             known: The breaker, as it was read with the tool.
@@ -72,10 +72,10 @@ class ToolBreakers:
         return ToolBreaker.from_optional(self.table.get(known.key), known.tenant, known.service)
 
     def _entered(self, known: ToolBreaker) -> ToolBreaker:
-        """Let a call pass, as the probe if the breaker is half open.
+        """Let a call through, as the probe if the breaker is half open.
 
         Raises:
-            CircuitOpen: The breaker is open, or another worker probes.
+            CircuitOpen: The breaker is open, or another worker is probing.
         """
         now = self.clock.now()
         failed_at = self.failed_at.get(known.key)
@@ -99,7 +99,7 @@ class ToolBreakers:
             self._record(known, lambda _: CLOSED)
 
     def _record(self, known: ToolBreaker, change: Callable[[Breaker], Breaker]) -> None:
-        """Write what a call says of its service; a failed write changes nothing for the call."""
+        """Record the outcome of a call in the breaker; a failed write does not affect the call."""
         try:
             opened = optimistic(self.clock, lambda: self._recorded(known, change))
         except SkeinError as error:

@@ -1,9 +1,9 @@
-"""The calls of a step to the tools of a tenant: agreed to, recorded, made at once, and once.
+"""The calls of a step to the tools of a tenant: approved, recorded, and made once, in parallel.
 
-A step is recorded before its calls are made, which is the intent of a `read`. The intent of a
-`write` is recorded in the ledger of calls before it is sent, and its outcome afterwards. So whoever
-carries on knows which writes have begun: none is sent again whose outcome is unknown, unless the
-service is idempotent.
+A step is recorded before its calls are made, which records the intent of a `read`. The intent of a
+`write` is recorded in the ledger of calls before it is sent, and its outcome afterwards. So a
+worker that takes over knows which writes have begun: a write with an unknown outcome is not sent
+again, unless the service is idempotent.
 """
 
 import logging
@@ -50,7 +50,7 @@ FOR_OTHERS = (
 GONE = "not called again: this was done at {time}, and its result is no longer stored"
 DIED = "the worker stopped before the answer"
 MAX_ERROR = 4_000  # characters of an error in a tool result
-MAX_TIMES = 3  # of the times at which the same was done before, the newest
+MAX_TIMES = 3  # the newest times at which the same call was made before
 LIMIT = (
     "error: {name} was called often enough today. Nothing was done. Say that it works again "
     "tomorrow"
@@ -70,11 +70,11 @@ class PlannedCall:
         position: The position in the step.
         tool: The tool.
         arguments: The arguments, as the model wrote them.
-        context: The context that is signed.
-        call: The context in which the agent made it.
-        record: The record of a call that writes, as it was found, or a new one; None for a read.
+        context: The context to be signed.
+        call: The tool context of the agent's call.
+        record: The existing or new record of a call that writes; None for a read.
         ambiguous: Whether an earlier try of the call has an unknown outcome.
-        reply: What a person answered to a question of the service about this call.
+        reply: A person's answer to the service's question about this call.
     """
 
     position: int
@@ -107,21 +107,21 @@ class OwnCalls:
         *,
         approved: AgreedCall | None,
     ) -> PlannedCall | Outcome:
-        """Check a call, and ask a person or an operator if one must agree first.
+        """Check a call, and ask a person or an operator for approval if one is needed.
 
         Args:
             call: The context of the call.
             step: The step.
             position: The position of the call in the step.
             tool: The tool.
-            approved: The call to which a person or an operator has agreed.
+            approved: The call that a person or an operator has approved.
 
         Returns:
-            The call, or that somebody is asked.
+            The planned call, or a result that says that someone was asked.
 
         Raises:
-            Correctable: The arguments do not fit.
-            Failed: The call is not made from here.
+            Correctable: The arguments are invalid.
+            Failed: The call is not allowed from here.
         """
         run, asked, record = call.activation.run, step.tool_calls[position], None
         reply = approved.reply if approved is not None else None
@@ -172,14 +172,14 @@ class OwnCalls:
         person: str | None,
         others: Sequence[RecordedCall],
     ) -> str | None:
-        """Ask somebody who must agree first, and return what the model is told; else None.
+        """Ask for approval if it is needed, and return the call's result; else None.
 
         Args:
             person: The only person whose messages the activation answers.
-            others: The equal calls that were made before, so that a person must agree to one more.
+            others: The equal calls that were made before, so that a person must approve one more.
 
         Raises:
-            ToolError: The call is not made, or nobody can be asked.
+            ToolError: The call is not allowed, or there is no one to ask.
         """
         run = call.activation.run
         who = who_is_asked(run, call.activation.insiders, tool, arguments, person=person)
@@ -192,9 +192,9 @@ class OwnCalls:
         return self.approvals.ask(call, step, position, tool, arguments, who=who, done_at=done_at)
 
     def _may_tell(self, call: ToolContext, step: Step, position: int, tool: CallableTool) -> bool:
-        """Count what a call tells a shared service without a question, if the limits allow it.
+        """Count what a call reveals to a shared service without approval, if the limits allow it.
 
-        A call is counted once, also if another worker makes it again.
+        A call is counted once, even if another worker makes it again.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -220,10 +220,10 @@ class OwnCalls:
         *,
         approved: AgreedCall | None,
     ) -> Outcome:
-        """Return the outcome of a call that may not be made, though it may have been made before.
+        """Return the outcome of a call that is not allowed but may have been made before.
 
         Args:
-            error: Why it may not.
+            error: Why it is not allowed.
         """
         record = self.ledger.find(call, step, position, approved) if _writes(tool) else None
         if record is not None and record.state != "asked":
@@ -238,7 +238,7 @@ class OwnCalls:
 
         Args:
             activation: The activation, which holds the tools' words afterwards.
-            step: The step, with the writes that have begun before.
+            step: The step, with the writes that have already begun.
             planned: The calls.
             until: When all calls must have ended.
 
@@ -275,7 +275,7 @@ class OwnCalls:
 
         made = list(self.parallel_map(make, left))
         for n, each in enumerate(left):
-            if made[n].question is not None:  # one after the other: they change one chat
+            if made[n].question is not None:  # one after the other: they change the same chat
                 made[n] = self._asked(each, step, made[n])
                 record(each, made[n])
         if left:
@@ -289,7 +289,7 @@ class OwnCalls:
         return outcomes
 
     def _asked(self, each: PlannedCall, step: Step, outcome: Outcome) -> Outcome:
-        """Ask the person a question of a service, and return the outcome of the call.
+        """Ask the person a service's question, and return the outcome of the call.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -307,10 +307,10 @@ class OwnCalls:
     def _known(
         self, call: ToolContext, tool: CallableTool, record: RecordedCall, *, reused: bool = False
     ) -> Outcome:
-        """Return the outcome of a call that is not made again, as far as it may be shown here.
+        """Return the part that may be shown here of the outcome of a call that is not made again.
 
         Args:
-            reused: Whether the record is that of an equal call, which was made before.
+            reused: Whether the record belongs to an equal call that was made before.
         """
         activation = call.activation
         record, result = self.ledger.read(record)
@@ -337,7 +337,7 @@ class OwnCalls:
     def _over_limit(
         self, activation: Activation, planned: Sequence[PlannedCall]
     ) -> dict[int, Outcome]:
-        """Return refusals of calls beyond a day's limit, which calls in progress may exceed."""
+        """Return the refusals of calls over the daily limit, which calls in progress may exceed."""
         run, over = activation.run, dict[int, Outcome]()
         for each in planned:
             most = each.tool.tool.max_calls_per_day
@@ -348,7 +348,7 @@ class OwnCalls:
         return over
 
     def _keep(self, activation: Activation, tool: CallableTool, outcome: Outcome) -> None:
-        """Add what a call has shown to the held content, and log it."""
+        """Add the content that a call has shown to the held content, and log it."""
         run = activation.run
         if outcome.shows:
             readers = run.held.readers if run.held is not None else OPEN
@@ -381,11 +381,11 @@ def _may_begin(record: RecordedCall, tool: CallableTool, reply: McpReply | None)
 
 
 def _may_read(call: ToolContext, record: RecordedCall) -> bool:
-    """Tell whether the words of a recorded call may be shown in this activation."""
+    """Return whether the words of a recorded call may be shown in this activation."""
     reading = call.reading
     return may_be_shown(record, reading.chat, reading.destination, reading.insiders)
 
 
 def _writes(tool: CallableTool) -> bool:
-    """Tell whether the calls of a tool must happen once."""
+    """Return whether the calls of a tool must happen only once."""
     return tool.tool.effect == "write"

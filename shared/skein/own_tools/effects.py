@@ -1,4 +1,4 @@
-"""The effect of an answer to the question whether a tool may be called."""
+"""The effect of an answer to a request for approval of a tool call."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,6 +1,6 @@
 """Functions in Python that a deployment installs as tools, by the entry point `skein.tools`.
 
-An entry point names a module, or a single function. Their functions have the decorator `@tool` of
+An entry point names a module or a single function. The functions have the same decorator `@tool` as
 the built-in tools. The first parameter of such a function is the `CallContext`.
 """
 
@@ -13,7 +13,7 @@ from types import MappingProxyType, ModuleType
 from skein.interface.tool import Tool
 
 ENTRY_POINT = "skein.tools"
-_LOCAL: dict[str, Tool] = {}  # those of the local stack's file `my_tools.py`
+_LOCAL: dict[str, Tool] = {}  # functions of the local stack's file `my_tools.py`
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def installed_functions() -> Mapping[str, Tool]:
 
 
 def use_functions_of(*modules: ModuleType) -> Mapping[str, Tool]:
-    """Install the functions of modules in this process, in place of those of the last ones.
+    """Install the functions of modules in this process, replacing those of an earlier call.
 
     Returns:
         The functions, by name.
@@ -40,7 +40,7 @@ def _of_entry_points() -> Mapping[str, Tool]:
         try:
             loaded = entry.load()
         except Exception:
-            # A package with a fault must not stop the agents that do not need it.
+            # A faulty package must not stop the agents that do not need it.
             logger.exception("failed to load tools", extra={"entry_point": entry.name})
         else:
             found |= {each.name: each for each in _functions_in(loaded)}

@@ -12,17 +12,17 @@ from skein.settings import Settings
 
 BODYLESS = frozenset({"GET"})
 READABLE = ("application/json", "text/")
-DOTS = frozenset({".", ".."})  # they would climb in the path, and no encoding hides them
+DOTS = frozenset({".", ".."})  # they would move up in the path, and encoding them does not help
 
 
 def check_address(url: str, field: str, settings: Settings) -> None:
-    """Check that the deployment may call an address that an operator gives.
+    """Check that the deployment may call an address that an operator provides.
 
     Args:
         field: The name of the field, for the error.
 
     Raises:
-        Unprocessable: It may not.
+        Unprocessable: The address is not allowed.
     """
     parts = urlsplit(url)
     if parts.scheme != "https" and not settings.local:
@@ -34,10 +34,10 @@ def check_address(url: str, field: str, settings: Settings) -> None:
 def request_of(call: HttpCall, arguments: Mapping[str, Any]) -> HttpRequest:
     """Return the request of a call, with arguments in the order of their names.
 
-    A model cannot tell the service anything by their order.
+    So a model cannot encode information for the service in their order.
 
     Raises:
-        Correctable: An argument cannot stand in the URL.
+        Correctable: An argument cannot be used in the URL.
     """
     url = PLACEHOLDER.sub(lambda match: _in_url(match[1], arguments), call.url)
     others = {name: each for name, each in sorted(arguments.items()) if name not in call.in_url}
@@ -57,7 +57,7 @@ def text_of(answer: HttpAnswer) -> str:
     """Return the text of an answer.
 
     Raises:
-        Failed: The answer is no JSON and no text.
+        Failed: The answer is neither JSON nor text.
     """
     kind = answer.content_type.partition(";")[0].strip().casefold()
     readable = kind.startswith(READABLE) or kind.endswith("+json") or not answer.body
@@ -74,7 +74,7 @@ def _in_url(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it stands in a URL: truth values as in JSON, objects as JSON."""
+    """Return a value in the form for a URL: booleans as in JSON, objects as JSON."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if isinstance(value, bool | dict):

@@ -1,4 +1,4 @@
-"""The tools of a tenant that an agent may call, as they are read with its prompt."""
+"""The tools of a tenant that an agent may call, which are read with its prompt."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ MAX_OF_AGENT = 20  # tools of the tenant; all are read with each prompt
 
 @dataclass(frozen=True)
 class CallableTool:
-    """A tool of a tenant, as a model is offered it and as its arguments are checked.
+    """A tool of a tenant that can be offered to a model and that checks its arguments.
 
     Attributes:
         tool: The tool.
@@ -73,7 +73,7 @@ class CallableTool:
         """Parse and validate the arguments that a model wrote; null counts as not given.
 
         Raises:
-            Correctable: The arguments are no JSON object, or do not fit the schema.
+            Correctable: The arguments are not a JSON object, or do not fit the schema.
         """
         if self.function is not None:
             given = json_object_of(arguments)
@@ -91,7 +91,7 @@ def json_object_of(arguments: str) -> dict[str, Any]:
     """Parse the arguments of a call, without those that are null.
 
     Raises:
-        Correctable: The arguments are no JSON object.
+        Correctable: The arguments are not a JSON object.
     """
     try:
         given = json_object(arguments)
@@ -101,7 +101,7 @@ def json_object_of(arguments: str) -> dict[str, Any]:
 
 
 def callable_tool(tool: OwnTool) -> CallableTool | None:
-    """Return a tool as it can be called; None if it is disabled or its function not installed."""
+    """Return a callable tool; None if it is disabled or its function is not installed."""
     if not tool.enabled:
         return None
     if tool.python is None:
@@ -117,7 +117,7 @@ def _with_breaker(tool: CallableTool, found: Mapping[Key, Item]) -> CallableTool
 
 
 def tools_named(names: Iterable[str], stored: Iterable[OwnTool]) -> tuple[OwnTool, ...]:
-    """Return the tools of these names; a tool of an MCP server has a name below the server's."""
+    """Return the tools with these names; an MCP server's tool has the server's name as a prefix."""
     wanted = set(names)
     found = (one for tool in stored for one in (tool.of_server() if tool.mcp else (tool,)))
     return tuple(tool for tool in found if tool.name in wanted)
@@ -140,7 +140,7 @@ def keys_of_tools(tenant: str, agent: Item | None) -> list[Key]:
 
 
 def keys_named(tenant: str, names: Iterable[str]) -> list[Key]:
-    """Return the keys of tools, those of an MCP server's tools being that of the server."""
+    """Return the keys of tools; tools of an MCP server have the key of the server."""
     stored = dict.fromkeys(name.partition(OF_SERVER)[0] for name in names)
     return [OwnTool.key_of(tenant, name) for name in stored]
 
@@ -149,15 +149,15 @@ def keys_named(tenant: str, names: Iterable[str]) -> list[Key]:
 class OwnToolItems(SectionItems):
     """The tenant's tools that the agent may call, by name.
 
-    They are no section: the model is offered them beside its prompt. But they are read with the
-    sections, so that they cost no call of their own.
+    They are not a section, because the model is offered them beside its prompt. But they are read
+    with the sections, so that they do not cost an extra call.
     """
 
     tools: tuple[CallableTool, ...] = ()
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the tools, once the agent is read."""
+        """Return the keys of the tools, once the agent has been read."""
         agent = read.found.get(Agent.key_of(read.run.tenant, read.run.agent_id))
         return keys_of_tools(read.run.tenant, agent)
 
@@ -177,7 +177,7 @@ class OwnToolItems(SectionItems):
         return cls(tuple(sorted(known, key=lambda each: each.name)))
 
     def authors(self) -> Iterable[Authors]:
-        """Return nobody: operators write tools."""
+        """Return no one, because operators write tools."""
         return ()
 
     @property
@@ -191,14 +191,14 @@ class OwnToolItems(SectionItems):
 
 
 def longest_call(step: Step, reading: Reading) -> int:
-    """Return the seconds that the calls of a step to the tenant's tools may take; 0 without any."""
+    """Return the seconds that a step's calls to the tenant's tools may take; 0 without tools."""
     own = reading.of(OwnToolItems).by_name
     named = {call.name for call in step.tool_calls}
     return max((own[name].tool.timeout_seconds for name in named & own.keys()), default=0)
 
 
 def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:
-    """Return the insiders of an agent's prompt in a chat, and whether it holds their words alone.
+    """Return the insiders of an agent's prompt in a chat, and whether it holds only their words.
 
     Costs one call if the agent has tools of the tenant.
     """

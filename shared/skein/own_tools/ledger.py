@@ -1,7 +1,7 @@
-"""The ledger of calls: what a tool that writes did before, and the record of what it does now.
+"""The ledger of calls: the earlier calls of a tool that writes, and the record of the current one.
 
-`models/recorded_call.py` has the rule by which a recorded call may be sent, and `sections.py` finds
-the calls that concern an activation.
+`models/recorded_call.py` decides whether a recorded call may be sent, and `sections.py` finds the
+calls that concern an activation.
 """
 
 import logging
@@ -35,11 +35,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EarlierCalls:
-    """What an activation finds of a write before it makes it.
+    """The earlier calls that an activation finds before it makes a write.
 
     Attributes:
-        reused: The recorded call that takes its place; None if there is none.
-        others: The equal calls that were made before, if this would be a further one.
+        reused: The recorded call to use instead; None if there is none.
+        others: The equal calls that were made before, if this would be another one.
     """
 
     reused: RecordedCall | None = None
@@ -60,7 +60,7 @@ class BegunCalls:
 
     @property
     def words(self) -> Update:
-        """The write of the results on their step, which also names the calls without one."""
+        """The write that stores the results on their step, and names the calls without a result."""
         positions = sorted({*self.records, *self.results})
         begun = [BegunCall(position=n, result=self.results.get(n)) for n in positions]
         stored = [each.model_dump(mode="json") for each in begun]
@@ -80,7 +80,7 @@ class CallLedger:
         """Return the record of exactly this call; None if it was never sent.
 
         Args:
-            agreed: The call to which somebody has agreed, if the step makes one.
+            agreed: The call that was approved, if the step makes one.
         """
         ref = first_call_of(step, position)
         if agreed is not None:
@@ -95,16 +95,16 @@ class CallLedger:
         begun = next((each for each in step.begun if each.position == position), None)
         if found is not None or begun is None:
             return found
-        # Release 0.3.0 recorded a call on its step alone.
+        # Release 0.3.0 recorded a call only on its step.
         record = self.new(call, step, position, "")
         state = STATE_AFTER[begun.result.status] if begun.result is not None else "begun"
         return record.model_copy(update={"state": state})
 
     def earlier(self, call: ToolContext, step: Step, position: int, digest: str) -> EarlierCalls:
-        """Return what was done before this activation with the same tool and arguments.
+        """Return the calls with the same tool and arguments from before this activation.
 
-        The first of equal calls reuses the first recorded one, and so on. One more is a new call,
-        and so is one of an activation that also answers newer messages.
+        The first of equal calls reuses the first recorded one, and so on. An additional call is
+        new, and so is a call in an activation that also answers newer messages.
         """
         known = call.reading.of(RecordedCalls)
         equal = [each for each in known.before if each.digest == digest and each.state != "failed"]
@@ -138,14 +138,14 @@ class CallLedger:
         )
 
     def _answered_first(self, step: Step, ref: CallRef) -> tuple[int, int]:
-        """Return the messages that the run answered whose model made the call; 0 for none."""
+        """Return the messages that the run whose model made the call answered; 0 for none."""
         made: Step | None = step
         if ref.run_id != step.run_id:
             made = Step.read(self.table, Step.key_of(step.tenant, ref.run_id, ref.step))
         return (made.answered if made is not None else None) or (0, 0)
 
     def read(self, record: RecordedCall) -> tuple[RecordedCall, ToolResult | None]:
-        """Read a record again, with the result that its step holds, if there is one."""
+        """Read a record again, with the result from its step, if there is one."""
         found = self.table.get_many([record.key, record.step_key])
         record = RecordedCall.read(found, record.key) or record
         return record, record.result_in(Step.read(found, record.step_key))
@@ -153,14 +153,14 @@ class CallLedger:
     def count_told(
         self, activation: Activation, step: Step, position: int, millibits: int, of_day: Update
     ) -> bool:
-        """Record what a call is about to tell a shared service, before it is sent.
+        """Record, before a call is sent, how much it reveals to a shared service.
 
         Args:
             millibits: How much, in thousandths of a bit.
             of_day: The write that counts it for a person and day.
 
         Returns:
-            Whether the limit of the day allows it.
+            Whether the daily limit allows it.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -178,7 +178,7 @@ class CallLedger:
         """Record that the calls of a step are about to be sent.
 
         Args:
-            records: By position, as they were found, or new ones.
+            records: The existing or new records, by position.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -207,7 +207,7 @@ class CallLedger:
     def end(self, claim: Claim, calls: BegunCalls, position: int, result: ToolResult) -> None:
         """Record the outcome of a call.
 
-        That a call was done is also recorded if the run has ended or another worker has it.
+        A completed call is recorded even if the run has ended or another worker has taken it over.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -229,7 +229,7 @@ class CallLedger:
 
 
 def first_call_of(step: Step, position: int) -> CallRef:
-    """Return a call as its model made it first: after a yes, in the run that asked."""
+    """Return a call as its model first made it: after a yes, the one in the run that asked."""
     if step.agreed:
         first = step.agreed[position]
         return CallRef(run_id=first.run_id, step=first.step, position=first.position)
@@ -237,7 +237,7 @@ def first_call_of(step: Step, position: int) -> CallRef:
 
 
 def is_of(record: RecordedCall, activation: Activation) -> bool:
-    """Tell whether this activation has made a call."""
+    """Return whether this activation has made a call."""
     made = (record.made_in.run_id, record.activation)
     return made == (activation.run.id, activation.run.activation)
 

@@ -1,7 +1,7 @@
-"""MCP servers: what they offer, cached for an hour, and calls of what an operator approved.
+"""MCP servers: the tools that they offer, cached for an hour, and calls of approved tools.
 
 A model is shown only what an operator approved. If a server changes a tool, its calls are refused
-until an operator approves the change, so that no server talks a model into something new.
+until an operator approves the change, so that a server cannot talk a model into something new.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class McpServers:
     """The service of MCP servers.
 
     Attributes:
-        listings: What servers offered last, by tenant, name and address, and when.
+        listings: The tools that servers last offered and when, by tenant, name and address.
     """
 
     mcp: Callable[[], McpClient]
@@ -49,7 +49,7 @@ class McpServers:
     def offered(
         self, record: OwnTool, context: CallContext, *, seconds: float, fresh: bool = True
     ) -> Mapping[str, ServerTool]:
-        """Return the tools that a server offers, by name, as a model would be shown them.
+        """Return the tools that a server offers, by name, in the form that a model is shown.
 
         Raises:
             Failed: The server refuses, or must not be called.
@@ -69,18 +69,18 @@ class McpServers:
         may_ask: bool = False,
         reply: McpReply | None = None,
     ) -> McpAnswer:
-        """Call a tool of a server, if it is as an operator approved it.
+        """Call a tool of a server, if it is unchanged since an operator approved it.
 
         Args:
             record: One of `OwnTool.of_server`.
-            seen: Notes each answer of the server.
+            seen: Called with each answer of the server.
             may_ask: Whether a person can be asked a question of the server.
-            reply: What a person answered to the question of an earlier call.
+            reply: A person's answer to the question of an earlier call.
 
         Raises:
             Failed: The tool was changed, or must not be called.
             Unavailable: The server was not reached, and did nothing.
-            Ambiguous: The server may have done what was asked.
+            Ambiguous: The server may have carried out the call.
         """
         until = self.clock.now() + timedelta(seconds=seconds)
         [approved] = record.approved

@@ -1,4 +1,4 @@
-"""What an MCP server offers, compared with what an operator approved."""
+"""The tools that an MCP server offers, compared with those that an operator approved."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,11 +18,11 @@ class OfferedTool:
     """A tool that a server offers.
 
     Attributes:
-        name: The name by which agents list it.
-        listed: The tool, as a model would be shown it.
-        rights: What an operator said of it; the default if it is not approved.
-        state: How it relates to what an operator approved.
-        fault: Why models could not call it; None if they can.
+        name: The name under which agents list it.
+        listed: The tool, in the form that a model is shown.
+        rights: The operator's classification of it; the default if it is not approved.
+        state: How it compares with what an operator approved.
+        fault: Why models cannot call it; None if they can.
     """
 
     name: str
@@ -35,7 +35,7 @@ class OfferedTool:
     def of(
         cls, server: OwnTool, listed: ServerTool, approved: ServerTool | None, *, gone: bool = False
     ) -> "OfferedTool":
-        """Return a tool of a server, with what an operator approved of it."""
+        """Return a tool of a server, compared with what an operator approved."""
         state: OfferState = "new"
         if gone:
             state = "gone"
@@ -47,7 +47,7 @@ class OfferedTool:
 
 
 def fault_of_server_tool(server: str, listed: ServerTool) -> str | None:
-    """Return why models could not call a tool of a server, if so."""
+    """Return why models cannot call a tool of a server; None if they can."""
     if len(f"{server}{OF_SERVER}{listed.short_name}") > MAX_NAME:
         return f"its name and the server's have more than {MAX_NAME - len(OF_SERVER)} characters"
     if not listed.description:

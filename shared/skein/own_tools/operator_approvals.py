@@ -1,7 +1,7 @@
 """Calls that wait for an operator: list them, show one, and decide.
 
-A decision starts a run of the agent in the chat. After a yes, the run makes the recorded call
-first, with the rights checked again. After a no, it tells the people there.
+A decision starts a run of the agent in the chat. After a yes, the run first makes the recorded
+call, after checking the rights again. After a no, it informs the people there.
 """
 
 import json
@@ -58,7 +58,7 @@ class OperatorApprovals:
     dispatch: Dispatch
 
     def ask(self, call: ToolContext, requested: RequestedCall) -> None:
-        """Have a call wait for an operator (idempotent by the call).
+        """Make a call wait for an operator (idempotent by the call).
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -110,7 +110,7 @@ class OperatorApprovals:
 
         Raises:
             NotFound: There is no such approval.
-            Conflict: It was decided otherwise.
+            Conflict: The opposite was already decided.
         """
 
         def attempt() -> ToolApproval:

@@ -1,6 +1,6 @@
 """The tools of a tenant: create, change, list, restore and delete them, and rotate their secrets.
 
-A tool that cannot work is refused when it is written, with the name of the field.
+A tool that cannot work is rejected when it is written, with the name of the field.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,7 @@ class OwnTools:
             by: The operator who creates it.
 
         Raises:
-            Conflict: The tenant has a tool of this name, or too many.
+            Conflict: The tenant has a tool of this name, or too many tools.
             Unprocessable: A field's value cannot work.
         """
         now = self.clock.now()
@@ -114,7 +114,7 @@ class OwnTools:
         return tool
 
     def find(self, tenant: str, name: str) -> OwnTool:
-        """Return a tool as agents call it: also one of an MCP server, by its own name.
+        """Return a tool by the name that agents use, including tools of an MCP server.
 
         Raises:
             NotFound: There is no such tool.
@@ -195,7 +195,7 @@ class OwnTools:
     def restore(self, tenant: str, name: str, version: int, *, by: str | None = None) -> OwnTool:
         """Give a tool the fields of an earlier version, as a new version.
 
-        Restoring the values that the tool has changes nothing.
+        Restoring the current values changes nothing.
 
         Raises:
             NotFound: The tool or the version does not exist.
@@ -234,10 +234,10 @@ class OwnTools:
         optimistic(self.clock, attempt)
 
     def check_names(self, tenant: str, names: Sequence[str]) -> None:
-        """Check that all tools that an agent is to have exist.
+        """Check that all tools that an agent will have exist.
 
         Raises:
-            Unprocessable: One does not exist, or there are too many of the tenant's.
+            Unprocessable: A tool does not exist, or there are too many tools of the tenant.
         """
         own = [name for name in names if not is_built_in(name)]
         if len(own) > MAX_OF_AGENT:
@@ -254,11 +254,11 @@ class OwnTools:
         return self._named(agent.tenant, own_names(agent))
 
     def offered(self, tenant: str, name: str, *, by: str) -> Sequence[OfferedTool]:
-        """Ask an MCP server for its tools, and return each with what an operator approved.
+        """Ask an MCP server for its tools, and compare each with what an operator approved.
 
         Raises:
             NotFound: There is no such tool.
-            Unprocessable: It is no MCP server, or the server does not answer.
+            Unprocessable: The tool is not an MCP server, or the server does not answer.
         """
         tool = self.get(tenant, name)
         if tool.mcp is None:
@@ -284,7 +284,7 @@ class OwnTools:
         Args:
             listed: The name of the server's tool.
             digest: The hash of what the operator was shown.
-            rights: What the operator says of the tool.
+            rights: The operator's classification of the tool.
 
         Raises:
             NotFound: There is no such tool.
@@ -355,7 +355,8 @@ class OwnTools:
     ) -> tuple[ServerTool, ...]:
         """Return the tools of an MCP server that agents may call.
 
-        A tool that was approved before stays as it was then; others are as the server offers them.
+        A tool that was approved before stays as it was then; for others, the server's current offer
+        is used.
 
         Raises:
             Unprocessable: The server has no such tool, or models could not call it.
@@ -441,10 +442,10 @@ class OwnTools:
                 )
 
     def _check_mcp(self, tool: OwnTool) -> None:
-        """Check the address of an MCP server, and that no field of one of its tools is set.
+        """Check the address of an MCP server, and that no field for a single tool is set.
 
         Raises:
-            Unprocessable: A field has no place beside `mcp`.
+            Unprocessable: A field cannot be combined with `mcp`.
         """
         if tool.mcp is None:
             return
@@ -462,10 +463,10 @@ class OwnTools:
             raise Unprocessable(f"{field}: set this when you approve each tool of the server")
 
     def _check_secret(self, tool: OwnTool) -> None:
-        """Check that a secret is one of this tenant's, so that no tool sends another's away.
+        """Check that a secret belongs to this tenant, so that a tool cannot leak another tenant's.
 
         Raises:
-            Unprocessable: The name of the secret is another's.
+            Unprocessable: The secret belongs to another tenant.
         """
         if tool.credentials is None:
             return
@@ -476,6 +477,6 @@ class OwnTools:
 
 
 def _reduced(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's fields with its schema in the words that all providers accept."""
+    """Return a tool's fields, with its schema reduced to the keywords that all providers accept."""
     parameters = given.get("parameters")
     return {**given} if parameters is None else {**given, "parameters": reduced(parameters)}

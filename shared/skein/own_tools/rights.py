@@ -1,7 +1,7 @@
-"""Who must agree to a call, and what a service may learn from it (docs/security.md).
+"""Who must approve a call, and what a service may learn from it (docs/security.md).
 
 An activation may hold private content, and words of people from elsewhere. So a call is made at
-once only if nobody could be harmed by it: else one person, or an operator, is asked first.
+once only if it cannot harm anyone; otherwise, a person or an operator is asked first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +19,8 @@ from skein.own_tools.schema import closed_values
 
 Approver = Literal["nobody", "person", "operator"]
 
-MAX_RUN_BITS = 24  # that a private run tells shared services without a yes
-MAX_DAY_BITS = 240  # that all private runs of one person tell them in a day
+MAX_RUN_BITS = 24  # that a private run reveals to shared services without approval
+MAX_DAY_BITS = 240  # that all private runs of one person reveal to them in a day
 
 PRIVATE = (
     "refused: this run was shown private content, and this service may show its arguments to "
@@ -33,10 +33,10 @@ SPENT = (
 
 
 def only_person(run: Run, reading: Reading) -> str | None:
-    """Return the person whose messages alone an activation answers; None if that is unclear.
+    """Return the only person whose messages an activation answers; None if that is unclear.
 
-    No agent, plan or service may lie between the person and the run. The messages are those from
-    the first one that the run answers to the last one that its prompt showed.
+    There must be no agent, plan or service between the person and the run. The messages are those
+    from the first one that the run answers to the last one that its prompt showed.
     """
     trigger, resumed = run.trigger, run.resumed
     if trigger.type != "chat_message" or trigger.traced_to is not None or run.chain_depth:
@@ -63,7 +63,7 @@ def who_is_asked(
     *,
     person: str | None,
 ) -> Approver:
-    """Return who must agree before a call is made.
+    """Return who must approve a call before it is made.
 
     Args:
         run: The run, with the content that its activation holds.
@@ -71,7 +71,7 @@ def who_is_asked(
         person: The only person whose messages the activation answers.
 
     Raises:
-        Failed: The call is never made from here.
+        Failed: The call is never allowed from here.
     """
     record = tool.tool
     if _tells_private(run, tool, arguments):
@@ -85,10 +85,10 @@ def who_is_asked(
 
 
 def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
-    """Return who must agree that a service learns something private: a person.
+    """Return who must approve that a service learns something private: a person.
 
     Raises:
-        Failed: The operator of the tool allows no such question; the error says `refusal`.
+        Failed: The operator of the tool does not allow such a question; the error says `refusal`.
     """
     if tool.tool.from_private == "never":
         raise Failed(refusal)
@@ -96,18 +96,18 @@ def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
 
 
 def tells_choices(run: Run, tool: CallableTool) -> bool:
-    """Tell whether each call tells a service something of a private activation."""
+    """Return whether even the choice to call reveals something of a private activation."""
     private = run.held is None or not run.held.audience.open
     return private and tool.tool.privacy == "shared"
 
 
 def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a service would learn words of a private activation."""
+    """Return whether a service would learn words of a private activation."""
     return tells_choices(run, tool) and not arguments.keys() <= _closed(tool).keys()
 
 
 def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
-    """Return how many bits a call with closed arguments tells: the choice among all such calls.
+    """Return how many bits a call with closed arguments reveals: the choice among all such calls.
 
     Args:
         tool: The tool that is called.
@@ -118,11 +118,11 @@ def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
 
 
 def _closed(tool: CallableTool) -> dict[str, int]:
-    """Return the closed parameters of a tool; a server's are closed once an operator says so."""
+    """Return the closed parameters of a tool; a server's count only if an operator says so."""
     confirmed = all(each.values_confirmed for each in tool.tool.rights.values())
     return closed_values(tool.schema) if confirmed else {}
 
 
 def title_of(tool: OwnTool) -> str:
-    """Return the beginning of the question whether a call may be made, without a question mark."""
+    """Return the beginning of the question that asks for approval, without a question mark."""
     return (tool.approval_text or "").rstrip(" ?") or f"Call {tool.name}"

@@ -1,7 +1,7 @@
 """JSON schemas of tools' arguments: the part that all providers accept, and the check of values.
 
 Schemas are checked after their reduction (`skein.models.runs.reduced_schema`). The check of a
-model's arguments knows the words that then remain.
+model's arguments supports the keywords that then remain.
 """
 
 import re
@@ -20,13 +20,13 @@ from skein.models.runs.reduced_schema import (
 
 MAX_ENUM = 100
 PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-# These words limit the length of lists and strings, and numbers themselves.
+# These keywords limit the length of lists and strings, and the value of numbers.
 SMALLEST = ("minItems", "minLength", "minimum")
 LARGEST = ("maxItems", "maxLength", "maximum")
 
 
 def fault_of_schema(schema: Mapping[str, Any]) -> str | None:
-    """Return why a schema cannot be the arguments of a tool, with the field's path, if so."""
+    """Return why a schema is invalid for a tool's arguments, with the field's path; else None."""
     if schema.get("type") != "object":
         return "parameters.type: it must be object"
     counted = [0]
@@ -108,9 +108,9 @@ def _faults_of_object(
 
 
 def fault_of_value(schema: Mapping[str, Any], value: Any, path: str = "arguments") -> str | None:
-    """Return why a value does not fit a schema, with the argument's path, if so.
+    """Return why a value does not fit a schema, with the argument's path; else None.
 
-    The text quotes no values.
+    The text does not quote values.
     """
     return next(_misfits(schema, value, path), None)
 
@@ -179,8 +179,8 @@ def _is(kind: str, value: Any) -> bool:
 def closed_values(schema: Mapping[str, Any]) -> dict[str, int]:
     """Return the closed parameters, each with the number of choices for it.
 
-    A closed parameter can only have one of the values that its schema lists. To leave it out is one
-    choice more, if it is optional.
+    A closed parameter can only have one of the values that its schema lists. If it is optional,
+    leaving it out is an additional choice.
     """
     required = schema.get("required", ())
     return {
@@ -191,7 +191,7 @@ def closed_values(schema: Mapping[str, Any]) -> dict[str, int]:
 
 
 def as_listed(schema: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return valid arguments with enum values as the schema writes them, such as 1 for 1.0."""
+    """Return valid arguments with enum values as written in the schema, such as 1 for 1.0."""
     enums = {name: part.get("enum", ()) for name, part in schema.get("properties", {}).items()}
     return {
         name: next((each for each in enums[name] if each == given), given)

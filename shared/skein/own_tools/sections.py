@@ -1,8 +1,8 @@
-"""DONE BEFORE: what tools did for the messages that a run answers, before its prompt.
+"""DONE BEFORE: what tools already did for the messages that a run answers.
 
-A run was stopped, for example because a person of the team took the chat over, or its prompt was
-built again for new readers. Another activation reads the calls of the messages that it answers,
-whichever run made them.
+It applies after a run was stopped, for example because a person of the team took the chat over, or
+after its prompt was built again for new readers. The next activation reads the calls for the
+messages that it answers, from any run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from skein.own_tools.items import OwnToolItems
 from skein.own_tools.models.recorded_call import CallState, RecordedCall
 from skein.services.common.quoting import minute_of, quoted
 
-MAX_SHOWN = 20  # of the recorded calls, the newest
+MAX_SHOWN = 20  # the newest of the recorded calls
 MAX_CHARACTERS = 500  # of arguments, and of a result
 STATES: dict[CallState, str] = {
     "asked": "the service asks a person first",
@@ -40,8 +40,8 @@ class RecordedCalls(SectionItems):
     Attributes:
         answered: The numbers of the messages that the activation answers.
         calls: The agent's calls for these messages and newer ones, by message and run.
-        before: Those of them that were made before this activation, for the same messages.
-        shown: Those of `before` whose words the prompt may hold, the newest.
+        before: The calls among them that were made before this activation, for the same messages.
+        shown: The newest of `before` whose words the prompt may hold.
         steps: The steps that hold these words, by key.
     """
 
@@ -89,7 +89,7 @@ class RecordedCalls(SectionItems):
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """The first and the last message that the activation answers; None without one."""
+        """The first and the last message that the activation answers; None if there is none."""
         return (self.answered[0], self.answered[-1]) if self.answered else None
 
     def authors(self) -> Iterable[Authors]:
@@ -119,7 +119,7 @@ def _cut(text: str) -> str:
 def may_be_shown(
     record: RecordedCall, chat: Chat | None, readers: Audience, insiders: Insiders
 ) -> bool:
-    """Tell whether the words of a call may be shown in a chat."""
+    """Return whether the words of a call may be shown in a chat."""
     audience = record.audience
     for former, now in chat.formerly.items() if chat is not None else ():
         audience = audience.renamed(former, now)
@@ -152,7 +152,7 @@ def _before(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedC
 def _answered(read: SectionReads) -> range:
     """Return the messages of a run's own chat that an activation answers.
 
-    A run that somebody asked for by hand answers what follows the agent's last words.
+    A manually triggered run answers everything after the agent's last message.
     """
     run, resumed = read.run, read.run.resumed
     if run.chat_id is None:
@@ -167,7 +167,7 @@ def _answered(read: SectionReads) -> range:
 
 
 def _unanswered_from(read: SectionReads) -> int:
-    """Return the first message after the agent's last words before this run."""
+    """Return the first message after the agent's last message before this run."""
     run, agent = read.run, _agent_of(read.run)
     own = [
         each.seq

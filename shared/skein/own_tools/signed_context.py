@@ -1,8 +1,8 @@
-"""The signed context of a call: for whom it is made, and who will read its result.
+"""The signed context of a call: the person it is made for, and the readers of its result.
 
-It is signed by the rules of Standard Webhooks (https://www.standardwebhooks.com): the header
-`webhook-signature` signs the id, the time and the JSON. The rules are ten lines, and their library
-would be a package more in every function.
+It is signed according to Standard Webhooks (https://www.standardwebhooks.com): the header
+`webhook-signature` signs the id, the time and the JSON. This takes ten lines of code, and the
+library for it would be another package in every function.
 """
 
 import base64
@@ -18,7 +18,7 @@ from skein.models.common.base import Identifier, Tenant, Value
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
 NONCE_BYTES = 32
-GIVEN_BYTES = range(24, 65)  # how long a secret may be that a caller gives
+GIVEN_BYTES = range(24, 65)  # the maximum length of a secret that a caller provides
 
 
 class CallContext(Value):
@@ -27,7 +27,7 @@ class CallContext(Value):
     Attributes:
         agent_id, chat_id, run_id: None for a call that an operator tries.
         person: The only person whose messages the call answers; None if that is unclear.
-        readers: The people who will see the result; None for everybody in the tenant.
+        readers: The people who will see the result; None for everyone in the tenant.
         idempotency_key: The same in each retry of the call.
     """
 
@@ -51,7 +51,7 @@ class CallContext(Value):
 
 
 def context_of_operator(tenant: str, by: str | None, key: str) -> CallContext:
-    """Return the context of what an operator does: the person and the only reader is the operator.
+    """Return the context of an operator's call: the operator is the person and the only reader.
 
     Args:
         key: The idempotency key.
@@ -80,12 +80,13 @@ def new_nonce() -> str:
 def secret_of(nonce: str, *, key: str, sealed: str | None = None) -> str:
     """Return a secret in the form of Standard Webhooks.
 
-    It follows from its nonce and the services' key, so nobody who reads the table can sign.
+    It is derived from its nonce and the services' key, so read access to the table is not enough to
+    sign.
 
     Args:
-        nonce: The random part of the secret, which no other secret has.
+        nonce: The random part of the secret, unique to it.
         key: The services' key, which is not in the table.
-        sealed: The secret that a caller gave, as `seal` returned it.
+        sealed: The secret that a caller provided, as returned by `seal`.
     """
     if sealed is None:
         secret = hmac.digest(key.encode(), nonce.encode(), "sha256")
@@ -95,18 +96,19 @@ def secret_of(nonce: str, *, key: str, sealed: str | None = None) -> str:
 
 
 def seal(secret: str, nonce: str, *, key: str) -> str:
-    """Return a secret that a caller gave, encrypted for the table.
+    """Return a secret that a caller provided, encrypted for the table.
 
-    The mask is used once: it follows from the nonce of this secret, and is as long as the longest.
+    The mask is used only once: it is derived from the nonce of this secret, and has the length of
+    the longest secret.
     """
     return base64.b64encode(_masked(_bytes_of(secret), nonce, key)).decode()
 
 
 def given_secret(secret: str) -> str:
-    """Check a secret that a caller gives; the error does not quote it.
+    """Check a secret that a caller provides; the error does not quote it.
 
     Raises:
-        ValueError: It has not the form of Standard Webhooks.
+        ValueError: It does not have the form of Standard Webhooks.
     """
     try:
         if secret.startswith(SECRET_PREFIX) and len(_bytes_of(secret)) in GIVEN_BYTES:

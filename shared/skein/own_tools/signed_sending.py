@@ -40,12 +40,12 @@ class SignedSender:
         """Send a request with its signed context and the tool's credentials.
 
         Args:
-            seen: Notes the answer, also that of a service that failed.
+            seen: Called with the answer, even if the service failed.
 
         Raises:
             Failed: The request is not allowed, or credentials are missing.
             Unavailable: The service was not reached.
-            Ambiguous: The service failed, and may have done what was asked.
+            Ambiguous: The service failed, and may have carried out the request.
         """
         digest = hash_of_request(request.method, request.url, request.body)
         signing = secret_of(record.nonce, key=self._key())
@@ -63,14 +63,14 @@ class SignedSender:
         """Return the header of a secret.
 
         Raises:
-            Failed: The secret is missing; the operator must act.
+            Failed: The secret is missing; an operator must add it.
         """
         if credentials is None:
             return None
         try:
             return self.secrets().get(credentials.secret_arn)["value"]
         except (MissingSecret, KeyError) as error:
-            why = {"why": str(error)}  # the name of the secret, or what the local file lacks
+            why = {"why": str(error)}  # the secret's name, or what the local file lacks
             logger.warning("a tool's secret is missing or has no value", extra=why)
             raise Failed("its credentials are missing; say that the team must repair it") from None
 
@@ -78,7 +78,7 @@ class SignedSender:
         """Return the key of the secrets that sign contexts.
 
         Raises:
-            Failed: The deployment has no services, or its secret is missing.
+            Failed: The deployment has not enabled services, or its secret is missing.
         """
         try:
             return services_key(self.secrets(), self.settings)

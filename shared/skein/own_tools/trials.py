@@ -19,7 +19,7 @@ TRIAL_TIME = timedelta(seconds=25)  # a request to the API has 29
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolTrials:
-    """The service by which operators try tools, also disabled ones."""
+    """The service with which operators try tools, including disabled ones."""
 
     clock: Clock
     ids: Ids
@@ -31,7 +31,7 @@ class ToolTrials:
 
         Raises:
             NotFound: There is no such tool.
-            Unprocessable: The arguments do not fit.
+            Unprocessable: The arguments are invalid.
         """
         record = self.tools.find(tenant, name)
         function = record.python and installed_functions().get(record.python.function)

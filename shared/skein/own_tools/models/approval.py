@@ -20,9 +20,9 @@ class ToolApproval(Stored):
     Attributes:
         chat_id: The chat of the run that asked; the run after the decision belongs to it.
         private: Whether the arguments may hold private content.
-        decision: The decision; None before.
+        decision: The decision; None before that.
         version: The optimistic lock: every change raises it.
-        expires_at: When it can be decided no more, in seconds since 1970.
+        expires_at: When it can no longer be decided, in seconds since 1970.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("APPROVAL#")

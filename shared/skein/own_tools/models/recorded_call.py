@@ -1,15 +1,15 @@
-"""A call of a tool that writes, as it is recorded, and the rule by which it is made once.
+"""The record of a call of a tool that writes, and the rule that makes the call happen only once.
 
 The record is created before the call is sent, and changed after it:
 
     no record, `asked`          -> `begun`   before the call is sent
     `begun`                     -> `begun`   before it is sent again to an idempotent service
     `begun`                     -> `asked`   the service asks a person first
-    `begun`                     -> `failed`  the call surely had no effect
+    `begun`                     -> `failed`  the call certainly had no effect
     `begun`                     -> `unknown` the call may have had its effect
     `begun`, `unknown`          -> `done`    also if the worker has lost its run meanwhile
 
-A record that stays `begun` is that of a worker that died, so its outcome is unknown, too.
+A record that stays `begun` is left by a worker that died, so its outcome is also unknown.
 """
 
 import hashlib
@@ -37,11 +37,11 @@ STATE_AFTER: Mapping[ToolStatus, CallState] = {
 
 
 def may_begin(state: CallState | None, *, idempotent: bool, answered: bool) -> bool:
-    """Tell whether a call may be sent.
+    """Return whether a call may be sent.
 
     Args:
-        state: The state of its record; None without a record.
-        idempotent: Whether the service does a repeated call once.
+        state: The state of its record; None if there is no record.
+        idempotent: Whether the service carries out a repeated call only once.
         answered: Whether a person has answered the question of the service.
     """
     if state is None:
@@ -73,14 +73,14 @@ class RecordedCall(Stored):
     """A call of a tool that writes, with its state; its words are on the step that made it.
 
     Attributes:
-        call: The call as the model made it first.
+        call: The call as the model first made it.
         agent_id: The agent.
-        seq: The newest message that the run answered; 0 without one.
+        seq: The newest message that the run answered; 0 if there is none.
         from_seq: The first of these messages.
         activation: The activation of the run that made the call.
         digest: The digest of the tool's name and the arguments, by which equal calls are found.
         made_in: The call of the step that carried it out; after a yes, that of another run.
-        audience: The people who were present for all that the activation was shown.
+        audience: The people who were present for all content that the activation was shown.
         authors: The people whose words it was shown, and the tool.
         begun_at: When the call was last sent.
         expires_at: When the record expires, in seconds since 1970, as its run does.
@@ -121,7 +121,7 @@ class RecordedCall(Stored):
 
     @property
     def ambiguous(self) -> bool:
-        """Whether a try of the call has an unknown outcome."""
+        """Whether an attempt at the call has an unknown outcome."""
         return self.state in {"begun", "unknown"}
 
     @property
@@ -146,6 +146,6 @@ class RecordedCall(Stored):
 
 
 def digest_of_call(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return the digest that equal calls share, whatever the order of their arguments."""
+    """Return the digest that equal calls share, independent of the order of their arguments."""
     text = json.dumps([tool, arguments], sort_keys=True)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

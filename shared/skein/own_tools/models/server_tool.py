@@ -59,11 +59,11 @@ class ServerTool(Value):
 
     @property
     def short_name(self) -> str:
-        """The name as it follows that of the server."""
+        """The normalised name, which follows the server's name in the names that agents use."""
         return NOT_IN_NAMES.sub("_", self.name.casefold())
 
     @property
     def digest(self) -> str:
-        """The hash of all that an operator approves."""
+        """The hash of everything that an operator approves."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_CHARACTERS]

@@ -1,4 +1,4 @@
-"""A tool of a tenant: what a model sees of it, what it calls, and what guards its calls."""
+"""A tool of a tenant: what a model sees of it, what it calls, and how its calls are guarded."""
 
 import re
 from typing import Annotated, Any, ClassVar, Literal
@@ -48,10 +48,10 @@ def _own_header(name: str) -> str:
 
 
 def service_url(url: str) -> str:
-    """Check the URL of a service, in whose path and query arguments may stand.
+    """Check the URL of a service, whose path and query may contain arguments.
 
     Raises:
-        ValueError: It is no such URL.
+        ValueError: The URL is invalid.
     """
     parts = urlsplit(url)
     if not parts.hostname or parts.scheme not in {"https", "http"} or parts.port == 0:
@@ -88,7 +88,7 @@ class HttpCall(Value):
 
     @property
     def in_url(self) -> tuple[str, ...]:
-        """The arguments that stand in the URL, each once."""
+        """The arguments in the URL, each once."""
         return tuple(dict.fromkeys(PLACEHOLDER.findall(self.url)))
 
 
@@ -210,7 +210,7 @@ class OwnTool(ToolFields, Stored):
         nonce: The random part of the secret that signs the context of calls; see `secret_of`.
         secret: The secret, to be shown once, if it was just created; it is never stored.
         approved: The tools of an MCP server that agents may call, as an operator approved them.
-        rights: What an operator said of them, by digest; those without are writes.
+        rights: The operator's classification of them, by digest; tools without one are writes.
         version: The optimistic lock, and the number of the tool's version.
     """
 
@@ -239,7 +239,7 @@ class OwnTool(ToolFields, Stored):
 
     @property
     def asks(self) -> Approval:
-        """Who agrees to each call."""
+        """Who must approve each call."""
         return self.approval or ("person" if self.effect == "write" else "none")
 
     @property
@@ -249,7 +249,7 @@ class OwnTool(ToolFields, Stored):
 
     @property
     def service(self) -> str:
-        """The name of the service that is called: the server of an MCP server's tool."""
+        """The name of the service that is called; for an MCP server's tool, that of the server."""
         return self.name.partition(OF_SERVER)[0]
 
     @property
@@ -262,7 +262,7 @@ class OwnTool(ToolFields, Stored):
         return tuple(self._of_server(each) for each in self.approved)
 
     def rights_of(self, listed: ServerTool) -> ServerToolRights:
-        """Return what an operator said of a tool of an MCP server."""
+        """Return the operator's classification of an MCP server's tool."""
         return self.rights.get(listed.digest, ServerToolRights())
 
     def _of_server(self, listed: ServerTool) -> "OwnTool":
