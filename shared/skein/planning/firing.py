@@ -1,4 +1,4 @@
-"""Fire due plans: start the run once, and move the plan on."""
+"""Fire due plans: start the run once, and advance the plan to its next time."""
 
 import logging
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from skein.services.runs.background_runs import agent_run
 from skein.services.visibility.disclosure import may_write
 from skein.settings import Settings
 
-MAX_IDLE = timedelta(days=90)  # of its person; then a cron plan ends
+MAX_IDLE = timedelta(days=90)  # of its person; after this time, a cron plan ends
 
-HELD_FOR = timedelta(minutes=5)  # between two looks at a chat that the team holds
+HELD_FOR = timedelta(minutes=5)  # between two checks of a chat that the team holds
 LOOKED_UP_AFTER = timedelta(days=1)
 
 logger = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ class Firing:
         """Start the run of a due plan.
 
         The run's id is derived from the plan and its due time. One transaction creates the run and
-        moves the plan to its next time. So ticks that overlap, or die half-way, start the run once.
-        If several times were missed, the plan fires once for all of them.
+        moves the plan to its next time. So the run starts once, even if ticks overlap or die
+        half-way. If several times were missed, the plan fires once for all of them.
 
         The run belongs to the plan's chat, if the plan has one. The plan is canceled with a reason
         instead if its agent was deleted or has left the chat, if the chat was discarded, if the
@@ -53,7 +53,7 @@ class Firing:
 
         If the chat is reached by SMS and its person has quiet hours now, the plan is deferred to
         their end (`QuietTimes`): it is due again at that time. While a person of the team holds the
-        chat, the plan is deferred or dropped, as set.
+        chat, the plan is deferred or dropped, depending on the settings.
 
         Args:
             item: The plan's item, freshly read from the table.
@@ -107,7 +107,7 @@ class Firing:
         return started.job
 
     def _watched(self, plan: Plan, now: datetime) -> Plan | None:
-        """Return the plan with its person's newest activity; None if that is too long ago.
+        """Return the plan with its person's last active time; None if that is too long ago.
 
         The activity is looked up at most once a day. It is stored on the plan, so that it outlives
         messages that expire.
@@ -122,10 +122,10 @@ class Firing:
         return plan.model_copy(update={"active_at": active_at})
 
     def _chat_of(self, plan: Plan) -> tuple[Chat | None, Reason | None]:
-        """Read the plan's chat, and why the plan cannot fire, if so.
+        """Read the plan's chat, and the reason if the plan cannot fire.
 
         Returns:
-            The chat, None for a plan without one; and the reason, None if the plan can fire.
+            The chat, or None for a plan without one; and the reason, or None if the plan can fire.
         """
         agent_key = Agent.key_of(plan.tenant, plan.agent_id)
         keys: list[Key] = [agent_key]
@@ -150,7 +150,7 @@ class Firing:
         return chat, None
 
     def _comes_later(self, plan: Plan, chat: Chat | None, now: datetime) -> bool:
-        """Put off a plan whose chat the team holds or whose person has quiet hours, if so."""
+        """Defer a plan if the team holds its chat or its person has quiet hours."""
         if chat is not None and chat.held and chat.desk is not None:
             self._wait_or_drop(plan, chat.desk, now)
             return True
@@ -161,7 +161,7 @@ class Firing:
         return quiet_until is not None
 
     def _wait_or_drop(self, plan: Plan, desk: DeskState, now: datetime) -> None:
-        """Defer a plan while a person of the team holds its chat, or let it miss this time."""
+        """Defer a plan whose chat a person of the team holds, or skip this time."""
         if desk.due_work == "wait":
             self._defer(plan, now + HELD_FOR, Reason.DESK)
         elif plan.cron is None:
@@ -173,7 +173,7 @@ class Firing:
             self._log("plan dropped", plan, Reason.DESK)
 
     def _defer(self, plan: Plan, until: datetime, reason: Reason) -> None:
-        """Make a plan due later: at the end of quiet hours, or after another look at the desk."""
+        """Make a plan due later: at the end of quiet hours, or at the next check of the desk."""
         self.table.transact(replaced(plan, deferred(plan, until, reason=reason)))
         self._log("plan deferred", plan, reason)
         self.metrics.count("PlansDeferred")

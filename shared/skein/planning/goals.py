@@ -61,7 +61,7 @@ class Goals(OwnedStore[Goal]):
             The goal; the stored one, if there was one with this id.
 
         Raises:
-            Unprocessable: The text or the priority does not fit.
+            Unprocessable: The text or the priority is invalid.
             Conflict: The agent has 100 active goals there that may be shown, or 200 in all.
             LostLease: The guard does not hold.
         """

@@ -59,7 +59,7 @@ class PlanChats:
         return owner.model_copy(update={"scope": scope_of(chat), "audience": audience})
 
     def time_zone(self, owner: Owner, agent: Agent) -> str:
-        """Return the time zone of a plan that names none, by the plan's owner.
+        """Return the time zone of a plan without an explicit one, from the plan's owner.
 
         That is the person's zone for a plan of that person's private direct chat, else the agent's.
         """
@@ -108,7 +108,7 @@ class PlanChats:
 
 
 def _is_theirs(chat: Chat, agent: Agent, user_id: str) -> bool:
-    """Tell whether a chat is a direct chat of a person and an agent, and not discarded."""
+    """Return whether a chat is a direct chat of a person and an agent, and not discarded."""
     members = {(member.kind, member.id) for member in chat.roster}
     both = {("user", user_id), ("agent", agent.id)}
     return chat.kind == "direct" and chat.discarded_at is None and both <= members

@@ -30,7 +30,7 @@ MIN_CRON_MINUTES = 15  # between two firings of a plan
 
 TICK_SLACK = timedelta(minutes=2)
 A_MOMENT = timedelta(seconds=1)
-AWAKE = timedelta(hours=1)  # after a message, its author counts as awake for this time
+AWAKE = timedelta(hours=1)  # after a message, its author counts as awake for this long
 GENERATIONS = 4  # generations of one name that one batch reads
 
 
@@ -43,7 +43,7 @@ def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
         time_zone: The name of an IANA time zone.
 
     Raises:
-        Unprocessable: A value does not fit, or the time has passed or never comes.
+        Unprocessable: A value is invalid, or the time has passed or never comes.
     """
     zone = zone_of(time_zone)
     if kind == "run_after":
@@ -62,12 +62,12 @@ def ended(plan: Plan, status: PlanStatus, now: datetime, *, reason: Reason | Non
 
 
 def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
-    """Return the plan after it has fired: with its next time, or ended.
+    """Return the plan after it has fired: with its next time, or as ended.
 
     Args:
         plan: The plan as it was when due.
         least: The minimum time between two firings, for any cron expression. A tick may
-            be late by `TICK_SLACK` without the plan missing its next time.
+            be late by `TICK_SLACK` without making the plan miss its next time.
     """
     if plan.cron is None:
         return ended(plan, "done", now)
@@ -117,12 +117,12 @@ class Plans(OwnedStore[Plan]):
     ) -> Plan:
         """Create a plan, or replace the one of the same name.
 
-        A plan of this name that may not be shown there stays as a second item, under another id.
+        A plan of this name that may not be shown there is kept as a second item, under another id.
 
         Args:
             owner: The agent, and the chat and audience in which the plan is made.
             name: The plan's name, unique within its partition, 1 to 100 characters.
-            instruction: What the agent is to do when the plan fires, 1 to 4,000 characters.
+            instruction: What the agent must do when the plan fires, 1 to 4,000 characters.
             reach: The plans that may be shown there; None for all plans in the owner's partition.
             run_after: `<n> second|minute|hour|day|week(s)` from now.
             scheduled_at: RFC 3339, or a local time of `time_zone`; in the future.
@@ -132,7 +132,7 @@ class Plans(OwnedStore[Plan]):
             asked: Whether a message of that person triggered the run. Then the time counts as the
                 person's own choice, so quiet hours do not apply. The exception is a `run_after` of
                 more than an hour, because it names no hour of the day.
-            template: The message template of the answer, where no text may be sent.
+            template: The message template for the answer, if free text must not be sent.
             effect: The id of a run's effect; repeating the same effect changes nothing.
             guard: A check on the run that sets the plan.
 
@@ -140,7 +140,7 @@ class Plans(OwnedStore[Plan]):
             The plan; for a repeated effect, the plan as the first time returned it.
 
         Raises:
-            Unprocessable: Not exactly one of the three times is given, a value does not fit, the
+            Unprocessable: Not exactly one of the three times is given, a value is invalid, the
                 cron expression fires too often, or there is no such template.
             Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
                 plan of this name may not be changed from there.
@@ -242,7 +242,7 @@ class Plans(OwnedStore[Plan]):
         return optimistic(self.clock, attempt)
 
     def delete(self, reach: Reach, item_id: str) -> Plan:
-        """Cancel a plan by its id, and keep it; a plan that has ended stays as it is.
+        """Cancel a plan by its id without deleting it; a plan that has ended stays as it is.
 
         Raises:
             NotFound: There is no such plan within reach.
@@ -297,12 +297,12 @@ class Plans(OwnedStore[Plan]):
 
 
 def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
-    """Return the generation at which to set a plan, and whether a hidden plan gives way there.
+    """Return the generation for a new plan, and whether a hidden plan must move away from it.
 
-    An active plan within reach that may be changed comes first, then an ended one, then the first
-    generation. A plan beyond reach that has the first generation moves to the first unused one. So
-    the new plan's id, and with the id the order in which plans of one minute fire, does not show
-    whether there is such a plan.
+    The first choice is an active plan within reach that may be changed, then an ended one, then the
+    first generation. A plan beyond reach that has the first generation moves to the first unused
+    one. So the new plan's id, which also determines the order of plans in the same minute, does not
+    reveal whether there is such a plan.
 
     Args:
         named: The plans of the name by generation; the last generation is unused.

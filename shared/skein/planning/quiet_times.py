@@ -19,7 +19,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietTimes:
-    """The quiet hours of the people whom plans reach by SMS.
+    """The quiet hours of the people that plans reach by SMS.
 
     They apply to the plan of a direct chat whose person gets SMS, unless that person chose the
     plan's time.
@@ -29,7 +29,7 @@ class QuietTimes:
     settings: Settings
 
     def end_for(self, plan: Plan, chat: Chat | None, now: datetime) -> datetime | None:
-        """Return until when to defer a plan that is due; None if it may fire.
+        """Return the time until which to defer a due plan; None if it may fire.
 
         A plan that was due just before quiet hours may fire, although the tick is a little late.
 
@@ -67,13 +67,13 @@ class QuietTimes:
         agent: Agent,
         settings: LimitSettings,
     ) -> datetime | None:
-        """Return when the quiet hours end in which a plan would fire.
+        """Return the end of the quiet hours in which a plan would fire.
 
         Args:
             moment: When the plan would fire.
             snapshot: The plan's chat with the membership of its person.
             user: The person's record.
-            agent: The agent, whose zone counts if the person's is unknown.
+            agent: The agent, whose zone is used if the person's is unknown.
 
         Returns:
             The end; None if no quiet hours apply at that moment.

@@ -38,17 +38,17 @@ class Plan(PlanFields, AgentItem):
     Exactly one of `run_after`, `scheduled_at` and `cron` is given.
 
     Attributes:
-        id: Follows from the name and the generation.
+        id: Derived from the name and the generation.
         name: Unique among the plans that may be shown to the same readers.
         generation: Counts the plans of one name in a partition. A plan that may not be shown where
             its name is used again moves to the next unused generation.
         run_after: The delay as it was given, e.g. `2 hours`; counted from when the plan was set.
         cron: Five fields, in `time_zone`.
         next_at: When the plan fires next; None once it has ended.
-        active_at: When the plan's person was last active, as far as known.
-        deferred_from: When the plan was due, if quiet hours deferred it to `next_at`.
-        set_by: The person whose run set the plan; None if an operator set it, or a run that traces
-            back to no person.
+        active_at: When the plan's person was last active, if known.
+        deferred_from: When the plan was originally due, if quiet hours deferred it to `next_at`.
+        set_by: The person whose run set the plan; None if it was set by an operator, or by a run
+            that does not trace back to a person.
         own_time: Whether `set_by` chose the time; see `Plans.set`.
         source_chat_id: The plan's chat, to which its runs belong: the chat in which the plan was
             set, or the one that an operator named. None for runs without a chat.
@@ -74,22 +74,22 @@ class Plan(PlanFields, AgentItem):
 
     @property
     def person(self) -> str | None:
-        """The person that the plan traces back to; None for a plan of an operator.
+        """The person that the plan traces back to; None for an operator's plan.
 
-        A plan of a run that traces back to no person, such as a webhook service's, traces back to
-        the audience's only person.
+        If the run that set the plan does not trace back to a person, as with a webhook service,
+        this is the only person of the audience.
         """
         if self.set_by is None and not self.by_operator:
             return self.audience.only_person
         return self.set_by
 
     def at_time_of(self, user_id: str) -> bool:
-        """Tell whether a person chose the plan's time."""
+        """Return whether a person chose the plan's time."""
         return self.own_time and self.set_by == user_id
 
     @staticmethod
     def id_of(agent_id: str, scope: str | None, name: str, generation: int = 0) -> str:
-        """Return the id that follows from a plan's name and generation."""
+        """Return the id that is derived from a plan's name and generation."""
         return f"plan_{effect_id('plan', agent_id, scope or '', name, generation)}"
 
     def to_item(self) -> Item:
