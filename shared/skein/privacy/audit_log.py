@@ -69,14 +69,14 @@ class AuditLog:
         *,
         hourly: bool = False,
     ) -> AuditEntry:
-        """Add an entry to the audit log, with a record for each person whom it concerns.
+        """Add an entry to the audit log, with a record for each person that it concerns.
 
         Args:
             tenant: The tenant.
             action: The action.
             seen: The ids of the people whose private content the operator saw or changed.
-            hourly: Whether one entry stands for all such actions of an hour, with the time of its
-                beginning.
+            hourly: Whether a single entry represents all such actions of an hour, with the start of
+                the hour as its time.
 
         Raises:
             Transient: The entry could not be written. The caller must then not answer the request.
@@ -97,7 +97,7 @@ class AuditLog:
     def accesses(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[Access]:
-        """List a page of the operators' looks at a person's private content, newest first.
+        """List a page of operators' accesses to a person's private content, newest first.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -113,7 +113,7 @@ class AuditLog:
         )
 
     def add_consent(self, consent: Consent) -> None:
-        """Add the entry of a person's consent, if the log has none.
+        """Add the entry for a person's consent, unless the log has it.
 
         Raises:
             Transient: The entry could not be written. The caller must then not post the words.
@@ -196,6 +196,6 @@ class AuditLog:
 
 
 def _name_of(action: AuditedAction) -> str:
-    """Return the name that all repetitions of an action share."""
+    """Return the name that is the same for all repetitions of an action."""
     parts = [action.who, action.route, *sorted(f"{name}={id_}" for name, id_ in action.ids.items())]
     return sha256("\n".join(parts).encode()).hexdigest()[:26]

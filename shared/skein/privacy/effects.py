@@ -1,4 +1,4 @@
-"""The effect of an answer to the question whether to forget messages."""
+"""The effect of the answer to the question whether to forget messages."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class ForgettingEffect(AnswerEffect):
-    """A yes is stored as a forgetting, and a job deletes the messages."""
+    """The effect of the answer: a yes is stored as a forgetting, and a job deletes the messages."""
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse a question about messages that an open question names already.
+        """Refuse a question about messages that an open question already names.
 
-        A request that is repeated is found as well, and names itself.
+        A repeated request is found as well, and refers to itself.
         """
         wanted = _forgotten(new.choice)
         for each in asked:

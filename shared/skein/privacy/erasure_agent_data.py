@@ -1,9 +1,9 @@
 """Agent data of an erased person: memories, goals, plans, documents, threads and effects.
 
 The erasure deletes everything in the person's own scope. In the other scopes, it applies the rules
-(`erasure_rules.py`) to each item: those of the person's chats, and those that the index of source
-chats names. Watermarks are set back before the first deleted span, so that agents consolidate those
-chats again.
+(`erasure_rules.py`) to the items of the person's chats, and to the items in the index of source
+chats. Watermarks are set back before the first deleted span, so that agents consolidate those chats
+again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ from skein.workspace.models.document import (
 )
 from skein.workspace.models.thread import ACTIVE_THREAD, RUN_LINK, Thread, ThreadRunLink
 
-MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in whole seconds
+MINUTE = timedelta(minutes=1)  # tolerance, because effect records store their time in whole seconds
 
 # Items that hold no content: counters, and the ids of pinned documents and of active threads.
 BOOKKEEPING = (REVISION, PINS, ACTIVE_THREAD)
@@ -141,10 +141,10 @@ class KeptEraser:
     # ------------------------------------------------------------------ erasing
 
     def _erase(self, sweep: Sweep, items: list[Item], going: list[Item], change: Update) -> None:
-        """Rewrite the items that stay, then delete the others.
+        """Rewrite the remaining items, then delete the others.
 
-        Memories that deleted ones superseded are live again. Each transaction here includes
-        `change`, which invalidates caches.
+        Memories that were superseded by deleted ones become live again. Each transaction here
+        includes `change`, which invalidates caches.
         """
         keys = {item["sk"] for item in going}
         gone = {thing.id for item in going if (thing := made_in(item))}
@@ -161,7 +161,7 @@ class KeptEraser:
             sweep.unsaved.counts[kind_of(item)] += 1
 
     def _rewrite(self, sweep: Sweep, item: Item, gone: set[str], change: Update) -> None:
-        """Store an item that stays as the rules leave it (optimistic lock)."""
+        """Store a remaining item as changed by the rules (optimistic lock)."""
         key = Key(item["pk"], item["sk"])
         read = known_first(item, lambda: self._table.get(key) or {})
 
@@ -175,7 +175,7 @@ class KeptEraser:
         sweep.unsaved.counts[f"{kind_of(item)}_changed"] += changed
 
     def _rewritten(self, sweep: Sweep, item: Item, gone: set[str]) -> list[Write]:
-        """Return the writes that store an item as the rules leave it; none if nothing changes."""
+        """Return the writes that store an item as changed by the rules; none if nothing changes."""
         thing = made_in(item) if item else None
         if thing is None:
             return _without_in_audience(sweep, item)
@@ -203,7 +203,7 @@ class KeptEraser:
         document = Document.from_item(item)
         try:
             self._documents.delete(DocumentReach(folders=(document.folder,)), document.id)
-        except NotFound:  # the chat is discarded, so no list holds the document
+        except NotFound:  # the chat is discarded, so no list contains the document
             self._table.write(Delete(document.key))
 
 
@@ -213,9 +213,9 @@ def agents_of(sweep: Sweep) -> list[str]:
 
 
 def folders_made_from(table: Table, sweep: Sweep, agents: Sequence[str]) -> set[Folder]:
-    """Return the owners of what was made from the person's chats, by the index of source chats.
+    """Return the owners of items made from the person's chats, from the index of source chats.
 
-    Items made from several chats count, too, if they are of one of `agents` or of a chat.
+    Items made from several chats also count if they belong to one of `agents` or to a chat.
     """
     relations = [made_relation(sweep.tenant, chat_id) for chat_id in sweep.chats]
     relations += [mixed_relation(sweep.tenant, agent_id) for agent_id in (*agents, None)]
@@ -236,9 +236,9 @@ def scopes_of(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str
 
 
 def going_among(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
-    """Return the items of a partition that go, after those made from such items alone.
+    """Return the items of a partition to delete, after those made only from such items.
 
-    In this order, a deletion that a crash interrupts finds the same items again.
+    With this order, a deletion that was interrupted by a crash finds the same items again.
     """
     things = {item["sk"]: thing for item in items if (thing := made_in(item))}
     going = {sk for sk, thing in things.items() if item_goes(sweep, thing)}
@@ -257,7 +257,7 @@ def going_among(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
 
 
 def _without_in_audience(sweep: Sweep, item: Item) -> list[Write]:
-    """Return the write that removes the person from the audience of a further item, as a link."""
+    """Return the write that removes the person from the audience of an item such as a link."""
     audience = Audience.model_validate(item.get("audience") or OPEN)
     if not audience.counts(sweep.subject.ids):
         return []
@@ -269,8 +269,8 @@ def _without_in_audience(sweep: Sweep, item: Item) -> list[Write]:
 def _is_spent(sweep: Sweep, effect: Item) -> bool:
     """Return whether an effect's record may concern the person and is no longer needed.
 
-    Only records written since the person joined a chat and up to the end of the first sweep count.
-    While the first sweep is at work, a run may still need its records.
+    Only records that were written between the person's joining a chat and the end of the first
+    sweep count. During the first sweep, a run may still need its records.
     """
     since = min((erased.since for erased in sweep.chats.values()), default=sweep.now)
     made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT

@@ -9,10 +9,10 @@ from skein.services.common.optimistic import revise
 
 
 def wordless(table: Table, key: Key, now: datetime) -> Consent | None:
-    """Remove the words from a consent, and end the posts that have not been made (idempotent).
+    """Remove the words from a consent, and cancel its remaining posts (idempotent).
 
     Returns:
-        The consent as it is then; None if there is none.
+        The changed consent; None if there is none.
 
     Raises:
         ConditionFailed: The consent has changed.

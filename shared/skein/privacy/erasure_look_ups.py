@@ -45,10 +45,10 @@ OF_USER = (
     ErrandLink.PREFIX,
     DisclosureRecord.PREFIX,
 )
-# What subjects keep of a person, by one of the person's ids.
+# Data of other packages about a person, by one of the person's ids.
 ERASED_FIRST: tuple[Callable[[Table, str, str, Ids], Iterator[Write]], ...] = (errands_erased,)
 KEYS: tuple[Callable[[Table, str, str], Iterator[Key]], ...] = (outreach_to,)
-# And by all ids: what waits to be sent about certain chats, and changes of what stays.
+# And by all ids: queued data about certain chats, and changes to remaining items.
 WAITING: tuple[Callable[[Table, str, Ids, Ids], int], ...] = (erase_events,)
 CHANGED: tuple[Callable[[Table, Clock, str, frozenset[str]], Iterator[str]], ...] = (
     erase_from_sharing,
@@ -65,8 +65,9 @@ class LookUpEraser:
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Delete look-ups, events, limits and counters by address, user id and `client_id`.
 
-        So are sharing rules that name the person, and roles of others that are about the person.
-        Chats forget their invitations of the person, which the person's choices name.
+        Sharing rules that name the person, and other people's roles that refer to the person, are
+        deleted, too. Invitations of the person, found through the person's choices, are removed
+        from chats.
         """
         del after  # this stage is short and starts over
         for address in sweep.subject.addresses:
@@ -99,14 +100,14 @@ class LookUpEraser:
             self._delete(sweep, Delete(key))
 
     def _erase_events(self, sweep: Sweep) -> None:
-        """Delete what waits for services and names the person; a message's erasure has nobody."""
+        """Delete queued events that name the person; the erasure of a message has no person."""
         ids, chats = sweep.subject.ids, tuple(sweep.chats)
         for erase in WAITING if ids else ():
             if erased := erase(self.table, sweep.tenant, ids, chats):
                 sweep.unsaved.counts["events"] += erased
 
     def _erase_sharing(self, sweep: Sweep) -> Iterator[str]:
-        """Remove sharing rules that name the person; a message's erasure has nobody."""
+        """Remove sharing rules that name the person; the erasure of a message has no person."""
         people = frozenset(sweep.subject.ids)
         if not people:
             return
@@ -126,7 +127,7 @@ class LookUpEraser:
 
 
 def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
-    """Yield the keys of items that a person alone has: consents, codes, looks and outreach."""
+    """Yield the keys of the person's own items: consents, codes, access records and outreach."""
     for keys in KEYS:
         yield from keys(table, tenant, user_id)
     for prefix in OF_USER:
@@ -135,14 +136,14 @@ def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
 
 
 def _names(sweep: Sweep) -> Iterator[Key]:
-    """Yield the keys of the name index at which the person may be found."""
+    """Yield the keys of the name index under which the person may be listed."""
     words = {word for name in sweep.subject.names for word in name_words(name)}
     for user_id in sweep.subject.ids:
         yield from (NameWord.key_of(sweep.tenant, word, user_id) for word in sorted(words))
 
 
 def _look_up(sweep: Sweep, address: Address, item: Item) -> Write | None:
-    """Return the write that deletes a look-up of an address; None if it leads elsewhere."""
+    """Return the write that deletes a look-up of an address; None if it points to someone else."""
     key = Key(item["pk"], item["sk"])
     if key == AddressOwner.key_of(sweep.tenant, address):
         owner = AddressOwner.from_item(item)

@@ -1,4 +1,4 @@
-"""Material of deleted messages: whether something was made from them alone."""
+"""Material of deleted messages: whether an item was made only from them."""
 
 from dataclasses import dataclass
 
@@ -16,13 +16,13 @@ GONE = frozenset({"deleted", "erased"})
 
 @dataclass(frozen=True, slots=True)
 class DeletedMaterial:
-    """Tells whether all messages of people in some material are deleted."""
+    """Checks whether all messages of people in some material are deleted."""
 
     table: Table
     tenant: str
 
     def gone(self, made: MadeFrom) -> bool:
-        """Return whether no person's message is left; agents' messages do not count."""
+        """Return whether no message of a person is left; agents' messages do not count."""
         return bool(made.spans) and all(map(self._is_gone, made.spans))
 
     def _is_gone(self, span: Span) -> bool:
@@ -52,7 +52,7 @@ def holds(made: MadeFrom, message: DeletedMessage) -> bool:
 
 
 def material_of_run(run: Run) -> MadeFrom:
-    """Return the material of a run: the messages that it answers, and that of its plan."""
+    """Return the material of a run: the messages that it answers, and its plan's material."""
     trigger, spans = run.trigger, list[Span]()
     asked = trigger.seqs
     if run.chat_id is not None and asked:

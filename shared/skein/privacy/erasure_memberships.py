@@ -2,8 +2,8 @@
 
 These are the first two stages of an erasure. Before the removal, runs that may have been shown the
 person's words are canceled. One transaction then removes the person from the roster, deletes the
-person's memberships and the summaries, and raises the chat's epoch. Writers that derive content
-from an older reading of the chat then fail.
+person's memberships and the summaries, and raises the chat's epoch. After that, writes of content
+that is derived from an older reading of the chat fail.
 """
 
 from collections.abc import Iterator
@@ -48,14 +48,14 @@ class MembershipErasure:
     opted_out: OptedOutNumbers
 
     def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Note every chat that the person is in or has left."""
-        del after  # the lists are short, and noting a chat is idempotent
+        """Record every chat that the person is in or has left."""
+        del after  # the lists are short, and recording a chat is idempotent
         for chat_id in self.chat_ids(sweep):
             self._record_chat(sweep, chat_id)
             yield chat_id
 
     def chat_ids(self, sweep: Sweep) -> Iterator[str]:
-        """Yield the chats that the person is in or has left; one may come twice."""
+        """Yield the chats that the person is in or has left, possibly with duplicates."""
         for ref in sweep.subject.refs:
             relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
             for relation in relations:
@@ -90,7 +90,7 @@ class MembershipErasure:
     def note_on(
         self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
     ) -> ErasedChat | None:
-        """Return the note on a chat; without a membership of the person, the one that is known."""
+        """Return the note on a chat; if the person has no membership there, the existing note."""
         own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
         if not own:  # the index lags behind the table
             return known
@@ -151,7 +151,7 @@ class MembershipErasure:
                     self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
 
     def _withdraw(self, sweep: Sweep, chat_id: str) -> None:
-        """End the invitations by the person, which name them."""
+        """End the person's invitations to others, which contain their name."""
         for invited in read_chat(self.table, sweep.tenant, chat_id).invited:
             if sweep.is_theirs(invited.by):
                 user_id = invited.member.id
@@ -259,7 +259,7 @@ class MembershipErasure:
 
 
 def learnt_from(sweep: Sweep, snapshot: ChatSnapshot) -> Subject:
-    """Return the person with the names and addresses that a chat knows."""
+    """Return the person, with the names and addresses found in a chat."""
     subject = sweep.subject
     own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
     called = [membership.member.name for membership in own]
@@ -276,10 +276,10 @@ def _alone(chat: Chat, people: tuple[Any, ...]) -> bool:
 
 
 def title_after(sweep: Sweep, chat: Chat) -> str | None:
-    """Return a chat's title after the erasure: without words of the person alone.
+    """Return a chat's title after the erasure, without a title made only from the person's words.
 
-    A title that others gave and that has the person's full name follows the operator's decision. A
-    title that the light model made is made again.
+    For a title by others with the person's full name, the operator's decision applies. A title that
+    the light model made is made again.
     """
     if chat.title is None or chat.title_authors.only(sweep.digests):
         return None
@@ -303,7 +303,7 @@ def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
 def _forgotten(membership: Membership) -> Update:
     """Return the write that clears an agent's summary (optimistic lock on the slots).
 
-    A concurrent renewal of the summary fails.
+    A concurrent renewal of the summary then fails.
     """
     as_read = all_of(slots_unchanged(membership), Is("chat_id", membership.chat_id))
     return Update(membership.key, set=FORGOTTEN, condition=as_read)

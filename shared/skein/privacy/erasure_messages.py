@@ -44,7 +44,7 @@ MAX_HASHES = 10_000  # of a record of quotes, and those of one more message
 class ChatEraser:
     """The stage `chats` of an erasure: content in the person's chats.
 
-    The messages of a chat sort before the passages of recall. So each passage is pruned after its
+    The messages of a chat sort before the passages of recall, so each passage is pruned after its
     message was erased.
     """
 
@@ -92,7 +92,7 @@ class ChatEraser:
             yield chat_id
 
     def _show_last(self, sweep: Sweep, chat_id: str) -> None:
-        """Raise the chat's epoch, and show its newest message as the erasure left it."""
+        """Raise the chat's epoch, and update its preview of the newest message."""
         chat = read_chat(self._table, sweep.tenant, chat_id)
         change: dict[str, Any] = {"epoch": chat.epoch + 1}
         last = chat.last_message
@@ -108,7 +108,7 @@ class ChatEraser:
     def quotes(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Record the words that the person wrote, chat by chat, for the comparison with texts.
 
-        This is a stage before any message is erased. Later sweeps use the records of the first.
+        This stage runs before any message is erased. Later sweeps use the records of the first one.
         """
         if sweep.erasure.swept_at is not None:
             return
@@ -143,10 +143,10 @@ class ChatEraser:
             sweep.unsaved.counts["messages" if gone else "messages_changed"] += 1
 
     def _remember_first(self, sweep: Sweep, chat_id: str, message: Message) -> None:
-        """Note the person's first message in a chat before that message is erased.
+        """Record the person's first message in a chat before that message is erased.
 
-        Later stages need the message's number and time: nothing derived from the person's words is
-        older.
+        Later stages need the message's number and time, because nothing older can be derived from
+        the person's words.
         """
         erased = sweep.chats[chat_id]
         if erased.first_seq is not None and erased.first_seq <= message.seq:
@@ -315,7 +315,7 @@ class DeletedMessageEraser:
             yield position
 
     def _forget_lines(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
-        """Delete what a run said that was made from a forgotten message, and none other is left."""
+        """Delete a run's messages that were made from a forgotten message, if no other is left."""
         made = material_of_run(run)
         if not (message.forgotten and holds(made, message) and sweep.gone(made)):
             return
@@ -323,7 +323,7 @@ class DeletedMessageEraser:
             self._deletion.forget(sweep.tenant, sweep.erasure.user_id, chat_id, seq)
 
     def _forget_sms(self, sweep: Sweep, message: DeletedMessage) -> None:
-        """Remove the words from the SMS by which the message was sent."""
+        """Remove the words from the SMS with which the message was sent."""
         stored = Message.read(
             self._table, Message.key_of(sweep.tenant, message.chat_id, message.seq)
         )
@@ -331,7 +331,7 @@ class DeletedMessageEraser:
             self._runs.rewriter.rewrite_deliveries(sweep, stored)
 
     def _forget_stays(self, sweep: Sweep, message: DeletedMessage) -> None:
-        """Remove the words of the chat's stays on the desk that were made about its time."""
+        """Remove the words of the chat's stays on the desk from around the time of the message."""
         pk = chat_partition(sweep.tenant, message.chat_id)
         for stay in DeskStay.each_of(items_under(self._table, pk, DeskStay.PREFIX)):
             if stay.has_words and stay.is_about(message.posted_at):
@@ -339,7 +339,7 @@ class DeletedMessageEraser:
                 sweep.unsaved.counts["desk_stays"] += 1
 
     def _forget_profile(self, sweep: Sweep, message: DeletedMessage) -> None:
-        """Remove values of the person's profile that were made from deleted messages alone."""
+        """Remove values of the person's profile that were made only from deleted messages."""
 
         def gone(source: ProfileSource) -> bool:
             spans = (
@@ -371,7 +371,7 @@ class DeletedMessageEraser:
     def _forget_consent(self, sweep: Sweep, message: DeletedMessage) -> None:
         """Remove the words from the consent whose question was deleted.
 
-        The deletion itself has done so; after a restored backup, this does it again.
+        The deletion itself has done so; this repeats it after a backup was restored.
         """
         stored = Message.read(
             self._table, Message.key_of(sweep.tenant, message.chat_id, message.seq)
@@ -384,7 +384,7 @@ class DeletedMessageEraser:
         """Delete agent summaries that the deletion did not reach.
 
         A worker may have read the message before the deletion and claimed the summary after it. The
-        summaries of agents that have left show again if the agents return.
+        summaries of agents that have left would be shown again if the agents return.
         """
         still_written = sweep.erasure.requested_at + SUMMARY_WORK
         for membership in snapshot.members:
@@ -392,6 +392,6 @@ class DeletedMessageEraser:
             late = sweep.erasure.swept_at is not None or not membership.active
             if late and covers(summary, message.seq) and summary.at <= still_written:
                 unchanged = Is("summary", membership.attributes().get("summary"))
-                with suppress(ConditionFailed):  # it has just been renewed from the messages left
+                with suppress(ConditionFailed):  # it was just renewed from the remaining messages
                     self._table.write(Update(membership.key, set=FORGOTTEN, condition=unchanged))
                     sweep.unsaved.counts["summaries"] += 1

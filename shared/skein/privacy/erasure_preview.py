@@ -1,4 +1,4 @@
-"""Preview of an erasure: what each rule would do, in counts, and which texts name the person.
+"""Preview of an erasure: counts of what each rule would do, and the texts that name the person.
 
 The preview applies the rules of the erasure (`erasure_rules.py`) and writes nothing.
 """
@@ -53,7 +53,8 @@ class NamedText(NamedTuple):
         seq: The number of a message.
         agent_id: The agent that keeps an item.
         id: The id of an item.
-        excerpt: The words around the name; None in private, where reading takes a reason.
+        excerpt: The words around the name; None for private content, which requires a reason to
+            read.
     """
 
     kind: str
@@ -69,12 +70,12 @@ class ErasurePreview:
     """What an erasure would do, by kind of item.
 
     Attributes:
-        erased: What goes, because it is the person's or was made from their words alone.
-        replaced: What stays and loses ids, phone numbers and quotes.
-        made_again: What goes and is made again from the words of others.
-        named: The texts that have a full name of the person.
+        erased: Items to delete, because they are the person's or were made only from their words.
+        replaced: Items that stay and lose ids, phone numbers and quotes.
+        made_again: Items that are deleted and made again from the words of others.
+        named: The number of texts with a full name of the person.
         texts: At most 50 of these texts.
-        left: How many more items could be read; 0 means that there may be more than was counted.
+        left: How many more items may be read; 0 means that there may be more than was counted.
     """
 
     erased: Counter[str] = field(default_factory=Counter)
@@ -90,7 +91,7 @@ class ErasurePreview:
         return self.left > 0
 
     def read(self, items: Iterable[Item]) -> list[Item]:
-        """Return the items as far as the preview may read."""
+        """Return the items, up to the number that the preview may read."""
         found = list(islice(items, self.left))
         self.left -= len(found)
         return found
@@ -113,8 +114,8 @@ class ErasurePreviews:
     def of(self, tenant: str, user_id: str) -> ErasurePreview:
         """Preview the erasure of a person.
 
-        At most 5,000 items are read. Runs, limits and look-ups are not counted, and neither is what
-        agents said and kept outside of the person's chats.
+        At most 5,000 items are read. Runs, limits and look-ups are not counted, and neither are
+        messages and items of agents outside the person's chats.
 
         Raises:
             NotFound: The person does not exist or is being erased.
@@ -145,7 +146,7 @@ class ErasurePreviews:
         return Sweep(erasure, subject_of(user, PREVIEW), {}, SweepCounts(), now)
 
     def _chats(self, sweep: Sweep, preview: ErasurePreview) -> Iterator[ChatSnapshot]:
-        """Yield the person's chats, current and former; learn names and numbers from them."""
+        """Yield the person's current and former chats, and collect names and numbers from them."""
         for chat_id in dict.fromkeys(self.memberships.chat_ids(sweep)):
             if not preview.complete:
                 return
@@ -164,7 +165,7 @@ class ErasurePreviews:
                 yield snapshot
 
     def _messages(self, sweep: Sweep, preview: ErasurePreview, chat: Chat) -> list[Message]:
-        """Read a chat's messages, and note what the person wrote."""
+        """Read a chat's messages, and record what the person wrote."""
         found = preview.read(items_under(self.table, chat.key.pk, Message.PREFIX))
         messages = list(Message.each_of(found))
         own = [message for message in messages if sweep.is_theirs(message.sender)]
@@ -185,7 +186,7 @@ class ErasurePreviews:
         return messages
 
     def _count_items(self, sweep: Sweep, preview: ErasurePreview) -> None:
-        """Count what agents and chats keep."""
+        """Count the items of agents and chats."""
         agents = agents_of(sweep)
         folders = folders_made_from(self.table, sweep, agents)
         for agent_id in agents:
@@ -234,7 +235,7 @@ def _count_title(sweep: Sweep, preview: ErasurePreview, chat: Chat) -> None:
 
 
 def _count_kept(sweep: Sweep, preview: ErasurePreview, items: list[Item]) -> None:
-    """Count the items of one partition by what happens to them."""
+    """Count the items of one partition by what would happen to them."""
     going = {item["sk"] for item in going_among(sweep, items)}
     for item in items:
         thing, kind = made_in(item), kind_of(item)

@@ -38,10 +38,10 @@ class Erasures:
     ) -> Erasure:
         """Start the erasure of a person, or return the one that is in progress (idempotent).
 
-        From then on, the person's addresses belong to nobody, and the person can join no chat.
+        From then on, the person's addresses have no owner, and the person cannot join chats.
 
         Args:
-            by: The operator who asks.
+            by: The operator who requests it.
             named_texts: What happens to texts of others that have the person's full name. An
                 erasure in progress keeps its decision.
 
@@ -146,7 +146,7 @@ def subject_of(user: User, erasure_id: str) -> Subject:
 
 
 def job_of(erasure: Erasure) -> ErasureJob:
-    """Return the job that has a worker continue an erasure."""
+    """Return the job that makes a worker continue an erasure."""
     return ErasureJob(tenant=erasure.tenant, erasure_id=erasure.id)
 
 

@@ -1,8 +1,8 @@
-"""Erasures on a restored table: begin each erasure of the register again, and check its result.
+"""Erasures on a restored table: restart each erasure of the register, and check its result.
 
-A restore brings back people and messages that were erased since. An entry of the register begins
-the erasure again under its old id, so applying the register twice is harmless. Whether an erasure
-is needed depends on the table alone.
+A restore brings back people and messages that were erased after the backup. An entry of the
+register restarts the erasure under its old id, so applying the register twice is harmless. Whether
+an erasure is needed depends only on the table.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class RestoredErasures:
     clock: Clock
 
     def apply(self, entry: RegisteredErasure) -> Applied:
-        """Begin an erasure of the register again, unless the table has it (idempotent).
+        """Restart an erasure of the register, unless the table has it (idempotent).
 
         Returns:
             `at_work`: The erasure is in progress; the erasure worker carries it out.
@@ -53,7 +53,7 @@ class RestoredErasures:
         return optimistic(self.clock, lambda: attempt(entry), finds_own_write=True)
 
     def remains(self, entry: RegisteredErasure) -> list[str]:
-        """Return what is left of a person or a message whose erasure is done; empty is the proof.
+        """Return what is left of a person or a message after an erasure; empty if it is complete.
 
         Returns:
             The names of what was found: records of the person, merges, chats by id, or the message.
@@ -119,7 +119,7 @@ class RestoredErasures:
         return "at_work"
 
     def _bare(self, entry: RegisteredErasure, users: list[User]) -> Iterator[Write]:
-        """Yield the writes that leave one bare record, which the erasure deletes when it is done.
+        """Yield the writes that keep one bare record, which the erasure deletes when it is done.
 
         Records of callers that were merged into the person later are deleted.
         """

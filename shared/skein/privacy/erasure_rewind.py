@@ -37,12 +37,12 @@ class ConsolidationRewind:
     ) -> None:
         """Set an agent's watermarks back before the first span of messages of deleted items.
 
-        Call this before the items are deleted: after a crash, the same items give the same
-        watermarks.
+        Call this before the items are deleted, so that after a crash the same items lead to the
+        same watermarks.
 
         Args:
             going: The material of the items.
-            first: Whether, in the first sweep, the person's first message counts, too.
+            first: Whether the person's first message also counts in the first sweep.
         """
         for erased in sweep.chats.values():
             spans = [made.span_in(erased.chat_id) for made in going]

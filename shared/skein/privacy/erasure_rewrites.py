@@ -1,4 +1,4 @@
-"""Rewriting of agents' messages in chats of others, which may repeat the person's words.
+"""Rewrite agents' messages in other people's chats that may repeat the person's words.
 
 The stage `chats` goes through the person's own chats. In other chats, the messages are found
 through the runs that sent them.
@@ -31,8 +31,9 @@ class MessageEraser:
     def rewrite(self, sweep: Sweep, chat_id: str, seq: int) -> None:
         """Apply the rules to a message, its summaries, deliveries and recall (idempotent).
 
-        What was derived from the message is changed with it, in one transaction. Its SMS and its
-        passages of recall lose the words afterwards, also if an earlier worker died in between.
+        Data that was derived from the message is changed in the same transaction. The words are
+        removed from its SMS and its recall passages afterwards, even if an earlier worker died in
+        between.
         """
         try:
             attempt = partial(self._rewrite_once, sweep, chat_id, seq)
@@ -68,7 +69,7 @@ class MessageEraser:
         return message
 
     def rewrite_deliveries(self, sweep: Sweep, message: Message) -> None:
-        """Remove the texts of a changed message's SMS; those that were sent stay sent."""
+        """Remove the stored texts of a changed message's SMS; sent SMS cannot be taken back."""
         of = (sweep.tenant, message.chat_id)
         keys = [Delivery.key_of(*of, each) for each in message.deliveries]
         for delivery in Delivery.each_of(self.table.get_many(keys).values() if keys else ()):

@@ -1,8 +1,9 @@
-"""The rules of an erasure: what goes, what is made again, and which words are replaced.
+"""The rules of an erasure: what is deleted, what is made again, and which words are replaced.
 
-Each rule is one function. All follow what code recorded (`models/visibility/provenance.py`): the
-messages from which an item was made, and whose words the model's call was shown. Only
-`names_them` looks for a name, and the operator decides what follows from it.
+Each rule is one function. All rules are based on recorded provenance
+(`models/visibility/provenance.py`): the messages that an item was made from, and the people whose
+words the model's call was shown. Only `names_them` looks for a name, and the operator decides what
+happens then.
 """
 
 from collections.abc import Callable
@@ -32,14 +33,14 @@ Replacement = Callable[[str], str]
 
 MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 
-# ---------------------------------------------------------------------- what goes
+# ---------------------------------------------------------------------- what is deleted
 
 
 def is_from_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether an agent's item was made from the person's words alone.
+    """Return whether an agent's item was made only from the person's words.
 
-    An item made from agents' messages only goes if the model was shown the words of nobody else. A
-    document or thread of an operator holds the operator's words, too.
+    An item made only from agents' messages is deleted if the model was shown no one else's words. A
+    document or thread of an operator also holds the operator's words.
     """
     if thing.by_operator and thing.WORKED_ON:
         return False
@@ -51,21 +52,21 @@ def is_from_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_for_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether nobody else may be shown an item."""
+    """Return whether an item may be shown only to the person."""
     ids = sweep.subject.ids
     return thing.audience.counts(ids) and thing.audience.without(ids) == NOBODY
 
 
 def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) -> bool:
-    """Return whether a message is the person's, or was made from or for the person alone.
+    """Return whether a message is the person's, or was made only from or for the person.
 
-    The person's own messages go, and questions to the person. An agent's message goes if the model
-    was shown the words of nobody else, and in private chats where nobody else ever was. So does
-    that of a person of the team, who was shown the words of the chat's people.
+    The person's own messages and questions to the person are deleted. An agent's message is deleted
+    if the model was shown no one else's words, or in a private chat that no one else was ever in.
+    So is a message of a person of the team, who was shown the words of the chat's people.
 
     Args:
         sweep: The sweep of the person.
-        erased: The note on the chat; None if it is none of the person's.
+        erased: The note on the chat; None if it is not one of the person's.
         message: The message as stored.
     """
     if message.kind == "erased":
@@ -79,10 +80,10 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
 
 
 def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether a memory of several people's words goes, since consolidation makes it again.
+    """Return whether to delete a memory of several people's words, to be consolidated again.
 
-    A memory of many people, or of agents' messages only, counts if it was made after the person
-    wrote in its chat and before the end of the first sweep. An operator's is not made again.
+    A memory of many people, or only of agents' messages, counts if it was made after the person
+    wrote in its chat and before the end of the first sweep. An operator's memory is not made again.
     """
     if not isinstance(thing, Memory) or thing.by_operator:
         return False
@@ -97,7 +98,7 @@ def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_from_deleted(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether an item was made from a deleted message, and no message of people is left."""
+    """Return whether an item was made from a deleted message and no message of a person is left."""
     message = sweep.erasure.message
     if message is None or (thing.by_operator and thing.WORKED_ON):
         return False
@@ -105,9 +106,9 @@ def is_from_deleted(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether a memory goes, since consolidation makes it again without what is forgotten.
+    """Return whether to delete a memory, to be consolidated again without the forgotten message.
 
-    Memories made later than a function works have not seen the message.
+    Memories that were made more than a function's maximum run time later have not seen the message.
     """
     message = sweep.erasure.message
     if message is None or not message.forgotten:
@@ -123,7 +124,7 @@ def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_to_make_again(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether agents look again at the messages from which a deleted item was made."""
+    """Return whether agents process the messages again that a deleted item was made from."""
     if sweep.erasure.message is not None:
         return is_made_again_without(sweep, thing)
     return not is_removed_by_name(sweep, thing)
@@ -145,19 +146,19 @@ def may_hold_their_words(sweep: Sweep, authors: Authors, *writers: Authors) -> b
 
 
 def without_their_words(sweep: Sweep, text: str) -> str:
-    """Return a text with the placeholder for ids, phone numbers and quotes of the person."""
+    """Return a text with the person's ids, phone numbers and quotes replaced by the placeholder."""
     return sweep.ids_pattern.sub(PLACEHOLDER, without_quotes(text, sweep.quotes))
 
 
 def held_words_replaced(sweep: Sweep, message: Message) -> Message:
-    """Return a message of an agent or the team without words of the person that it merely held."""
+    """Return a message of an agent or the team without the person's words that it merely held."""
     if message.sender.kind == "user" or not may_hold_their_words(sweep, message.authors):
         return message
     return _message_with(message, partial(without_their_words, sweep))
 
 
 def held_words_of_item_replaced(sweep: Sweep, thing: MadeItem) -> MadeItem:
-    """Return an agent's item without the words of the person that it merely held."""
+    """Return an agent's item without the person's words that it merely held."""
     if not may_hold_their_words(sweep, thing.authors, thing.made_from.writers):
         return thing
     return _item_with(thing, partial(without_their_words, sweep))
@@ -167,7 +168,7 @@ def held_words_of_item_replaced(sweep: Sweep, thing: MadeItem) -> MadeItem:
 
 
 def names_them(sweep: Sweep, *texts: str | None) -> bool:
-    """Return whether a free text has a full name of the person: two words or more."""
+    """Return whether a free text has a full name of the person, of two words or more."""
     return any(text and sweep.names_pattern.search(text) for text in texts)
 
 
@@ -185,7 +186,7 @@ def item_names_them(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def names_replaced(sweep: Sweep, text: str) -> str:
-    """Return a text with the placeholder for full names of the person."""
+    """Return a text with the person's full names replaced by the placeholder."""
     return sweep.names_pattern.sub(PLACEHOLDER, text)
 
 
@@ -195,7 +196,7 @@ def names_replaced(sweep: Sweep, text: str) -> str:
 def message_after(sweep: Sweep, erased: ErasedChat | None, message: Message) -> dict[str, Any]:
     """Return the attributes of a message that the erasure changes; empty if it stays as it is.
 
-    Full names count in the person's own chats only, which the preview of the erasure lists.
+    Full names count only in the person's own chats, which the preview of the erasure lists.
     """
     if is_their_message(sweep, erased, message):
         return tombstone(message)
@@ -210,7 +211,7 @@ def message_after(sweep: Sweep, erased: ErasedChat | None, message: Message) -> 
 
 
 def item_after(sweep: Sweep, thing: MadeItem) -> MadeItem:
-    """Return an item that stays: without the person in its provenance, and with replaced words."""
+    """Return a remaining item without the person in its provenance, and with words replaced."""
     after = held_words_of_item_replaced(sweep, _without_person(sweep, thing))
     if sweep.erasure.named_texts == "replace" and item_names_them(sweep, after):
         return _item_with(after, partial(names_replaced, sweep))
@@ -218,7 +219,7 @@ def item_after(sweep: Sweep, thing: MadeItem) -> MadeItem:
 
 
 def item_goes(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether an item goes, by one of the rules or by the operator's decision."""
+    """Return whether to delete an item, by one of the rules or by the operator's decision."""
     rules = (
         is_from_them_alone,
         is_for_them_alone,
@@ -235,7 +236,7 @@ def is_removed_by_name(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def _without_their_origin(sweep: Sweep, message: Message) -> Message:
-    """Return a message without the person's request that led to it, and its trace to the person."""
+    """Return a message without the person's request that led to it and without their id."""
     if message.origin is not None and sweep.is_theirs(message.origin.asker):
         message = message.model_copy(update={"origin": None})
     if message.traced_to in sweep.subject.ids:
@@ -246,7 +247,7 @@ def _without_their_origin(sweep: Sweep, message: Message) -> Message:
 def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
     """Return an item without the person's ids and name in its provenance.
 
-    The writers keep their number, so that the item never seems to be made from the others alone.
+    The number of writers is kept, so that the item never seems to be made only from the others.
     """
     ids, made = sweep.subject.ids, thing.made_from
     if thing.audience.counts(ids):

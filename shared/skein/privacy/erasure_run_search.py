@@ -45,12 +45,13 @@ class RunSearch:
     def _rewrite_kept(self, sweep: Sweep, run: Run, done: set[tuple[str, str | None]]) -> None:
         """Apply the rules to the private items of a run's chat, which may hold the person's words.
 
-        The operator's decision on full names is for what the preview lists, so not for these.
+        The operator's decision on full names applies only to what the preview lists, so not to
+        these.
 
         Args:
             sweep: The sweep of the person.
             run: A run that may have been shown these words.
-            done: Agents and scopes that need no further look.
+            done: Agents and scopes that are already checked.
         """
         chat_id, held = run.own_chat_id, run.held
         unheld = held is not None and not may_hold_their_words(sweep, held.authors)
@@ -86,7 +87,7 @@ class RunSearch:
     def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
         """Yield an agent's runs of one day, created at or after `since`.
 
-        An agent may tell any chat about its open chats.
+        An agent may repeat content of its open chats in any chat.
         """
         for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
@@ -105,7 +106,7 @@ class RunSearch:
                     yield run
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
-        """Yield an agent's runs of plans and services that rest on the person's words.
+        """Yield an agent's runs of plans and services that are based on the person's words.
 
         Such a run belongs to one of the person's chats, was triggered by a plan from one, or has
         the person in its audience.
@@ -118,7 +119,7 @@ class RunSearch:
                 yield run
 
     def _agents_ever_in(self, sweep: Sweep, chat_id: str) -> list[str]:
-        """Return the ids of a chat's agents, also of those that have left."""
+        """Return the ids of a chat's agents, including those that have left."""
         try:
             snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
         except NotFound:
@@ -136,7 +137,7 @@ class RunSearch:
     def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
         """Yield the runs in another person's private chats by agents of a shared private chat.
 
-        Borrowed context of those agents is deleted there, too.
+        Borrowed context of those agents is also deleted there.
         """
         chats = self._private_chats(sweep, person)
         for agent_id in erased.agents:

@@ -1,4 +1,4 @@
-"""Run erasure: reduce runs to their figures, and erase their traces in other chats.
+"""Run erasure: reduce runs to their metrics, and erase their traces in other chats.
 
 In the first sweep, a run that has not ended is left to a later one. A later sweep cancels such a
 run if it started before the first sweep ended. A run that starts afterwards has seen no erased
@@ -47,7 +47,7 @@ class RunEraser:
     rewriter: MessageEraser
 
     def erase(self, sweep: Sweep, run: Run) -> None:
-        """Erase the content of a run and keep its figures.
+        """Erase the content of a run and keep its metrics.
 
         A live run that started before the end of the first sweep is canceled in a later sweep, and
         then erased. Other live runs are skipped.
@@ -67,8 +67,8 @@ class RunEraser:
     def erase_steps(self, sweep: Sweep, run: Run) -> None:
         """Erase the words of a run's steps, and the origins of its messages; keep the run.
 
-        A live run only loses its stored prompts, which no worker reads. It counts as one to look at
-        again in the next sweep.
+        A live run only loses its stored prompts, which no worker reads. It is checked again in the
+        next sweep.
         """
         steps = self._steps(run)
         if run.ended:
@@ -104,7 +104,7 @@ class RunEraser:
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
         """Delete an agent's borrowed context in a chat, if it may hold words of the person.
 
-        For the erasure of a message, context from its chat may hold that message.
+        For the erasure of a message, any context from its chat may hold that message.
         """
         key = BorrowedContext.key_of(sweep.tenant, chat_id, agent_id)
         staged = BorrowedContext.read(self.table, key)
@@ -122,7 +122,7 @@ class RunEraser:
             sweep.unsaved.counts["borrowed"] += 1
 
     def _rewrite_sent(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
-        """Apply the rules to the messages that a run posted outside of the person's chats."""
+        """Apply the rules to the messages that a run posted outside the person's chats."""
         for chat_id in sorted(_chats_of(run, steps) - sweep.chats.keys()):
             for seq in sorted(self._seqs_posted_in(sweep, run, steps, chat_id)):
                 self.rewriter.rewrite(sweep, chat_id, seq)
@@ -162,7 +162,7 @@ class RunEraser:
         return seqs
 
     def _remove_origin(self, sweep: Sweep, chat_id: str, seq: int) -> None:
-        """Remove a message's origin if it may hold the erased words, and its trace to the person.
+        """Remove a message's origin if it may hold the erased words, and its link to the person.
 
         The note on the source chat records since when runs may have been shown the origin, so that
         the stage `runs` finds them.
@@ -181,7 +181,7 @@ class RunEraser:
             self.table.write(Put(updated.key, updated.to_item()))
             sweep.chats[erased.chat_id] = updated
         if sweep.erasure.message is None and not (origin and sweep.is_theirs(origin.asker)):
-            return  # `message_after` replaces what it held
+            return  # `message_after` replaces the words that it held
         sweep.unsaved.counts["origins"] += 1
         origin_removed = Update(message.key, set={"origin": None}, condition=Exists())
         self.table.transact([origin_removed, epoch_raised(sweep.tenant, chat_id)])
@@ -207,7 +207,7 @@ def _recorded_calls(step: Step) -> Iterator[Key]:
 
 
 def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
-    """Return the changes that reduce a run to its figures; empty the second time."""
+    """Return the changes that reduce a run to its metrics; empty the second time."""
     trigger = run.trigger
     by = None if sweep.is_theirs(trigger.by) else trigger.by
     bare = run.model_copy(

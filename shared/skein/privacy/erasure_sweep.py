@@ -20,7 +20,7 @@ ROWS = 100
 
 
 def nobody(erasure: Erasure) -> Subject:
-    """Return the subject of a message's erasure: it names nobody, so it finds no other data."""
+    """Return the subject of a message's erasure, which has no person and so finds no other data."""
     return Subject(tenant=erasure.tenant, erasure_id=erasure.id, ids=())
 
 
@@ -48,7 +48,7 @@ class Sweep:
         unsaved: Counts since the last save.
         now: When the worker claimed the erasure.
         quotes: Hashes of everything that the person wrote; see `quotes_in`.
-        gone: Whether no person's message of some material is left; see `DeletedMaterial`.
+        gone: Checks whether no person's message of some material is left; see `DeletedMaterial`.
     """
 
     erasure: Erasure
@@ -84,12 +84,12 @@ class Sweep:
         return swept_at is None or (run.started_at is not None and run.started_at <= swept_at)
 
     def without_decision(self) -> "Sweep":
-        """Return this sweep for data that the preview does not list: full names stay there."""
+        """Return this sweep for data that the preview does not list, where full names stay."""
         kept = self.erasure.model_copy(update={"named_texts": "keep"})
         return replace(self, erasure=kept)
 
     def learn(self, subject: Subject) -> None:
-        """Replace the subject, with more names and addresses."""
+        """Add names and addresses to the subject."""
         self.subject = subject
         for name in ("digests", "ids_pattern", "names_pattern"):
             vars(self).pop(name, None)

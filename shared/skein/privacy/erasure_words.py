@@ -1,7 +1,7 @@
-"""The words of an erased person in texts of others: find them, and put a placeholder there.
+"""Find the words of an erased person in texts of others, and replace them with a placeholder.
 
-Three kinds are looked for: literal quotes, ids with phone numbers, and full names. Each has one
-function, and the rules (`erasure_rules.py`) say in which texts it counts. Only free texts are
+There are three kinds: literal quotes, ids with phone numbers, and full names. Each has one
+function, and the rules (`erasure_rules.py`) say to which texts it applies. Only free texts are
 compared, never stored values such as a kind or an enum.
 """
 
@@ -13,7 +13,7 @@ from itertools import pairwise
 from skein.models.common.address import Address
 
 PLACEHOLDER = "[erased]"
-QUOTED_WORDS = 5  # words of the person in a row that count as a quote
+QUOTED_WORDS = 5  # number of consecutive words of the person that count as a quote
 NEVER = "(?!)"  # a pattern that matches nothing
 
 _WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
@@ -21,14 +21,14 @@ _BETWEEN_DIGITS = r"[\s().\-/]{0,2}"
 
 
 def quotes_in(text: str) -> Iterator[int]:
-    """Yield a hash of each five words in a row, without case and punctuation."""
+    """Yield a hash of each five consecutive words, without case and punctuation."""
     words = [_plain(word) for word in _WORD.findall(text)]
     for start in range(len(words) - QUOTED_WORDS + 1):
         yield _hash(words[start : start + QUOTED_WORDS])
 
 
 def without_quotes(text: str, quotes: Container[int]) -> str:
-    """Return a text with the placeholder for each literal quote of five words or more.
+    """Return a text with each literal quote of five words or more replaced by the placeholder.
 
     Args:
         text: The text.
@@ -49,7 +49,7 @@ def without_quotes(text: str, quotes: Container[int]) -> str:
 def pattern_of_ids(ids: Iterable[str], addresses: Iterable[Address]) -> re.Pattern[str]:
     """Return the pattern of ids and phone numbers as whole words, in any usual notation.
 
-    An id that consists of letters only tells nothing: it may be a word.
+    An id that consists only of letters is left out, because it may be a word.
     """
     spelled = [re.escape(each) for each in ids if not each.isalpha()]
     for own in addresses:
@@ -62,17 +62,17 @@ def pattern_of_ids(ids: Iterable[str], addresses: Iterable[Address]) -> re.Patte
 def pattern_of_names(names: Iterable[str]) -> re.Pattern[str]:
     """Return the pattern of full names, as whole words.
 
-    A name of one word tells nothing: "Will", "Mark" and "the" are in texts about others.
+    A name of one word is left out: "Will", "Mark" and "the" are in texts about others.
     """
     full = [name.split() for name in names if len(name.split()) > 1]
-    full.sort(key=len, reverse=True)  # a tagged name before the name without its tag
+    full.sort(key=len, reverse=True)  # a tagged name comes before the name without its tag
     return _whole([r"\s+".join(map(re.escape, words)) for words in full])
 
 
 def put_in(text: str, replace: Callable[[str], str]) -> str:
     """Return a message's text after a replacement; a changed text never keeps its length.
 
-    So recall drops the line of a changed message, which it knows by its length.
+    So recall drops the line of a changed message, which it recognises by its length.
     """
     changed = replace(text)
     return f"{changed} " if changed != text and len(changed) == len(text) else changed

@@ -2,9 +2,9 @@
 
 Each sweep runs the same stages. Each step is idempotent and progress is saved, so another worker
 can continue after a crash or at the deadline. Each worker adds the erasure to the register before
-it erases anything, so an erasure that is done is always in the register. The second sweep starts
-after every function that was at work during the first one has ended, and erases what those
-functions still wrote. If a later sweep stops a run or closes a membership, one more follows, up to
+it erases anything, so a completed erasure is always in the register. The second sweep starts after
+every function that was running during the first one has ended, and erases what those functions
+still wrote. If a later sweep stops a run or closes a membership, one more follows, up to
 `MAX_SWEEPS` in total.
 """
 
@@ -189,7 +189,7 @@ class Eraser:
         )
 
     def _continue_later(self, erasure: Erasure, job: ErasureJob) -> None:
-        """Queue a job for the next invocation; the due pointer covers a lost job."""
+        """Queue a job for the next invocation; if the job is lost, the due pointer replaces it."""
         self._save(erasure, due_at=self._clock.now() + MARGIN, busy_until=None)
         self._dispatch.send([job])
 
@@ -217,7 +217,7 @@ class Eraser:
     ) -> None:
         """Mark the erasure as done, and delete its working records and the bare user.
 
-        The erasure of a message leaves no report.
+        The erasure of a message has no report.
         """
         for erased in self._erased_chats(erasure).values():
             self._table.write(Delete(erased.key))

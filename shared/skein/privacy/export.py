@@ -72,8 +72,8 @@ class ExportCursor(Cursor):
         relation: Index of the list of chats; see `_relations`. Consents, disclosures
             and errands are the list after them.
         row: Sort key of the chat's row in that list.
-        key: Sort key of the last item that was read in that chat, or the position among the items
-            that were made from it; or the position in the agent's data.
+        key: Sort key of the last item that was read in that chat, the position among the items that
+            were made from it, or the position in the agent's data.
         agent: The agent whose data is being exported; set after all chats are exported.
     """
 
@@ -92,7 +92,7 @@ class OwnMembership(NamedTuple):
 
 
 class KeptItem(NamedTuple):
-    """An item that an agent stores for the person alone, or made from the person's words alone."""
+    """An item that an agent stores only for the person, or made only from the person's words."""
 
     agent_id: str
     kind: str
@@ -100,7 +100,7 @@ class KeptItem(NamedTuple):
 
 
 class ExportedFile(NamedTuple):
-    """A picture or file of the person's, with a link if it is ready."""
+    """A picture or file of the person, with a link if it is ready."""
 
     file: MediaFile
     link: FileLink | None
@@ -111,11 +111,11 @@ class Export(NamedTuple):
 
     Attributes:
         files: The pictures and files of the messages, and those that are in no message yet.
-        usage: What the work for the person has used, by day (UTC); on the first page only.
+        usage: The usage of work for the person, by day (UTC); on the first page only.
         devices: The devices that get the person's notifications; on the first page only.
         invitations: The chats that name the person as invited; on the first page only.
-        consents: The posts of agents' words to which the person agreed.
-        disclosures: What others were told of the person's words by sharing rules.
+        consents: The posts of agents' words that the person approved.
+        disclosures: The person's words that others were told by sharing rules.
         text_consents: The consents to texts on the person's numbers; on the first page only.
     """
 
@@ -183,7 +183,7 @@ class Exports:
         return page
 
     def _put(self, page: Export, thing: Thing) -> None:
-        """Add one thing to its list of the page."""
+        """Add one item to its list on the page."""
         if isinstance(thing, OwnMembership):
             page.chats.append(thing)
         elif isinstance(thing, Message):
@@ -251,7 +251,7 @@ class Exports:
                     yield ExportCursor(relation=number, key=key), self._record(item)
 
     def _record(self, item: Item) -> Thing:
-        """Return a record, or what a link leads to; None if the person may not see that."""
+        """Return a record, or the item that a link points to; None if the person may not see it."""
         if Consent.PREFIX.holds(item):
             return Consent.from_item(item)
         if DisclosureRecord.PREFIX.holds(item):
@@ -276,9 +276,10 @@ class Exports:
     def _rest_of_chat(
         self, user: User, at: ExportCursor, row: str
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield the rest of the chat in which the previous page ended.
+        """Yield the rest of the chat where the previous page ended.
 
-        A forged cursor yields nothing: the person must be or have been a member of the chat.
+        A forged cursor yields nothing, because the person must be or have been a member of the
+        chat.
         """
         own = self._own_membership(user, related_chat({"gsi1sk": row}))
         if own is not None:
@@ -299,9 +300,9 @@ class Exports:
     def _of_chat(
         self, user: User, at: ExportCursor, chat: Chat
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield the person's items of a chat after `at.key`; of a direct chat, all messages.
+        """Yield the person's items of a chat after `at.key`; for a direct chat, all messages.
 
-        Other people's items are read, too, and yielded as None.
+        Other people's items are also read, and yielded as None.
         """
         pk, done = chat.key.pk, at.key or "-"
         for prefix in PERSONAL_PREFIXES:
@@ -315,13 +316,13 @@ class Exports:
             yield at.model_copy(update={"key": key}), made
 
     def _made(self, user: User, relation: str, done: str) -> Iterator[tuple[str, KeptItem]]:
-        """Yield what agents made from the person's words alone, as far as the person may see it.
+        """Yield items that agents made only from the person's words and that the person may see.
 
         Items in the person's own scope are left out, because they are exported anyway.
 
         Args:
             relation: A relation of the index of source chats.
-            done: The position of the last exported item; those here sort after all sort keys.
+            done: The position of the last exported item; positions here sort after all sort keys.
         """
         ids, readers = (user.id, *user.former_ids), Audience(open=False, people=(user.id,))
         own = {f"user:{user_id}" for user_id in ids}
@@ -340,7 +341,7 @@ class Exports:
                     yield _position(key), kept
 
     def _agents(self, user: User) -> list[str]:
-        """Return the agents of the person's chats, which may store items for the person alone."""
+        """Return the agents of the person's chats, which may store items only for the person."""
         agents: set[str] = set()
         for relation in _relations(user):
             for rows in pages_of_relation(self.table, relation):

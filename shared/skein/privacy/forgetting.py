@@ -1,6 +1,6 @@
-"""Forgettings: find what a person wants forgotten, ask, delete it after a yes, and say so.
+"""Forgettings: find messages to forget, ask the person, delete them after a yes, and confirm.
 
-The question is asked in the person's own private chat with the agent, so nobody else learns what
+The question is asked in the person's own private chat with the agent, so no one else learns what
 was found, or whether anything was. A request in a chat that others may read is only stored: a job
 searches and asks after the run.
 """
@@ -65,15 +65,15 @@ WHAT_GOES = (
     "Words of others stay. Yes deletes these messages and your request, and what I answered to "
     "them alone or made from them alone."
 )
-ANOTHER_TRY = timedelta(hours=1)  # when the person cannot be asked now
-ASKED_WITHIN = timedelta(days=1)  # of the request; later, the question would surprise the person
+ANOTHER_TRY = timedelta(hours=1)  # if the person cannot be asked now
+ASKED_WITHIN = timedelta(days=1)  # of the request; a later question would surprise the person
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgettings:
-    """The service by which people have messages forgotten."""
+    """The service with which people make agents forget messages."""
 
     table: Table
     clock: Clock
@@ -84,7 +84,7 @@ class Forgettings:
     chats: Chats
 
     def ask(self, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str) -> Message | None:
-        """Ask the person in the run's own chat, which only they read, what to forget (idempotent).
+        """Ask the person what to forget, in the run's own chat, which only they read (idempotent).
 
         Args:
             claim: The run.
@@ -96,7 +96,7 @@ class Forgettings:
             The question; None if nothing was found.
 
         Raises:
-            Failed: There is nobody to ask.
+            Failed: There is no one to ask.
             Unprocessable: The query has no words to search for.
             AlreadyAsked: A question about these messages is open.
             ReadersChanged: Someone joined the chat of the activation.
@@ -115,10 +115,10 @@ class Forgettings:
         return self.asking.ask(new, extra_writes=extra_writes).message
 
     def ask_later(self, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str) -> None:
-        """Have the person asked in their direct chat after the run (idempotent).
+        """Store a request to ask the person in their direct chat after the run (idempotent).
 
-        Nothing is searched before, so the run cannot tell what is found, nor whether the person can
-        be asked.
+        The search happens afterwards, so the run cannot reveal what is found or whether the person
+        can be asked.
 
         Raises:
             Failed, Unprocessable: See `ask`.
@@ -139,7 +139,7 @@ class Forgettings:
             transact_guarded(self.table, [Put(request.key, item, Missing())], claim.guard)
 
     def carry_out(self, job: ForgettingJob) -> None:
-        """Ask about a request, or delete the messages of a forgetting and tell the person once.
+        """Ask about a request, or delete the messages of a forgetting and notify the person once.
 
         Both are idempotent.
         """
@@ -157,13 +157,13 @@ class Forgettings:
     def _tell(self, forgetting: Forgetting) -> None:
         """Post a notice in the chat of the question, and end the forgetting with it.
 
-        Without the agent or the person in that chat, nobody is told.
+        If the agent or the person is no longer in that chat, there is no notice.
         """
         asked, done = forgetting.messages[-1], Delete(forgetting.key, Exists())
         question = Message.read(
             self.table, Message.key_of(forgetting.tenant, asked.chat_id, asked.seq)
         )
-        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told the person
+        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has posted the notice
             if question is None or question.sender.kind != "agent":
                 self.table.write(done)
                 return
@@ -181,10 +181,10 @@ class Forgettings:
                 self.table.write(done)
 
     def _answer(self, request: ForgetRequest) -> None:
-        """Ask the person of a request, if its run is over and something is found.
+        """Ask the person of a request, if its run has ended and messages are found.
 
-        A person who cannot be asked now, such as one who was asked often enough, is asked later on
-        that day.
+        A person who cannot be asked now, for example because they were asked too often, is asked
+        later that day.
         """
         now, done = self.clock.now(), Delete(request.key, Exists())
         soon = now < request.created_at + ASKED_WITHIN
@@ -213,7 +213,7 @@ class Forgettings:
             self.table.write(done)
 
     def _requested(self, request: ForgetRequest, run: Run) -> NewChoice | None:
-        """Return the question of a request; None if nothing is found, or no chat to ask in."""
+        """Return the question of a request; None without found messages or a chat to ask in."""
         person = request.user_id
         home = self._home(request.tenant, person, run.agent_id)
         if home is None:
@@ -251,7 +251,7 @@ class Forgettings:
         )
 
     def _home(self, tenant: str, asked: str, agent_id: str) -> Chat | None:
-        """Return the newest private chat of the person alone with the agent; None without one."""
+        """Return the newest private chat of just the person and the agent; None without one."""
         agent = MemberRef(kind="agent", id=agent_id)
         listed = self.views.direct_chats(tenant, asked, limit=WINDOW).items
         chats = (
@@ -260,7 +260,7 @@ class Forgettings:
         return next((chat for chat in chats if is_own(chat, asked)), None)
 
     def _found(self, run: Run, asked: str, query: str) -> list[Message]:
-        """Return what the person wrote, and what agents said from it, with words of the query."""
+        """Return the person's messages, and agents' messages based on them, that match a query."""
         stems = frozenset(stems_of(query))
         agent = MemberRef(kind="agent", id=run.agent_id)
         entries = self.search.find(run.tenant, asked, query, limit=SEARCHED)
@@ -288,14 +288,15 @@ class Forgettings:
 
 
 def is_own(chat: Chat, person_id: str) -> bool:
-    """Tell whether a chat is a private direct chat that only one person reads."""
+    """Return whether a chat is a private direct chat that only one person reads."""
     return chat.kind == "direct" and chat.readers == Audience(open=False, people=(person_id,))
 
 
 def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool) -> str:
     """Return the question: `Delete these messages? 23 Nov: "My PIN is 4711"`, a line for each.
 
-    By SMS, which stays on phones, it has no words: `Delete messages about this (23 Nov: 2)?`.
+    By SMS, it does not quote the messages, because SMS stay on phones:
+    `Delete messages about this (23 Nov: 2)?`.
 
     Args:
         found: The messages.
@@ -314,10 +315,10 @@ def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool
 
 
 def _checked(run: Run, query: str) -> str:
-    """Return the person who asks for it in a message, after checking the query.
+    """Return the person who requests it in a message, after checking the query.
 
     Raises:
-        Failed: There is none.
+        Failed: There is no such person.
         Unprocessable: The query has no words to search for.
     """
     asked = person_to_ask(run)
@@ -329,5 +330,5 @@ def _checked(run: Run, query: str) -> str:
 
 
 def _is_said_from(message: Message, person: tuple[str, ...]) -> bool:
-    """Return whether an agent said it, shown no other person's words."""
+    """Return whether an agent wrote a message without being shown other people's words."""
     return message.sender.kind == "agent" and message.authors.only(person)

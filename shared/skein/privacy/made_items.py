@@ -1,4 +1,4 @@
-"""Items by source chat: what agents made from the messages of a chat."""
+"""Items by source chat: the items that agents made from the messages of a chat."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Changes of a message's text, with everything in its chat that repeats or sums up the text."""
+"""Changes of a message's text, and of everything in its chat that repeats or summarises it."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,13 +12,13 @@ from skein.services.common.optimistic import revise
 from skein.services.runs.slots import slots_unchanged
 
 FORGOTTEN: dict[str, None] = {"summary": None, "summary_state": None}
-SUMMARY_WORK = timedelta(minutes=5)  # longer than a summary worker works
+SUMMARY_WORK = timedelta(minutes=5)  # longer than a summary worker runs
 
 S = TypeVar("S", Summary, PinnedSummary)
 
 
 def covers(summary: S | None, seq: int) -> TypeGuard[S]:
-    """Tell whether a summary may hold the words of a message."""
+    """Return whether a summary may hold the words of a message."""
     return summary is not None and summary.from_seq <= seq <= summary.seq
 
 
@@ -31,7 +31,7 @@ def chat_changed(chat: Chat, seq: int, now: datetime, *, preview: str = "") -> U
         chat: The chat as read.
         seq: The number of the message.
         now: The current time, at which upkeep is due.
-        preview: The text by which lists of chats show the message.
+        preview: The text that lists of chats show for the message.
     """
     change: dict[str, Any] = {"epoch": chat.epoch + 1}
     if chat.last_message is not None and chat.last_message.seq == seq:

@@ -33,7 +33,7 @@ from skein.services.runs.slots import canceled_queued_run, log_canceled, slots_u
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDeletion:
-    """The service by which people delete their own messages."""
+    """The service with which people delete their own messages."""
 
     table: Table
     clock: Clock
@@ -44,9 +44,9 @@ class MessageDeletion:
     def delete(self, tenant: str, by: MemberRef, chat_id: str, seq: int) -> None:
         """Delete a person's own message (idempotent); its number stays.
 
-        A queued run that was to answer this message alone is canceled. Words that an agent proposed
+        A queued run that would only answer this message is canceled. Words that an agent proposed
         are deleted wherever the same consent posted them, in the question and in the consent. The
-        message itself is the last, so that a repeated call continues after a crash.
+        message itself is deleted last, so that a repeated call continues after a crash.
 
         Args:
             by: The person.
@@ -75,7 +75,7 @@ class MessageDeletion:
         """Delete a message that a person has asked to forget (idempotent).
 
         The message is the person's, or an agent's that was made from the person's words. Its
-        erasure also deletes what was made from it alone.
+        erasure also deletes items that were made only from it.
 
         Args:
             user_id: The person.
@@ -144,9 +144,9 @@ class MessageDeletion:
         return erasure
 
     def _copies(self, message: Message) -> Iterator[Message]:
-        """Yield the question of a post to which the person agreed, and the posts in other chats.
+        """Yield the question about a post that the person approved, and the posts in other chats.
 
-        The words of the consent are removed first, so that no further post follows.
+        The words of the consent are removed first, so that there are no further posts.
         """
         if message.via is None:
             return
@@ -215,7 +215,7 @@ def _question_changed(table: Table, message: Message) -> Iterator[Write]:
 def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) -> Iterator[Write]:
     """Yield the writes that remove a message's words from an agent's membership.
 
-    They cancel the queued run, if it was to answer the message alone.
+    They cancel the queued run if it would only answer this message.
     """
     change: dict[str, Any] = dict(summary_change(membership, seq, now))
     queued = membership.queued_run
@@ -228,7 +228,7 @@ def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) 
 
 
 def _answers_only(membership: Membership, chat: Chat, seq: int) -> bool:
-    """Tell whether an agent's queued run was to answer this message alone."""
+    """Return whether an agent's queued run would only answer this message."""
     queued = membership.queued_run
     if queued is None or queued.then or chat.last_seq != seq:
         return False

@@ -1,4 +1,4 @@
-"""The tool `forget`: have a person's messages deleted, after their yes."""
+"""The tool `forget`: delete a person's messages after they confirm."""
 
 from typing import Annotated
 

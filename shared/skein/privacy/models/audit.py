@@ -66,8 +66,9 @@ class AuditEntry(Stored):
         ids: The ids of the thing, by the names of the call's parameters; empty for a list.
         route: The route of the call, such as `GET /v1/runs/{run_id}`; `answer to a choice` for a
             consent.
-        refused: Whether the call was refused, for lack of a role or by a setting.
-        reason: Why an operator sees private content, in the operator's words; None for other calls.
+        refused: Whether the call was refused because of a missing role or a setting.
+        reason: Why an operator accesses private content, in the operator's words; None for other
+            calls.
         request_id: The gateway's request id, which is the correlation id in the logs.
     """
 
@@ -110,7 +111,7 @@ class Access(Stored):
         id: The id of the entry.
         who: The `sub` of the operator's token.
         verb: What the operator did.
-        kind: The kind of thing that it was done to.
+        kind: The kind of thing that was accessed.
         reason: Why, in the operator's words.
     """
 

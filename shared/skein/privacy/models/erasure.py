@@ -27,8 +27,8 @@ NamedTexts = Literal["keep", "replace", "remove"]
 
 FIRST_STAGE: ErasureStage = "find"
 ERASURE = SortKeyPrefix("ERASURE#")
-BACKUP_DAYS = 35  # the longest that DynamoDB's point-in-time recovery reaches back
-# After it, an eventually consistent read finds no text that was erased before; usually in a second.
+BACKUP_DAYS = 35  # the maximum period of DynamoDB's point-in-time recovery
+# After this time, an eventually consistent read does not find erased text; usually after a second.
 REPLICATION = timedelta(seconds=10)
 
 
@@ -38,7 +38,8 @@ class DeletedMessage(Value):
     Attributes:
         posted_at: When it was posted.
         run_id: For a question whether to post words, the run that proposed them.
-        forgotten: Whether the person has asked to forget it, so that what was made from it goes.
+        forgotten: Whether the person has asked to forget it, so that items made from it are
+            deleted.
     """
 
     chat_id: Identifier
@@ -95,7 +96,7 @@ class Erasure(LeasedItem):
 
     @staticmethod
     def sort_key_in(sk: str) -> str:
-        """Return the sort key of the erasure to which an item of the partition belongs.
+        """Return the sort key of the erasure that an item of the partition belongs to.
 
         Args:
             sk: The sort key of an erasure, or of one of its working records.
@@ -108,7 +109,7 @@ class Erasure(LeasedItem):
 
     @property
     def swept_at(self) -> datetime | None:
-        """When no read finds the erased data any more; later items are not made from them.
+        """When reads no longer find the erased data; later items are not made from it.
 
         The first sweep has ended by then, and its writes are on all replicas of the table.
         """

@@ -98,7 +98,7 @@ class ForgetRequest(Stored):
     It is deleted once the person is asked, or nothing is found.
 
     Attributes:
-        id: `fgt_<digest>`, which follows from the call of the tool.
+        id: `fgt_<digest>`, which is derived from the tool call.
         run_id: The run that made it.
         query: Words of the messages.
         zone: The time zone of the days in the question.

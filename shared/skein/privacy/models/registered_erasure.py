@@ -1,4 +1,4 @@
-"""Entries of the erasure register, which a restored table is compared with."""
+"""Entries of the erasure register, with which a restored table is compared."""
 
 from typing import Annotated
 
@@ -17,8 +17,8 @@ class RegisteredErasure(Stored):
     An entry holds ids and times only. It does not expire: a backup of any age may be restored.
 
     Attributes:
-        user_ids: The ids of the person, with those of callers that were merged into the person.
-        requested_at: When the erasure began; a person whose record is newer is another person.
+        user_ids: The ids of the person, and of callers that were merged into the person.
+        requested_at: When the erasure began; a person with a newer record is another person.
         message: The deleted message; None for the erasure of a person.
         named_texts: The operator's decision, which a restore applies again.
     """
