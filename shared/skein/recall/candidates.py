@@ -42,15 +42,16 @@ from skein.services.visibility.sharing_rules import ReaderRules, Rules, SaidMess
 
 MAX_POSTED = 30  # messages that are read because of a rare word
 NEIGHBOURS = 2  # messages on each side of a found one that are read with it
-ELSEWHERE = 6  # best hits of which those in other chats have neighbours, too
+ELSEWHERE = 6  # best hits whose neighbours are read even in other chats
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
-# What a recall reads for a prompt: messages whose estimated tokens are that many times the budget,
-# because not all are shown. The five conversations of docs/recall.md decided: 100 messages found no
-# more, and the best hits without the messages beside them found less.
+# For a prompt, recall reads messages with this multiple of the budget in estimated tokens, because
+# not # all of them are shown. The value comes from the five conversations of docs/recall.md:
+# reading 100 # messages found nothing more, and leaving out the neighbours of the best hits found
+# less.
 PROMPT_FILLED, PROMPT_POSTED = 3.0, 10
 CHARACTERS_A_TOKEN, TOKENS_A_LINE = 4, 12  # of a message as a line with its share of headings
-SHOWN_CHARACTERS = 700  # of a longer message, a part is shown
+SHOWN_CHARACTERS = 700  # only a part of a longer message is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +59,24 @@ class RecallRequest:
     """A request to find old messages for some readers.
 
     Attributes:
-        agent_id: The agent that recalls what it was present for.
-        chat: The active chat; None for none.
+        agent_id: The agent that recalls messages it was present for.
+        chat: The active chat; None if there is none.
         member: The agent's membership there, if it was read.
         scopes: The scopes to search; see `scopes_at`.
         readers: The readers to whom messages are shown.
         query: The text to find messages by.
-        tokens: The budget, with headings.
+        tokens: The token budget, including headings.
         first_at: Only messages from this time on, in seconds since 1970.
         last_at: Only messages until this time.
         person: Only messages of this person or agent, by id or name.
         only_chat_id: Only messages of this chat.
         shown: The messages that the readers are shown anyway.
-        thorough: Whether to search by meaning also for the long messages of agents, and for what a
-            person said whom the query names. A prompt does not, to make one search for each scope.
-        insiders: The insiders of the run that recalls; they decide whose words it may be shown.
-        reader_rules: The sharing rules that count for the readers; None if no rule can matter.
-        told: The people whose words the run was told before, by id.
+        thorough: Whether to also search by meaning for long messages of agents, and for messages of
+            a person that the query names. A prompt does not, so that it makes only one search for
+            each scope.
+        insiders: The insiders of the run that recalls, which determine whose words it may be shown.
+        reader_rules: The sharing rules that apply to the readers; None if no rule can apply.
+        told: The people whose words the run has already been shown by sharing rules, by id.
     """
 
     tenant: str
@@ -99,13 +101,13 @@ class RecallRequest:
 
     @property
     def shared_partitions(self) -> tuple[str, ...]:
-        """The partitions of what the readers may be told by sharing rules."""
+        """The partitions of content that sharing rules may show to the readers."""
         if self.reader_rules is None or self.insiders.alone:
             return ()
         return self.reader_rules.partitions(self.tenant, self.agent_id)
 
     def knows(self, passage: RecallPassage, rule_items: Mapping[Key, Item]) -> bool:
-        """Tell whether sharing rules let the readers know of a passage."""
+        """Return whether sharing rules let the readers know of a passage."""
         said = [
             SaidMessage(seq, passage.recall_author, datetime.fromtimestamp(at, UTC))
             for seq, at in passage.sources or [(passage.seq, passage.created_at)]
@@ -115,12 +117,12 @@ class RecallRequest:
     def rules_for(
         self, chat_id: str, said: Sequence[SaidMessage | None], items: Mapping[Key, Item]
     ) -> Rules:
-        """Return the sharing rules by which the readers may be told words; none if not so.
+        """Return the sharing rules that let the readers be shown words; empty if there are none.
 
         Args:
             chat_id: The chat of the words.
             said: The message, or all messages that a memory was made from.
-            items: What was read, with the chat and the sender.
+            items: The items that were read, including the chat and the sender.
         """
         chat, first = Chat.read(items, Chat.key_of(self.tenant, chat_id)), next(iter(said), None)
         if self.reader_rules is None or self.insiders.alone or first is None or chat is None:
@@ -135,7 +137,7 @@ class RecallRequest:
 
     @property
     def author(self) -> str | None:
-        """The id of the only author to search for; None if there are several, or only a name."""
+        """The id of the only author to search for; None for several authors, or for just a name."""
         ids = {*self.names, self.agent_id}
         return self.person if self.person in ids else None
 
@@ -173,11 +175,11 @@ class RecallRequest:
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Tell whether messages of a chat that may repeat told words are shown: only there."""
+        """Return whether messages that may repeat a rule's words are shown: only in their chat."""
         return self.chat is not None and self.chat.id == chat_id
 
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
-        """Tell whether no reset lies between a message and the present.
+        """Return whether there was no reset between a message and the present.
 
         Args:
             chat: The chat of the message.
@@ -186,7 +188,7 @@ class RecallRequest:
         return not chat.hides(seq, at, here=self.chat)
 
     def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
-        """Tell whether a message may be recalled, as far as that is known before it is read."""
+        """Return whether a message may be recalled, as far as this is known before reading it."""
         if expires_at is not None and expires_at <= self.now.timestamp():
             return False
         if self.only_chat_id not in {None, chat_id} or (chat_id, seq) in self.shown:
@@ -201,14 +203,14 @@ class RecallRequest:
         return members_of(self.chat)
 
     def may_hold(self, author: str) -> bool:
-        """Tell whether the words of an author may be held, as far as that is known from the id."""
+        """Return whether an author's words may be held, as far as the id shows."""
         if not self.insiders.alone:
             return True
         person_id = person_of_author(author)
         return person_id is None or self.insiders.admit(Authors.in_digests([person_id]))
 
     def in_time(self, at: float) -> bool:
-        """Tell whether a time lies in the requested range."""
+        """Return whether a time lies in the requested range."""
         return (self.first_at is None or at >= self.first_at) and (
             self.last_at is None or at <= self.last_at
         )
@@ -221,7 +223,7 @@ class RecallRequest:
         return Membership.read_each(items, keys)
 
     def present_for(self, chat: Chat, seq: int, memberships: Sequence[Membership]) -> bool:
-        """Tell whether the agent was present for a message, by its memberships of the chat."""
+        """Return whether the agent was present for a message, by its memberships of the chat."""
         del chat
         return any(
             member.joined_seq < seq and (member.left_seq is None or seq <= member.left_seq)
@@ -235,9 +237,9 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRequest(RecallRequest):
-    """What a person searches: all messages of their own chats, as the API lists them.
+    """A person's search in all messages of their own chats, as the API lists them.
 
-    The person reads what was said before they joined, and what agents no longer see after a reset.
+    It includes messages from before they joined, and messages that agents do not see after a reset.
 
     Attributes:
         own: The chats of the person by id, as they were just read.
@@ -250,7 +252,7 @@ class OwnRequest(RecallRequest):
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The partitions to search, with those of private groups that somebody joined later."""
+        """The partitions to search, including those of private groups that people joined later."""
         later = {scope_of(chat): everybody_since(chat) for chat in self.own.values()}
         return tuple(
             recall_partition(self.tenant, agent_id, scope, since=since, answers=answers)
@@ -273,7 +275,7 @@ class OwnRequest(RecallRequest):
         return living and chat_id in self.own and 1 <= seq <= self.own[chat_id].last_seq
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Tell whether the person reads a chat, with all of its messages."""
+        """Return whether the person can read a chat, with all of its messages."""
         return chat_id in self.own
 
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
@@ -281,7 +283,7 @@ class OwnRequest(RecallRequest):
         return chat.id in self.own
 
     def memberships_in(self, chat: Chat, items: Mapping[Key, Item]) -> Sequence[Membership]:
-        """Return none: the person's own membership decides, and `own` has only such chats."""
+        """Return an empty list: the person's membership decides, and `own` has only such chats."""
         del chat, items
         return ()
 
@@ -298,14 +300,14 @@ class OwnRequest(RecallRequest):
 def readable_lines(
     items: Iterable[Item], request: RecallRequest, rule_items: Mapping[Key, Item]
 ) -> tuple[list[Line], dict[str, str]]:
-    """Return the readable ones of found passages, and the names of their senders by id.
+    """Return the found passages that may be read, and the names of their senders by id.
 
     If two agents have the same passage, it counts once.
 
     Args:
         items: The passages.
-        request: What is recalled.
-        rule_items: The chats and people that `keys_of_shared` names.
+        request: The request.
+        rule_items: The chats and people from `keys_of_shared`.
     """
     agents = {agent_id for agent_id, _ in request.owners}
     lines: dict[tuple[str, int, int], Line] = {}
@@ -339,7 +341,7 @@ def readable_lines(
 
 
 def _memory_of(passage: RecallPassage) -> MemoryRef | None:
-    """Return the memory of which a passage is the text; None for a passage of a message."""
+    """Return the memory that a passage belongs to; None for a passage of a message."""
     if passage.memory_id is None:
         return None
     owned = (passage.tenant, passage.agent_id, passage.scope)
@@ -348,7 +350,7 @@ def _memory_of(passage: RecallPassage) -> MemoryRef | None:
 
 
 def keys_of_shared(items: Iterable[Item], request: RecallRequest) -> list[Key]:
-    """Return the keys of the chats and the senders of found passages that may be told."""
+    """Return the keys of the chats and senders of found passages that rules may show."""
     shared = (item for item in items if is_shared_partition(item["recall_scope"]))
     passages = list(RecallPassage.each_of(shared))
     chats = [Chat.key_of(request.tenant, passage.chat_id) for passage in passages]
@@ -357,7 +359,7 @@ def keys_of_shared(items: Iterable[Item], request: RecallRequest) -> list[Key]:
 
 
 def is_long_answer(sender_id: str, parts: int) -> bool:
-    """Tell whether a message is one of an agent that has several passages."""
+    """Return whether a message is from an agent and has several passages."""
     return parts > 1 and sender_id.startswith(AGENT)
 
 
@@ -385,7 +387,8 @@ class CandidateKeys:
     Attributes:
         messages: The messages, in the order of their choice.
         texts: The keys of the messages to read.
-        deciding: The keys of what decides whether to show them: memories, chats and memberships.
+        deciding: The keys of the items that decide whether to show them: memories, chats and
+            memberships.
         memories: The memories among the messages.
     """
 
@@ -399,7 +402,7 @@ class _Reach(NamedTuple):
     """How much a recall reads.
 
     Attributes:
-        keys: The items: so many messages, and as many that decide whether to show them.
+        keys: The number of messages, and of the items that decide whether to show them.
         tokens: The estimated tokens of the messages.
         posted: The messages that are read because of a rare word.
     """
@@ -419,7 +422,7 @@ def _reach_of(request: RecallRequest, hits: Sequence[Hit]) -> _Reach:
 
 
 def _tokens_of(hits: Sequence[Hit]) -> defaultdict[MessageRef, float]:
-    """Return the estimated tokens of each message as a line; of an unknown one, the mean."""
+    """Return the estimated tokens of each message as a line, with the mean for unknown ones."""
     lengths = {hit.line.message: min(hit.line.characters, SHOWN_CHARACTERS) for hit in hits}
     usual = mean(lengths.values()) if lengths else 0
     found = {ref: TOKENS_A_LINE + length / CHARACTERS_A_TOKEN for ref, length in lengths.items()}
@@ -435,7 +438,7 @@ def chosen(
     """Choose the messages to read: those with rare words, then the best with their neighbours.
 
     Args:
-        request: What is recalled.
+        request: The request.
         hits: The found passages, best first.
         refs: Messages with rare words, best first.
         known: Items that were read already.
@@ -465,7 +468,7 @@ def chosen(
         texts = {Message.key_of(request.tenant, chat_id, each) for each in seqs} - taken
         deciding = [memory.key] if memory is not None else []
         if chat_id not in chats:
-            again = chat_id in told  # after its person, whose version then stands for it
+            again = chat_id in told  # after its person, whose version then applies to it
             keys = keys_of_chat(request, chat_id)
             deciding += [key for key in keys if again or key not in known]
         reads = len(choice.texts) + len(texts), len(choice.deciding) + len(deciding)
@@ -494,9 +497,9 @@ def keys_of_chat(request: RecallRequest, chat_id: str) -> list[Key]:
 
 
 def is_of(person: str, sender_id: str, name: str) -> bool:
-    """Tell whether a sender is the person whom a request names by id or name."""
+    """Return whether a sender is the person that a request names by id or name."""
     if sender_id == person or name.casefold() == person.casefold():
         return True
-    if untagged(person) != person:  # a tag names one person, not all of that name
+    if untagged(person) != person:  # a tag refers to one person, not to everyone with that name
         return False
     return bool(people_named(person.casefold(), {sender_id: name}))

@@ -1,9 +1,9 @@
 """Changes of facts: a newer statement follows the older one that it replaces.
 
-An answer from an older statement alone would be wrong. A newer statement replaces an older one if
-both are of the same sender and share a rare word, and the newer one has a word of change, such as
-"now" or "no longer", or another number before that word, as in "16 kilos" after "25 kilos". The
-words of change are English.
+An answer based only on the older statement would be wrong. A newer statement replaces an older one
+if both are from the same sender and share a rare word, and the newer one has a word that signals
+change, such as "now" or "no longer", or a different number before the rare word, as in "16 kilos"
+after "25 kilos". The words that signal change are English.
 """
 
 import re
@@ -15,7 +15,7 @@ from skein.recall.layout import RecalledEntry
 from skein.services.common.words import stems_of
 
 FOLLOWED = 12  # best entries that a newer one may follow
-MAX_USES = 4  # statements of a person that hold a word by which two are about the same
+MAX_USES = 4  # statements of a person that may contain a word for it to count as rare
 _CHANGE = re.compile(
     r"\b(now|no longer|any ?more|instead|from (now|today|then) on|gave up|changed?|moved|switched"
     r"|cancell?ed|closed|new|earlier|later|takes longer|since then)\b",
@@ -36,8 +36,8 @@ def with_newer(shown: Sequence[ReadPassage], read: Sequence[ReadPassage]) -> lis
 
     Args:
         shown: The statements that match, best first, each with one passage.
-        read: All statements that were read, best first. A newer one may be among them that does
-            not match well enough on its own.
+        read: All statements that were read, best first. They may include a newer one that does not
+            match well enough on its own.
     """
     uses: dict[str, Counter[str]] = defaultdict(Counter)
     for one in read:
@@ -60,7 +60,7 @@ def with_newer(shown: Sequence[ReadPassage], read: Sequence[ReadPassage]) -> lis
 
 
 def _replaces(newer: ReadPassage, older: ReadPassage, shared: frozenset[str]) -> bool:
-    """Tell whether a statement replaces an older one with which it shares rare stems."""
+    """Return whether a statement replaces an older one with which it shares rare stems."""
     one, other = newer.entry, older.entry
     same_sender = one.message.sender.id == other.message.sender.id
     if not shared or not same_sender or one.message.created_at <= other.message.created_at:

@@ -1,4 +1,4 @@
-"""What a prompt or a tool has told others by sharing rules: its versions and its records."""
+"""The versions and records of content that a prompt or a tool has shown by sharing rules."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ KEPT = timedelta(days=365)
 def stamp_of(
     entries: Iterable[RecalledEntry], reader_rules: ReaderRules | None
 ) -> SharingStamp | None:
-    """Return what entries tell by sharing rules, as the versions to check; None for nothing."""
+    """Return the versions to check for entries shown by sharing rules; None without any."""
     by_rule = [entry for entry in entries if entry.rules]
     if reader_rules is None or not by_rule:
         return None
@@ -33,7 +33,7 @@ def disclosure_records(
     *,
     cause: str | None = None,
 ) -> Iterator[Put]:
-    """Yield the records of what a run was told by sharing rules, one for each chat of the words.
+    """Yield the records of what a run was shown by sharing rules, one per chat of the words.
 
     Args:
         run: The run.

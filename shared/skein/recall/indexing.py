@@ -1,11 +1,11 @@
 """Index of recall: bring the passages of a range of messages up to date.
 
 The passages are a pure function of the chat's current messages and the agents' memberships. So a
-job may come twice, late or out of order, and a rebuild needs only the chat. Passages are read
+job may arrive twice, late or out of order, and a rebuild needs only the chat. Passages are read
 before the messages, and their write is conditional on their version. After the write, the messages
-are read again: if one has changed meanwhile, the range is indexed again. So an older reading of the
-messages never stays. At the end of a job, the memberships and the chat are read again. If an agent
-has left or the chat was discarded during the job, the job is repeated.
+are read again: if one has changed meanwhile, the range is indexed again. So stale passages never
+remain. At the end of a job, the memberships and the chat are read again. If an agent has left or
+the chat was discarded during the job, the job is repeated.
 """
 
 from collections import defaultdict
@@ -48,7 +48,7 @@ from skein.settings import Settings
 
 MARGIN = timedelta(seconds=30)  # before the deadline, to finish the current messages
 CHUNK = 96  # messages in one read
-CHARACTERS_PER_TOKEN = 4  # of a text for embeddings, about
+CHARACTERS_PER_TOKEN = 4  # approximate, of a text for embeddings
 
 Indexed = Mapping[int, Passages]
 """The stored passages of messages by number."""
@@ -60,7 +60,7 @@ class IndexTarget:
 
     Attributes:
         membership: The open or closed membership; None if the agent never was a member.
-        covered: The sharing rules and the person whom they may cover; None if there are none.
+        covered: The sharing rules and the person to whom they may apply; None if there are none.
     """
 
     chat: Chat
@@ -69,13 +69,13 @@ class IndexTarget:
     covered: AuthorRules | None = None
 
     def shared_partitions(self, message: Message) -> tuple[str, ...]:
-        """Return the partitions in which others are told the message; see `telling`."""
+        """Return the partitions in which others can find the message by a rule; see `telling`."""
         if self.covered is None:
             return ()
         return self.covered.partitions(self.chat, [SaidMessage.of(message)], self.agent_id)
 
     def holds(self, message: Message) -> bool:
-        """Tell whether the agent was present for a message."""
+        """Return whether the agent was present for a message."""
         member = self.membership
         if member is None:
             return False
@@ -86,8 +86,8 @@ class IndexTarget:
 def findable_messages(table: Table, chat: Chat, seqs: range) -> list[Message]:
     """Read the messages of a range that recall can find, in order.
 
-    Only texts and descriptions of files count: no notices, no keywords such as STOP, no resets,
-    and nothing erased.
+    Only texts and descriptions of files count, not notices, keywords such as STOP, resets or erased
+    messages.
     """
     first, last = (Message.key_of(chat.tenant, chat.id, seq) for seq in (seqs.start, seqs.stop - 1))
     page = table.query(Query(first.pk, first=first.sk, last=last.sk))
@@ -128,13 +128,13 @@ class RecallIndexing:
 
         Another job continues with the rest of the range. If a membership or the chat's scope has
         changed or the chat was discarded meanwhile, the same job is sent again. If an agent's first
-        passage has a vector of another model, the embeddings were changed, and a job for the whole
-        chat follows. Nothing is indexed for a deleted agent, and its passages in the range are
-        deleted.
+        passage has a vector of a different model, the embeddings were changed, and a job for the
+        whole chat follows. Nothing is indexed for a deleted agent, and its passages in the range
+        are deleted.
 
         Raises:
             Transient: The table or the queue failed. The job can be repeated.
-            ValueError: The job names no chat.
+            ValueError: The job does not name a chat.
         """
         if job.chat_id is None:
             raise ValueError("the job names no chat")
@@ -158,14 +158,14 @@ class RecallIndexing:
         if self._is_outdated(snapshot, agents):
             self.dispatch.send_surely([job])
         self._again_when_quiet(job, snapshot.chat, last_seq)
-        # A job without an end has begun at the first message, so it leads to no further job.
+        # A job without an end started at the first message, so it does not need another job.
         if job.last_seq is not None and of_another_model:
             self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
 
     def _again_when_quiet(self, job: RecallJob, chat: Chat, last_seq: int) -> None:
-        """Index the newest talk of a covered person again once it is over.
+        """Index a person's newest conversation again once it has ended, if rules apply to it.
 
-        If this job is lost, the first message of the next talk makes up for it (`_first_seq`).
+        If this job is lost, the first message of the next conversation replaces it (`_first_seq`).
         """
         if chat.sharing is None or last_seq < chat.last_seq:
             return
@@ -178,9 +178,9 @@ class RecallIndexing:
             self.dispatch.send([talk], delay_seconds=delay)
 
     def _is_outdated(self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None]) -> bool:
-        """Tell whether memberships or scope have changed since passages were written from them.
+        """Return whether memberships or scope have changed since passages were written from them.
 
-        An agent that was deleted meanwhile counts, too. If something changes after this check, the
+        An agent that was deleted meanwhile also counts. If something changes after this check, the
         change feed sends a job, which then finds the passages that were written here.
         """
         chat = snapshot.chat
@@ -193,7 +193,7 @@ class RecallIndexing:
     def _begins_with_another_model(
         self, chat: Chat, agents: Mapping[str, Membership | None]
     ) -> bool:
-        """Tell whether the first passage of an agent has a vector of another model."""
+        """Return whether the first passage of an agent has a vector of a different model."""
         partition = chat_partition(chat.tenant, chat.id)
         for agent_id, member in agents.items():
             if member is not None:
@@ -261,7 +261,7 @@ class RecallIndexing:
     def _memories(
         self, chat: Chat, agents: Iterable[str], seqs: range, covered: AuthorRules | None
     ) -> dict[str, tuple[MemorySources, ...]]:
-        """Read the memories of a covered person's own words, by agent; no call without rules."""
+        """Read the memories of a person's own words, by agent; makes no call without rules."""
         if covered is None or chat.discarded_at is not None:
             return dict.fromkeys(agents, ())
         memories = {each: [*own_words_memories(self.table, chat, each, seqs)] for each in agents}
@@ -270,7 +270,7 @@ class RecallIndexing:
     def _of_memories(
         self, target: IndexTarget, stored: Indexed, memories: Sequence[MemorySources]
     ) -> dict[int, Passages]:
-        """Return the passages of memories by last message; a text that has a vector keeps it."""
+        """Return the passages of memories by last message; existing vectors are kept."""
         if target.covered is None or not memories:
             return {}
         present = [each.seen_by(target.holds) for each in memories]
@@ -308,7 +308,7 @@ class RecallIndexing:
             known, wanted = stored.get(message.seq, ()), self._of_message(target, message)
             if alike(known, wanted):
                 made[message.seq] = known
-            elif alike(_own(known), _own(wanted)):  # only the copies that others are told change
+            elif alike(_own(known), _own(wanted)):  # only the copies for other people change
                 vectors = {each.part: each for each in _own(known)}
                 made[message.seq] = tuple(_with_vector_of(vectors[one.part], one) for one in wanted)
             else:
@@ -325,7 +325,7 @@ class RecallIndexing:
         return made
 
     def _charge(self, target: IndexTarget, embedded: Collection[tuple[str | None, int]]) -> None:
-        """Charge a provider's embeddings to the people who wrote the words, by an estimate.
+        """Charge a provider's embeddings, as an estimate, to the people who wrote the words.
 
         Args:
             embedded: The payer and the characters of each text.
@@ -384,9 +384,9 @@ class RecallIndexing:
 
 
 def _first_seq(job: RecallJob, chat: Chat) -> int:
-    """Return the first message to index: a new talk also indexes the one before it again.
+    """Return the first message to index: a new conversation also reindexes the one before it.
 
-    Others may be told that one now, if a sharing rule covers the chat's person.
+    It may be shared with others now, if a sharing rule applies to the chat's person.
     """
     sharing = chat.sharing
     if sharing is None or not sharing.before or job.first_seq < sharing.before:
@@ -401,7 +401,7 @@ def _embedded_texts(message: Message) -> list[str]:
 
 
 def _of_messages(stored: Indexed) -> Indexed:
-    """Return the passages of messages alone."""
+    """Return only the passages of messages."""
     return {seq: tuple(each for each in one if not each.memory_id) for seq, one in stored.items()}
 
 
@@ -411,7 +411,7 @@ def _in_order(*passages: Passages) -> Passages:
 
 
 def _own(passages: Passages) -> Passages:
-    """Return the passages without copies that others may be told."""
+    """Return the passages without copies for other people."""
     return tuple(passage for passage in passages if not passage.by_rule)
 
 

@@ -23,7 +23,7 @@ Named = Callable[[NamedMember], str]
 
 @dataclass(frozen=True, slots=True)
 class RecalledEntry:
-    """A message of which recall found passages, and that the readers may see.
+    """A message that recall found passages of and that the readers may see.
 
     Attributes:
         chat: The chat, with a title that the readers may see.
@@ -31,10 +31,10 @@ class RecalledEntry:
         parts: The passages to show.
         score: How well the best passage matches; comparable within one recall only.
         audience: The people who may know the message.
-        rules: The sharing rules by which the readers may be told it; none if they were present.
-        author_version: The sharing version of whom the rules let tell, as read before the chat.
-        memory: The memory that is shown in place of the messages it was made from, of which
-            `message` is the last; None for a message.
+        rules: The sharing rules that let the readers see it; empty if they were present.
+        author_version: The sharing version of the author under the rules, as read before the chat.
+        memory: The memory that is shown instead of the messages it was made from; `message` is the
+            last of them. None for a message.
     """
 
     chat: Chat
@@ -48,7 +48,7 @@ class RecalledEntry:
 
     @property
     def ref(self) -> MessageRef:
-        """What is shown; see `MessageRef`."""
+        """The reference to what is shown; see `MessageRef`."""
         return self.memory.id if self.memory else self.message.chat_id, self.message.seq
 
     @property
@@ -63,7 +63,7 @@ class RecalledEntry:
 
     @property
     def text(self) -> str:
-        """The text to show; it says where it leaves something out."""
+        """The text to show, with marks where parts are left out."""
         return joined_parts(self.full_text, self.parts)
 
     @property
@@ -110,7 +110,7 @@ def fitting(
 
     Args:
         entries: The entries, best first.
-        tokens: The budget.
+        tokens: The token budget.
         here: The id of the active chat.
     """
     kept: dict[MessageRef, RecalledEntry] = {}
@@ -146,7 +146,7 @@ def _day_of(entry: RecalledEntry, zone: ZoneInfo) -> str:
 
 
 def _heading(entry: RecalledEntry, here: str | None, zone: ZoneInfo) -> str:
-    """Return the line above the entries of a chat and day; nothing for told words."""
+    """Return the line above the entries of a chat and day; '' for words shown by a rule."""
     if entry.rules:
         return ""
     day = _day_of(entry, zone)
@@ -156,7 +156,7 @@ def _heading(entry: RecalledEntry, here: str | None, zone: ZoneInfo) -> str:
 
 
 def _line(entry: RecalledEntry, zone: ZoneInfo, named: Named) -> str:
-    """Return an entry as a line; told words name their day and who may be told, but no chat."""
+    """Return an entry as a line; words shown by a rule have their day and audience, but no chat."""
     sender, text = named(entry.message.sender), quoted(entry.text)
     if not entry.rules:
         return f"  [msg:{entry.message.seq}] {sender}: {text}"

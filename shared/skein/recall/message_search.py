@@ -1,8 +1,8 @@
 """Search the messages that a person may read, with the index of recall.
 
-The index belongs to agents. So a search finds messages for which an agent was present, in the
-indexes of the agents of the person's newest chats. Its cost does not depend on the length of the
-chats.
+The indexes belong to agents. So a search uses the indexes of the agents in the person's newest
+chats, and finds only messages for which an agent was present. Its cost does not depend on the
+length of the chats.
 """
 
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ from skein.recall.search import Recall
 from skein.services.chats.views import WINDOW, ChatViews
 from skein.services.visibility.audience import scope_of
 
-MAX_INDEXES = 8  # searched at once
+MAX_INDEXES = 8  # searched in parallel
 MAX_TOKENS = 5_000  # of all messages that are returned
 UTC = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSearch:
-    """The service by which people search the messages of their chats; it writes nothing."""
+    """The service with which people search the messages of their chats; it does not write."""
 
     table: Table
     clock: Clock
@@ -38,8 +38,8 @@ class MessageSearch:
     ) -> tuple[RecalledEntry, ...]:
         """Find messages in a person's 50 newest chats, best first.
 
-        Only chats of which the person is a member now are searched. Everything that the ranking
-        counts comes from these chats.
+        Only chats of which the person is currently a member are searched. All statistics of the
+        ranking come from these chats.
 
         Args:
             query: The text to find messages by.
@@ -70,8 +70,8 @@ class MessageSearch:
 def indexes_of(chats: Iterable[Chat]) -> tuple[tuple[str, str | None], ...]:
     """Return the indexes that hold the messages of chats, each as the id of its agent and a scope.
 
-    Of the agents of a chat, one is chosen that was there from early on. If there are too many
-    indexes, those of the first chats count.
+    For each chat, an agent that joined early is chosen. If there are too many indexes, those of the
+    first chats are used.
     """
     found: dict[tuple[str, str | None], None] = {}
     for chat in chats:

@@ -1,6 +1,6 @@
-"""Passages of memories from a person's own words, beside those of the last message of each.
+"""Passages of memories from a person's own words, stored beside those of their last message.
 
-They lie only in the partitions in which others find all messages that a memory was made from.
+They are only in the partitions in which others can find all messages that a memory was made from.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage
 
 
 class MemorySources(NamedTuple):
-    """A memory with the messages that it was made from; None for each that is gone."""
+    """A memory with the messages that it was made from; None for a message that is gone."""
 
     memory: OwnWordsMemory
     messages: tuple[Message | None, ...]
@@ -36,7 +36,7 @@ class MemorySources(NamedTuple):
 def own_words_memories(
     table: Table, chat: Chat, agent_id: str, seqs: range
 ) -> Iterator[OwnWordsMemory]:
-    """Read an agent's memories of a chat whose last message lies in a range."""
+    """Read an agent's memories of a chat whose last message is in a range."""
     owned = (chat.tenant, agent_id, scope_of(chat), chat.id)
     first, last = (OwnWordsMemory.own_key(*owned, seq) for seq in (seqs.start, seqs.stop))
     query = Query(first.pk, first=first.sk, last=last.sk)
@@ -62,8 +62,8 @@ def memory_passages(
     """Return the passages of memories by last message, still without embeddings.
 
     Args:
-        covered: The sharing rules and the person whom they may cover.
-        found: The memories, as the agent may have them.
+        covered: The sharing rules and the person to whom they may apply.
+        found: The memories, with the messages that the agent may see.
         model: The name of the embeddings' model.
     """
     made: dict[int, list[RecallPassage]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """Commit of passages: those of a message and the postings of its words change in one transaction.
 
-So the first passage of a stored message lists all postings that refer to the message. A message can
-be removed from the index without its text.
+So the first passage of a stored message lists all postings that refer to the message, which can be
+removed from the index without its text.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallPass
 from skein.services.common.pagination import read_items
 
 Passages = tuple[RecallPassage, ...]
-NOT_COMPARED = {"version", "vector", "weight"}  # the embedding follows from the text
+NOT_COMPARED = {"version", "vector", "weight"}  # the embedding is derived from the text
 
 
 class PostingKey(NamedTuple):
@@ -42,7 +42,7 @@ class PostingKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """The passages of one message before and after a change; none if it is not indexed."""
+    """The passages of one message before and after a change; empty if it is not indexed."""
 
     old: Passages
     new: Passages
@@ -101,7 +101,7 @@ class PassageCommits:
 
 
 def alike(one: Passages, other: Passages) -> bool:
-    """Tell whether two sets of passages say the same, whatever their versions and vectors."""
+    """Return whether two sets of passages are equal except for versions and vectors."""
     return [_content(passage) for passage in one] == [_content(passage) for passage in other]
 
 
@@ -133,7 +133,7 @@ def _most_writes(changes: Sequence[PassageChange]) -> int:
 
 
 def _refs(passages: Passages) -> set[tuple[PostingKey, PostingRef]]:
-    """Return the references of a message to which its passages belong."""
+    """Return the references of a message from its passages."""
     return {
         (
             PostingKey(passage.tenant, passage.agent_id, passage.scope, stem),

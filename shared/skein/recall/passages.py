@@ -1,4 +1,4 @@
-"""Passages of messages: a few sentences each, by which long messages are compared and shown."""
+"""Passages: parts of a few sentences, in which long messages are compared and shown."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from skein.channels.text_cuts import cut_position
 
 PASSAGE = 500  # characters at most
-MAX_VECTORS = 12  # of a message; the passages after them are found by rare words and neighbours
+MAX_VECTORS = 12  # of a message; later passages are found by rare words and neighbours
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallPreview:
-    """Finder of the old messages that an agent could be shown; it writes nothing."""
+    """Finder of the old messages that an agent could be shown; it does not write."""
 
     table: Table
     clock: Clock
@@ -35,8 +35,8 @@ class RecallPreview:
         Args:
             query: The text to find messages by.
             chat_id: One of the agent's chats, whose members are the readers; None for messages that
-                everybody may see.
-            tokens: The budget, with headings.
+                everyone may see.
+            tokens: The token budget, including headings.
 
         Raises:
             NotFound: The agent or the chat does not exist, or the agent is not a member of the

@@ -1,4 +1,4 @@
-"""Pruning of passages: take out messages that were erased or that have expired.
+"""Pruning of passages: remove messages that were erased or have expired from the index.
 
 Pruning only removes passages, so it needs no embeddings. An erasure prunes the index of each of the
 person's chats after it has erased the messages.
@@ -28,7 +28,7 @@ class PassagePruning:
         """Remove the passages of a message that no longer exists (idempotent).
 
         Args:
-            item: The first passage as read; for the others nothing is done.
+            item: The first passage as read; for other passages, nothing is done.
 
         Returns:
             The number of removed passages.
@@ -50,7 +50,7 @@ class PassagePruning:
         return sum(optimistic(self.clock, attempt) for attempt in attempts)
 
     def _prune_once(self, tenant: str, chat_id: str, seq: int, agent_id: str) -> int:
-        # The message is read after its passages, so no older reading of it decides.
+        # The message is read after its passages, so that a stale reading never decides.
         passages = self._stored(tenant, chat_id, seq, agent_id)
         if not passages:
             return 0
@@ -69,7 +69,7 @@ class PassagePruning:
 
 
 def _is_of(passage: RecallPassage, message: Message | None) -> bool:
-    """Tell whether a passage still belongs to the message with its number."""
+    """Return whether a passage still belongs to the message with its number."""
     return (
         message is not None
         and message.conversational

@@ -16,10 +16,10 @@ from skein.recall.rare_words import MAX_LETTERS, rare_stems
 from skein.recall.time_phrases import TimePhrase, time_range_in
 from skein.services.common.words import fillers, stems_of
 
-MAX_QUERY = 2_000  # characters that count
+MAX_QUERY = 2_000  # characters of a query that are used
 MAX_LOOKED_UP = 20  # stems of a query whose postings are read
 MIN_NAME = 2  # letters of a name's part
-# Words about the conversation itself. A query with only these and a time asks for that time.
+# Words about the conversation itself. A query with only these and a time asks about that time.
 _TALK = (
     "talk talked talking discuss discussed say said tell told speak spoke chat chatted mention"
     " mentioned happen happened going remember recall write wrote message messages conversation"
@@ -31,8 +31,8 @@ _SMALL_TALK = (
     " fine bye welcome morning evening night sorry wow lol haha"
 )
 
-# Words of which small talk consists, besides those above. They help to find a message, so only the
-# gate leaves them out.
+# Other words of small talk. They help to find a message, so only the check whether recall is needed
+# # leaves them out.
 _IDLE = (
     "day week weekend tired bored busy moment second funny quick kind sweet lovely perfect"
     " brilliant super happy holidays congratulations appreciate understood exactly agree sense"
@@ -48,7 +48,7 @@ class PreparedQuery:
     """A query, ready to search with.
 
     Attributes:
-        query: What messages are compared with.
+        query: The query that messages are compared with.
         looked_up: The stems whose postings are read, rare ones first.
         during: The time that the query names; messages of that time rank higher.
         only_during: Whether the query only asks which messages were posted in that time.
@@ -61,13 +61,13 @@ class PreparedQuery:
 
     @property
     def says_something(self) -> bool:
-        """Whether the query has a word or a time by which messages can be found."""
+        """Whether the query has a word or a time to find messages by."""
         return bool(self.query.stems) or self.during is not None
 
 
 @dataclass(frozen=True, slots=True)
 class QueryReader:
-    """Makes queries of texts."""
+    """Builds queries from texts."""
 
     embeddings: Embeddings
     vocabulary: Vocabulary
@@ -114,9 +114,9 @@ class QueryReader:
 
 
 def needs_recall(text: str) -> bool:
-    """Tell whether an answer to messages may need old ones, which small talk does not.
+    """Return whether answering messages may need old messages, unlike small talk.
 
-    A question needs one word that is not of small talk, and other messages need two.
+    A question must have one word that is not small talk, and other messages must have two.
     """
     stems = frozenset(stems_of(text)) - _stems_of_words(f"{_SMALL_TALK} {_TALK} {_IDLE}")
     asks = any(ends_with_question(line) for line in text.splitlines())
@@ -124,7 +124,7 @@ def needs_recall(text: str) -> bool:
 
 
 def people_named(text: str, names: Mapping[str, str]) -> list[str]:
-    """Return the ids of the people whom a text names by their whole name or a part of it.
+    """Return the ids of the people that a text names by their whole name or a part of it.
 
     A name counts with its capital letters, so that `will` is not Will. In a text without capital
     letters, names count without them.
@@ -154,7 +154,7 @@ def _words(text: str) -> list[str]:
 
 
 def _counts(part: str) -> bool:
-    """Tell whether a part of a name identifies its owner."""
+    """Return whether a part of a name identifies its owner."""
     return len(part) >= MIN_NAME and not part.isdigit()
 
 

@@ -1,6 +1,6 @@
 """The kinds of facts that a query asks for, and the messages that state such facts.
 
-English only; a query in another language asks for no kind of fact.
+English only; in other languages, no kind of fact is recognised.
 """
 
 import re
@@ -21,18 +21,18 @@ _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 def asks_time(text: str) -> bool:
-    """Tell whether a text asks when something was."""
+    """Return whether a text asks when something happened."""
     return _ASKS_TIME.search(text) is not None
 
 
 def names_time(stems: Iterable[str]) -> bool:
-    """Tell whether a message with these stems names a time or holds digits."""
+    """Return whether a message with these stems names a time or contains digits."""
     wanted = _time_stems()
     return any(stem in wanted or stem[0].isdigit() for stem in stems)
 
 
 def ends_with_question(text: str) -> bool:
-    """Tell whether the last sentence of a text is a question."""
+    """Return whether the last sentence of a text is a question."""
     return text.rstrip().endswith(_QUESTION_MARKS)
 
 

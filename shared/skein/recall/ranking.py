@@ -1,7 +1,7 @@
 """Ranking of passages by a query: meaning, words, people and kinds of facts in one score.
 
-All statistics come from the given passages. They are those that the reader may see, so a score
-tells nothing about other messages.
+All statistics come from the given passages. The reader may see all of these, so a score does not
+reveal anything about other messages.
 """
 
 import math
@@ -15,10 +15,11 @@ from skein.models.common.embedding import Vector
 from skein.models.common.storage import Key
 from skein.recall.questions import names_time
 
-# The windows of the standardised parts: messages on each side. They find an answer beside its
-# question. The window of no messages puts the passage with the words before those beside it.
+# The windows of the standardised parts: messages on each side, which find an answer beside its
+# # question. The empty window ranks the passage with the words before its neighbours.
 MEANING, WORDS = (1, 3), (0, 5)
-# The weights of all parts, in the order of `parts_of`. docs/recall.md says how they were fitted.
+# The weights of all parts, in the order of `parts_of`. docs/recall.md explains how they were
+# fitted.
 WEIGHTS = {
     "meaning, 3 messages": 0.40,
     "meaning, 7 messages": 0.45,
@@ -31,10 +32,10 @@ WEIGHTS = {
     "long answer": -4.0,
 }
 
-AFTERWARDS = 2 * 86_400  # seconds after a time that still count: people tell of a day later
+AFTERWARDS = 2 * 86_400  # seconds after a time that still count: people often write a day later
 COHERENCE = 0.38  # the usual cosine of adjacent messages
-SHARE_STRENGTH = 0.5  # how much a match by words counts beside one by meaning
-MIN_DEVIATION = 0.05  # of a part's values; fewer passages than a dozen differ by chance
+SHARE_STRENGTH = 0.5  # the weight of a match by words relative to one by meaning
+MIN_DEVIATION = 0.05  # of a part's values; fewer than a dozen passages differ by chance
 
 Values = list[float]
 MessageRef = tuple[str, int]
@@ -42,7 +43,7 @@ MessageRef = tuple[str, int]
 
 
 class MemoryRef(NamedTuple):
-    """A memory that may be told, and the messages that it was made from.
+    """A memory that sharing rules may show, and the messages that it was made from.
 
     Attributes:
         key: The key of the memory.
@@ -57,13 +58,13 @@ class MemoryRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """A query in the form that the ranking compares passages with.
+    """A query in the form that the ranking uses.
 
     Attributes:
         vector: The embedding of the query without the names of people; a unit vector.
         stems: The stems of the query without the names of people.
-        sender_ids: The ids of the people whom the query names.
-        asks_time: Whether the query asks when something was.
+        sender_ids: The ids of the people that the query names.
+        asks_time: Whether the query asks when something happened.
         during: The time that the query names, as its first and last second.
     """
 
@@ -76,19 +77,19 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A passage as it is ranked.
+    """A passage in the form that the ranking uses.
 
     Attributes:
         part: Its position in its message, from 0.
         stems: The stems of its words.
         created_at: When the message was posted, in seconds since 1970.
         long_answer: Whether it belongs to a long message of an agent.
-        asks: Whether it ends with a question, as far as its text was read.
+        asks: Whether it ends with a question, if its text was read.
         cosine: The cosine with the query; None if the vector search did not find the passage.
-        weight: How much the passage counts in the mean of several.
+        weight: The weight of the passage in a mean of several.
         characters: The length of its message; 0 if unknown.
-        by_rule: Whether the readers may be told it by sharing rules.
-        memory: The memory of which it is the text; None for a passage of a message.
+        by_rule: Whether the readers may be shown it by sharing rules.
+        memory: The memory that it belongs to; None for a passage of a message.
     """
 
     chat_id: str
@@ -116,7 +117,7 @@ class Hit:
 
     Attributes:
         score: How well the passage matches; comparable within one ranking only.
-        strength: How well the passage and those beside it match by meaning and words alone, from
+        strength: How well the passage and its neighbours match by meaning and words only, from
             about 0 to 1.5; comparable between rankings.
     """
 
@@ -167,10 +168,10 @@ def parts_of(query: RecallQuery, lines: Sequence[Line]) -> Parts:
 
 
 def _meaning(lines: Sequence[Line], reach: int) -> Values:
-    """Return the cosine of the query and each passage with the messages beside it.
+    """Return the cosine of the query and each passage together with its neighbours.
 
-    The best passage of a message stands for it. The length of a sum of vectors is that of vectors
-    with the usual cosine. A passage that was not found counts like the worst that was.
+    A message is represented by its best passage. The length of a sum of vectors is estimated from
+    the usual cosine. A passage that was not found counts like the worst found one.
     """
     best: dict[MessageRef, Line] = {}
     found = [line for line in lines if line.cosine is not None]
@@ -224,7 +225,7 @@ def _around(seq: int, reach: int) -> list[int]:
 
 
 def _person(query: RecallQuery, line: Line) -> float:
-    """Return 1 for what a named person said, and -1 for what others said."""
+    """Return 1 for messages of a named person, and -1 for messages of others."""
     if not query.sender_ids:
         return 0.0
     return 1.0 if line.sender_id in query.sender_ids else -1.0

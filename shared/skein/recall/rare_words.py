@@ -1,6 +1,6 @@
 """Rare words of a message: names, numbers and words outside the common vocabulary.
 
-Each of them gets a posting, so their number is limited. The choice follows from the text alone and
+Each of them gets a posting, so their number is limited. The choice depends only on the text and
 costs no read.
 """
 
@@ -55,5 +55,5 @@ def _names_in(text: str) -> Iterator[str]:
 
 
 def _spaced(word: str) -> bool:
-    """Tell whether a word comes from a script with spaces between words."""
+    """Return whether a word comes from a script with spaces between words."""
     return word.isascii() or len(list(words_of(word))) == 1

@@ -28,7 +28,7 @@ AGENTS, PEOPLE = "agents", "people"
 class RecallRebuilds:
     """Operators' requests to index chats again.
 
-    Nothing is deleted first: old passages answer until new ones replace them.
+    Nothing is deleted first: old passages are used until new ones replace them.
     """
 
     table: Table
@@ -37,9 +37,9 @@ class RecallRebuilds:
     def request(
         self, tenant: str, *, chat_id: str | None = None, agent_id: str | None = None
     ) -> RecallJob:
-        """Request a rebuild for a chat, for an agent or, without both, for a tenant (idempotent).
+        """Request a rebuild for a chat, an agent or, if neither is given, a tenant (idempotent).
 
-        The rebuild of a deleted agent takes its passages out of the index.
+        The rebuild for a deleted agent removes its passages from the index.
 
         Raises:
             NotFound: The chat or the agent never existed.
@@ -93,7 +93,7 @@ class RecallRebuild:
             yield f"{PEOPLE} {user_id}", list(self._of_person(job.tenant, user_id))
 
     def _agents(self, job: RecallJob, after: str) -> Iterator[str]:
-        """Yield the ids of a job's agents; a deleted agent is in no list."""
+        """Yield the ids of a job's agents; deleted agents are not listed."""
         if job.agent_id is None:
             yield from self._ids(agents_relation(job.tenant), after)
         elif job.agent_id > after:
@@ -110,7 +110,7 @@ class RecallRebuild:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
-        """Yield the chats of which this person is the first, and former ones without people."""
+        """Yield the chats whose first person this is, and former chats that have no people left."""
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):
             if chat.person_ids[:1] == (user_id,):

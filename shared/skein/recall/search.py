@@ -1,8 +1,8 @@
 """Recall: find the messages of an agent's past that match a query and may be shown.
 
-A recall has three steps: a vector search for each scope and a batch of postings, all at once; then
-a ranking; then a batch of the best messages with their neighbours, and one of their chats. So its
-cost does not depend on the length of the history. The step between the calls is CPU time alone.
+A recall has three steps: a vector search for each scope and a batch of postings, all in parallel;
+then a ranking, which only uses CPU time; then a batch of the best messages with their neighbours,
+and one of their chats. So its cost does not depend on the length of the history.
 """
 
 import logging
@@ -51,9 +51,9 @@ from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef, ranked
 from skein.services.common.words import stems_of
 from skein.services.visibility.sharing_rules import SaidMessage
 
-# Limits of `Hit.strength`: nothing is shown if no passage reaches MATCH. No passage below LEAST is.
+# Limits of `Hit.strength`: nothing is shown unless a passage reaches MATCH; none below LEAST is.
 MATCH, LEAST = 0.20, 0.08
-MONTH_SECONDS = 32 * 86_400  # of the longest month, with a day on its ends
+MONTH_SECONDS = 32 * 86_400  # of the longest month, with a day at each end
 ZONE = 14 * 3_600  # by which the days of time zones may differ from UTC
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class RecallResult:
 
     @property
     def people_of_rules(self) -> frozenset[str]:
-        """The people whose words it shows by sharing rules, by the ids that they had then."""
+        """The people whose words it shows by sharing rules, by their ids at that time."""
         return frozenset(entry.message.sender.id for entry in self.entries if entry.rules)
 
 
@@ -82,12 +82,12 @@ NOTHING = RecallResult()
 
 @dataclass(frozen=True, slots=True)
 class OngoingRecall:
-    """A recall that has begun.
+    """A recall in progress.
 
     Attributes:
         request: What is recalled.
         prepared: The query.
-        searches: The calls that find passages; they may run at the same time.
+        searches: The calls that find passages, which may run in parallel.
         posting_keys: The keys of the postings to read.
     """
 
@@ -102,10 +102,11 @@ class RankedHits:
     """The candidates of a recall.
 
     Attributes:
-        prepared: The query, with the people whom the passages name.
+        prepared: The query, with the people that the passages name.
         lines: The found passages that are readable.
         choice: The messages to read.
-        authors: Those whose words sharing rules may tell, as read before the chats of `choice`.
+        authors: The people whose words sharing rules may show, as read before the chats of
+            `choice`.
     """
 
     prepared: PreparedQuery
@@ -192,16 +193,16 @@ class Recall:
         return OngoingRecall(request, prepared, tuple(map(self._search, searches)), keys)
 
     def postings(self, searching: OngoingRecall) -> list[Item]:
-        """Read the postings, which only point to messages; no call if there are none to read."""
+        """Read the postings, which only point to messages; makes no call if there are none."""
         keys = searching.posting_keys
         return list(self._table.get_many(keys, consistent=False).values()) if keys else []
 
     def read_shared(
         self, searching: OngoingRecall, found: Iterable[Sequence[Item]]
     ) -> Mapping[Key, Item]:
-        """Read what decides on passages that may be told; no call if none were found.
+        """Read the items that decide on passages shown by rules; makes no call without any.
 
-        So the ranking compares only passages that the readers may know of.
+        So the ranking only compares passages that the readers may know about.
         """
         keys = keys_of_shared((item for one in found for item in one), searching.request)
         return self._table.get_many(keys) if keys else {}
@@ -214,13 +215,13 @@ class Recall:
         known: Mapping[Key, Item],
         rule_items: Mapping[Key, Item],
     ) -> RankedHits:
-        """Rank what was found, and choose the messages to read.
+        """Rank the found passages, and choose the messages to read.
 
         Args:
             searching: The recall.
             found: The passages that its searches found.
             known: Items that were read for something else, which are not read again.
-            rule_items: What `read_shared` has read.
+            rule_items: The items that `read_shared` has read.
         """
         request = searching.request
         lines, names = readable_lines((item for one in found for item in one), request, rule_items)
@@ -244,10 +245,10 @@ class Recall:
         return RankedHits(prepared, tuple(lines), choice, authors)
 
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
-        """Read the chosen messages, and what decides whether to show them, in batches at once.
+        """Read the chosen messages, and the items that decide whether to show them, in parallel.
 
-        Texts change only when they are deleted, so an eventually consistent read of them is enough.
-        It costs half.
+        Texts change only when they are deleted, so an eventually consistent read is enough, which
+        costs half.
         """
         read = self._table.get_many
         calls = [partial(read, batch, consistent=False) for batch in _batches(choice.texts)]
@@ -268,8 +269,8 @@ class Recall:
 
         Args:
             searching: The recall.
-            candidates: What was ranked.
-            items: What was read.
+            candidates: The ranked passages.
+            items: The items that were read.
             known: Items that were read for something else.
         """
         request, prepared = searching.request, candidates.prepared
@@ -332,11 +333,11 @@ def _batches(keys: Sequence[Key]) -> list[Sequence[Key]]:
 
 
 def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None]:
-    """Return the authors to search for; None stands for everybody.
+    """Return the authors to search for; None means everyone.
 
     Passages of others with the same words may fill the nearest 100. So if the query names one
-    person, a thorough recall finds that person's passages by a search of its own. A prompt makes
-    one search for each scope.
+    person, a thorough recall makes a separate search for that person's passages. A prompt makes
+    only one search for each scope.
     """
     named = prepared.query.sender_ids
     if request.author is not None or not request.thorough or len(named) != 1:
@@ -345,7 +346,7 @@ def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None
 
 
 def month_of(first_at: int | None, last_at: int | None) -> str | None:
-    """Return the month by UTC of most of a range of time; None if it may have several months."""
+    """Return the month (UTC) that a range of time mostly covers; None if it may span several."""
     if first_at is None or last_at is None or last_at - first_at > MONTH_SECONDS:
         return None
     ends = [datetime.fromtimestamp(at, UTC) for at in (first_at + ZONE, last_at - ZONE)]
@@ -374,7 +375,7 @@ def _is_wanted(request: RecallRequest, line: Line, name: str) -> bool:
 
 
 def _sender_of_hit(hit: Hit) -> Authors:
-    """Return the person who wrote a passage, by id; nobody for an agent and for told words."""
+    """Return the id of a passage's author; empty for agents and words shown by rules."""
     line = hit.line
     return Authors.of([None if line.by_rule else person_of_author(line.sender_id)])
 
@@ -389,7 +390,7 @@ def _strong(hits: Sequence[Hit], prepared: PreparedQuery) -> list[Hit]:
 
 
 def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
-    """Return entries without those that repeat a better one of the same sender and text."""
+    """Return entries without those that repeat a better one with the same sender and text."""
     best: dict[tuple[str, str], RecalledEntry] = {}
     for entry in entries:
         best.setdefault((entry.message.sender.id, entry.text.strip().casefold()), entry)
@@ -397,7 +398,7 @@ def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
 
 
 def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> list[RecalledEntry]:
-    """Return entries without those told by rules whose people would be too many for one run."""
+    """Return entries without those shown by rules that would exceed the people limit of a run."""
     readers = request.reader_rules.versions if request.reader_rules is not None else {}
     people, kept = {*request.told, *readers}, list[RecalledEntry]()
     for entry in entries:
@@ -428,9 +429,9 @@ class _Shown:
         return self._by_rule([found])
 
     def _of_memory(self, ref: MemoryRef) -> RecalledEntry | None:
-        """Return a memory as an entry, if the readers may be told all that it was made from.
+        """Return a memory as an entry, if the readers may be shown all its source messages.
 
-        Who was present for the messages is shown these.
+        Readers who were present for the messages are shown the messages instead.
         """
         sources = [self._found(ref.chat_id, seq) for seq in ref.seqs]
         found = [each for each in sources if each is not None]
@@ -444,7 +445,7 @@ class _Shown:
     def _by_rule(
         self, found: Sequence["_ShownMessage"], memory: OwnWordsMemory | None = None
     ) -> RecalledEntry | None:
-        """Return the last message, or a memory made from all, if the readers may be told them."""
+        """Return the last message, or the memory made from all, if rules may show them."""
         last, request = found[-1], self.request
         said = [SaidMessage.of(each.stored) for each in found]
         rules = request.rules_for(last.message.chat_id, said, self.items)
@@ -456,7 +457,7 @@ class _Shown:
         return RecalledEntry(last.titled, last.message, (), 0.0, audience, rules, version, memory)
 
     def _found(self, chat_id: str, seq: int) -> "_ShownMessage | None":
-        """Return a message that the agent remembers; None if it is gone."""
+        """Return a message that the agent was present for; None if it is gone."""
         request = self.request
         if chat_id not in self.chats:
             self.chats[chat_id] = self._shown_chat(chat_id)
@@ -472,7 +473,7 @@ class _Shown:
         return found if present and request.reaches(chat, seq, stored.created_at) else None
 
     def _wanted(self, message: Message) -> bool:
-        """Tell whether a message has a text and is one of those that the request asks for."""
+        """Return whether a message has a text and matches the request."""
         request, sender = self.request, message.sender
         if not message.conversational or message.resets or not message.full_text:
             return False
@@ -487,7 +488,7 @@ class _Shown:
         return counts and request.in_time(at)
 
     def _shown_chat(self, chat_id: str) -> "_ShownChat | None":
-        """Return a chat with what is the same for all of its messages; None if none is shown."""
+        """Return a chat with the data shared by all its messages; None if none may be shown."""
         request = self.request
         chat = self._chat(chat_id)
         if chat is None or chat.discarded_at is not None:
@@ -506,7 +507,7 @@ class _Shown:
 
 
 class _ShownMessage(NamedTuple):
-    """A message with its chat, as stored and as it is named now, and who may know it."""
+    """A message with its chat, as stored and under its current name, and its audience."""
 
     titled: Chat
     stored: Message

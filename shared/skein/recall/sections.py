@@ -1,8 +1,8 @@
 """RECALLED: old messages that match the message to answer.
 
-- Read: the search runs beside the second round of a reading, and takes one further round. If
-  recall fails or is late, the reading is complete without it.
-- Kept: the best matches that may be shown, as many as fit the budget (`recall/`).
+- Read: the search runs in parallel with the second round of a reading, and takes one more round. If
+  recall fails or is late, the reading is completed without it.
+- Kept: the best matches that may be shown, as many as fit into the budget (`recall/`).
 - Order: by chat and day, oldest first.
 """
 
@@ -37,7 +37,7 @@ from skein.services.config.resolution import effective_in
 from skein.services.visibility.sharing_reads import SharingReading
 from skein.settings import Settings
 
-MAX_NEW = 3  # newest messages of people that make the query
+MAX_NEW = 3  # newest messages of people that make up the query
 MAX_QUERY = 2_000  # characters of the query
 SHARE_OF_TIME = 0.8  # of the time limit of a reading
 UTC = ZoneInfo("UTC")
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RecalledMessages(SectionItems):
-    """The recalled messages, best first. The reader makes them itself, with `PromptRecall`."""
+    """The recalled messages, best first. The reader itself reads them with `PromptRecall`."""
 
     entries: tuple[RecalledEntry, ...] = ()
 
@@ -59,7 +59,7 @@ class RecalledMessages(SectionItems):
 
 @dataclass(frozen=True, slots=True)
 class StartedRecall:
-    """A recall whose calls are under way.
+    """A recall whose calls are in progress.
 
     Attributes:
         recall: The service.
@@ -81,7 +81,7 @@ class PromptRecall:
 
     Attributes:
         recall: Returns the service; it is built at its first use.
-        clock: Bounds the time that a prompt waits for recall.
+        clock: Limits the time that a prompt waits for recall.
         settings: The budget, and the time limit of a reading.
     """
 
@@ -100,10 +100,10 @@ class PromptRecall:
         """Start the searches of a recall; None if there is nothing to recall by.
 
         Args:
-            read: What the first round has read.
+            read: The data that the first round has read.
             prefetched: The items that were read with the run.
             pool: The pool in which the calls run.
-            sharing: The sharing rules that count for the readers.
+            sharing: The sharing rules that apply to the readers.
         """
         text, run, chat = query_of(read), read.run, read.chat
         if self._tokens(run, chat, prefetched) <= 0 or not _may_need_recall(text, self.clock.now()):
@@ -182,7 +182,7 @@ class PromptRecall:
             return RecalledMessages()
 
     def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
-        """Return the budget as far as it is known before the settings are read."""
+        """Return the token budget, as far as it is known before the settings are read."""
         agent = Agent.read(prefetched, Agent.key_of(run.tenant, run.agent_id))
         known = effective_in(chat, self.settings) if chat is not None else self.settings
         return known.overridden(agent.settings if agent else {}).recall_tokens
@@ -193,15 +193,15 @@ class PromptRecall:
 
 
 def _may_need_recall(text: str, now: datetime) -> bool:
-    """Tell whether a prompt recalls by a text: it names a time, or is more than small talk."""
+    """Return whether a text needs recall: it names a time, or is more than small talk."""
     return needs_recall(text) or time_range_in(text, now, UTC) is not None
 
 
 def query_of(read: SectionReads) -> str:
-    """Return the text by which old messages are recalled; empty if there is none.
+    """Return the text to recall old messages by; empty if there is none.
 
-    These are the newest messages of people that the agent has not seen, or else the message to
-    answer, or else the text of the plan or the service, if the readers may know of it.
+    It consists of the newest messages of people that the agent has not seen, or else of the message
+    to answer, or else of the text of the plan or the service, if the readers may know it.
     """
     run, chat, member = read.run, read.chat, read.member
     texts = [one for one in read.messages if one.conversational and not one.resets]
@@ -257,10 +257,10 @@ def recalled(given: SectionInput) -> Section | None:
 def _without_repeats(
     entries: Sequence[RecalledEntry], repeats: Callable[[Message], bool]
 ) -> list[RecalledEntry]:
-    """Return entries without messages that the prompt tells elsewhere, and what stands by them.
+    """Return entries without messages that the prompt has elsewhere, and without their neighbours.
 
-    A message beside such a message goes, too, if it matches less: it may have been found for the
-    sake of that message alone. Told words stay.
+    A neighbour of such a message is also left out if it matches less well, because it may have been
+    found only because of that message. Words shown by sharing rules stay.
     """
     gone: dict[MessageRef, float] = {}
     for entry in entries:

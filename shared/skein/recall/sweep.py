@@ -1,4 +1,4 @@
-"""Sweep for changes that the feed has lost: messages that are not in the index of recall."""
+"""Sweep for changes that the feed has lost: messages that are missing in the index of recall."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 NEWEST = 16  # messages of a chat that a sweep reads
-GRACE = timedelta(minutes=5)  # in which the feed may still be at work on a message
+GRACE = timedelta(minutes=5)  # in which the feed may still be working on a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class RecallSweep:
     settings: Settings
 
     def check(self, chat: Chat, members: Sequence[Membership]) -> None:
-        """Send a job for each agent whose index lacks the newest message of at least 5 minutes.
+        """Send a job for each agent whose index lacks the newest message older than 5 minutes.
 
         Args:
             members: Its open memberships.
@@ -53,7 +53,7 @@ class RecallSweep:
         self.dispatch.send([self._job(chat, agent) for agent in self._existing(chat, behind)])
 
     def _existing(self, chat: Chat, agents: Sequence[Membership]) -> list[Membership]:
-        """Return the agents that were not deleted; nothing is indexed for the others."""
+        """Return the agents that were not deleted; nothing is indexed for deleted ones."""
         keys = {Agent.key_of(chat.tenant, agent.member.id): agent for agent in agents}
         found = self.table.get_many(list(keys)) if keys else {}
         deleted = {agent.id for agent in Agent.read_each(found) if agent.deleted_at is not None}

@@ -1,6 +1,6 @@
-"""Phrases such as "last March" as ranges of time; English, and dates in digits.
+"""Parse phrases such as "last March" into ranges of time; English, and dates in digits.
 
-A phrase without a year means the newest such time that has begun.
+A phrase without a year means the most recent such time that has begun.
 """
 
 import re
@@ -46,7 +46,7 @@ Days = tuple[date, date]
 
 
 def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimePhrase | None:
-    """Return the first range of time that a text names; None for none, or for a future one.
+    """Return the first range of time that a text names; None without one, or if it is future.
 
     Args:
         zone: The time zone in which days begin.

@@ -1,3 +1,3 @@
-"""Define the passages and postings by which recall finds old messages, and memories it tells."""
+"""Define the passages and postings of recall's index, and memories of people's own words."""
 
 __all__ = ["own_words", "stored"]

@@ -1,4 +1,4 @@
-"""Memories that were made from what one person wrote to an agent alone."""
+"""Memories that were made from one person's private messages to an agent."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -16,8 +16,8 @@ OwnWordsText = Annotated[str, StringConstraints(min_length=1, max_length=PASSAGE
 class OwnWordsMemory(AgentItem):
     """A memory from one person's own words, which sharing rules may tell as they tell these words.
 
-    Its sources are the messages of `made_from`, one by one. It is shown to nobody without a rule:
-    the prompts of the person have the memories of all that was said there.
+    Its sources are the individual messages of `made_from`. It is never shown without a rule,
+    because the person's own prompts have the memories of everything that was said there.
 
     Attributes:
         id: `own_<ulid>`.
@@ -25,7 +25,7 @@ class OwnWordsMemory(AgentItem):
         source_chat_id: The person's direct chat.
     """
 
-    PREFIX: ClassVar = SortKeyPrefix("ALONE#")  # sorts before all that prompts read
+    PREFIX: ClassVar = SortKeyPrefix("ALONE#")  # sorts before everything that prompts read
     LIVE_STATUS: ClassVar = "live"
     COUNTER: ClassVar = "revision"
     TEXTS: ClassVar = ("text",)
@@ -42,14 +42,14 @@ class OwnWordsMemory(AgentItem):
 
     @property
     def last_seq(self) -> int:
-        """The last message that it was made from; the index has it beside that message."""
+        """The last message that it was made from; the index stores it beside that message."""
         return self.made_from.spans[-1].last_seq
 
     @staticmethod
     def own_key(
         tenant: str, agent_id: str, scope: str | None, chat_id: str, last_seq: int, own_id: str = ""
     ) -> Key:
-        """Return the key of a memory; those of a chat are in the order of their last messages."""
+        """Return the key of a memory; keys of a chat's memories sort by their last messages."""
         end = f"{key_part(chat_id)}#{last_seq:012d}#{key_part(own_id)}"
         return Key(owned_partition(tenant, agent_id, scope), f"{OwnWordsMemory.PREFIX}{end}")
 

@@ -1,7 +1,7 @@
 """The items of the index of recall: passages in chats' partitions, and postings of rare words.
 
-The passages of a message and the postings of its words change in one transaction. So the first
-passage says which postings may refer to the message.
+The passages of a message and the postings of its words change in one transaction, so the first
+passage lists all postings that may refer to the message.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.visibility.ownership import is_shared_partition, owned_partition
 from skein.models.visibility.provenance import MadeFrom
 
-MAX_REFS = 64  # of a posting; a stem of more messages says little
-MEMORY = 99  # what stands for the part in a memory's key, so that it sorts after the message's
-DIGITS = 4  # of a component of a vector after the point; more would take more bytes
-AGENT = "agt_"  # how the ids of agents begin
-TEAM = "team:"  # before the id of a person of the team, who may also be a person in chats
+MAX_REFS = 64  # of a posting; a stem in more messages is not distinctive
+MEMORY = 99  # replaces the part in a memory's key, so that it sorts after the message's
+DIGITS = 4  # decimal places of a vector's component; more would take more bytes
+AGENT = "agt_"  # prefix of agent ids
+TEAM = "team:"  # prefix for a person of the team, who may also be a person in chats
 
 
 def author_of(sender: MemberRef) -> str:
@@ -46,22 +46,22 @@ class RecallPassage(Stored):
         parts: The number of passages of the message; at most 12 are indexed.
         scope: The chat's scope when the message was indexed; see `owned_partition`.
         version: The optimistic lock.
-        recall_scope: The partition of the vector index; see `recall_partition`. A message that may
-            be told by sharing rules has a copy of each passage in each partition of such words.
+        recall_scope: The partition of the vector index; see `recall_partition`. A message that
+            sharing rules may show has a copy of each passage in each partition of such words.
         recall_model: The name of the embeddings' model.
         recall_author: The sender; see `author_of`.
         recall_month: The month of the message by UTC, such as `2026-02`.
         vector: The embedding, a unit vector; empty if the item was read without it.
-        weight: How much the passage counts in the mean of several; see `Embedding`.
+        weight: The weight of the passage in a mean of several; see `Embedding`.
         name: The name of the sender at the time of indexing.
         stems: The stems of the passage's words and its numbers, in order.
-        posted: The rare stems of the message: each has a posting that may refer to it. Only the
+        posted: The rare stems of the message; each has a posting that may refer to it. Only the
             first passage has them.
         characters: The length of the message.
         created_at: When the message was posted, in whole seconds since 1970.
         expires_at: When the message expires, in seconds since 1970; None if never.
-        memory_id: For a memory that may be told, its id; its passage lies beside those of the last
-            message that it was made from.
+        memory_id: The id of a memory that rules may show. Its passage is stored beside those of the
+            last message that it was made from.
         sources: For such a memory, each message that it was made from, as number and time.
     """
 
@@ -99,8 +99,8 @@ class RecallPassage(Stored):
         """Return the key of a passage.
 
         Args:
-            copied_to: For a copy that others may be told, its partition of the vector index, with
-                the id of a memory.
+            copied_to: For a copy for other people, its partition of the vector index, with the id
+                of a memory.
         """
         prefix = RecallPassage.prefix_of(agent_id)
         copy = f"#{hashlib.sha256(copied_to.encode()).hexdigest()[:16]}" if copied_to else ""
@@ -108,7 +108,7 @@ class RecallPassage(Stored):
 
     @staticmethod
     def prefix_of(agent_id: str) -> SortKeyPrefix:
-        """Return the prefix of an agent's passages in a chat; their order is that of messages."""
+        """Return the prefix of an agent's passages in a chat, which sort in message order."""
         return SortKeyPrefix(f"{RecallPassage.PREFIX}{key_part(agent_id)}#")
 
     @property
@@ -121,11 +121,11 @@ class RecallPassage(Stored):
 
     @property
     def by_rule(self) -> bool:
-        """Whether this is a copy that others may be told by a sharing rule."""
+        """Whether this is a copy that other people may be shown by a sharing rule."""
         return is_shared_partition(self.recall_scope)
 
     def copied_to(self, partition: str) -> "RecallPassage":
-        """Return a copy in a partition of what may be told."""
+        """Return a copy for a partition of words that rules may show."""
         return self.model_copy(update={"recall_scope": partition, "posted": ()})
 
     @property
@@ -155,10 +155,11 @@ def recall_partition(
     """Return the partition of the vector index for an agent's passages in one scope.
 
     Args:
-        since: The message from which on all people of a private group were present. A search
-            returns the nearest passages only, so it must not find what some of them may not know.
-        answers: Whether the passages belong to long messages of agents. They have a partition of
-            their own, because they would fill the results with words of the subject.
+        since: The first message since which all people of a private group were present. A search
+            returns only the nearest passages, so the partition must not contain messages that some
+            of them may not see.
+        answers: Whether the passages belong to long messages of agents. These have a separate
+            partition, because they would otherwise crowd out the other results.
     """
     joined = f"#SINCE{since}" if since > 1 else ""
     return f"{owned_partition(tenant, agent_id, scope)}{joined}{'#ANSWERS' if answers else ''}"
@@ -182,15 +183,15 @@ class PostingRef:
 class Posting(Stored):
     """The newest messages with one distinctive stem, of an agent in one scope.
 
-    The postings of a scope have a partition of their own, so no other query reads them.
+    The postings of a scope have a separate partition, so that no other query reads them.
 
     Attributes:
         stem: The stem.
         refs: The newest messages with the stem, newest first; at most `MAX_REFS`.
         common: Whether more messages than `MAX_REFS` have the stem. Such a posting has no
             references, and further messages do not change it. It starts over when a message with
-            the stem leaves the index. In the scope of a private chat no posting is common, because
-            people who joined later could tell from it what was said before.
+            the stem leaves the index. In the scope of a private chat, postings are never common,
+            because this could reveal earlier messages to people who joined later.
         version: The optimistic lock.
         expires_at: When the last message expires, in seconds since 1970; None if one never does.
     """
@@ -242,5 +243,5 @@ def _refs(chats: Mapping[str, list[list[Any]]]) -> tuple[PostingRef, ...]:
 
 
 def newest_first(refs: Iterable[PostingRef]) -> list[PostingRef]:
-    """Return references in order, the newest message first."""
+    """Return references in order, newest message first."""
     return sorted(refs, key=lambda ref: (ref.created_at, ref.chat_id, ref.seq), reverse=True)
