@@ -1,4 +1,4 @@
-"""Sharing rules: whom agents may tell what others say to them alone."""
+"""Sharing rules: which people agents may tell what other people said to them privately."""
 
 __all__ = [
     "api",

@@ -1,10 +1,10 @@
-"""Why a reader may see an item, besides sharing rules, and why not."""
+"""Reasons other than sharing rules why a reader may or may not see an item."""
 
 from skein.models.common.reason import StatedReason
 
 
 class AccessReason(StatedReason):
-    """What decided whether a reader may see an item, where no sharing rule did."""
+    """The reason that decided whether a reader may see an item, if it was not a sharing rule."""
 
     # The reader may see it.
     OPEN = (
@@ -22,7 +22,7 @@ class AccessReason(StatedReason):
     )
     RULE = "rule", "A sharing rule lets agents share it with all readers."
 
-    # The reader may not.
+    # The reader may not see it.
     GONE = "gone", "The message was deleted or erased."
     RESET = "reset", "It was said before a reset. Agents don't use anything from before a reset."
     READERS_OPEN = (

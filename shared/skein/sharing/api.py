@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: sharing rules, and what a person's words are used for."""
+"""Requests and resources of the HTTP API: sharing rules, and the sharing of a person's words."""
 
 from typing import Annotated, Any, Self
 
@@ -119,7 +119,7 @@ class OwnSharingRule(Resource):
 
     @classmethod
     def all_of(cls, source: OwnView) -> tuple[Self, ...]:
-        """Build the resources of the rules that cover a person's words."""
+        """Build the resources of the rules that apply to a person's words."""
         return tuple(
             cls(
                 id=rule.id,
@@ -143,7 +143,7 @@ class ToldRule(Resource):
 
     @classmethod
     def of(cls, source: SharingRule, /) -> Self:
-        """Build the resource of a rule by which a person may be told words."""
+        """Build the resource of a rule that lets agents tell a person words of others."""
         return cls(
             id=source.id,
             shared_by=f"everybody with the role {source.from_.role}",
@@ -164,7 +164,7 @@ class OwnTalk(Resource):
 
     @classmethod
     def of(cls, source: Chat, /) -> Self:
-        """Build the resource of a direct chat that a rule covers."""
+        """Build the resource of a direct chat to which a rule applies."""
         sharing = source.sharing
         noticed = sharing.noticed.values() if sharing is not None else ()
         return cls(
@@ -188,7 +188,7 @@ class DisclosedWords(Resource):
 
     @classmethod
     def made(cls, source: DisclosureRecord, names: tuple[str, ...]) -> Self:
-        """Build the resource of a record and the names of those who were told."""
+        """Build the resource of a record, with the names of the people who were told."""
         return cls(
             at=source.at,
             chat_id=source.chat_id,

@@ -1,4 +1,4 @@
-"""Erase a person from sharing rules, and from the roles of others."""
+"""Erase a person from sharing rules, and from other people's roles."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,16 +10,16 @@ from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under, pages_of_relation
 
-NOBODY = "erased"  # who made a version, once that person is erased
+NOBODY = "erased"  # replaces the author of a version, once that person is erased
 
 People = frozenset[str]
 
 
 def erase_from_sharing(table: Table, clock: Clock, tenant: str, people: People) -> Iterator[str]:
-    """Remove the names of people from rules, and the roles of others that are about them.
+    """Remove the names of people from rules, and the roles of others that refer to them.
 
-    Rules that name a person, as 0.3.0 stored them, have no effect, and all of them go. Yields the
-    id of each thing that changes (idempotent).
+    Rules that name a person, which 0.3.0 stored, have no effect, and all of them are removed.
+    Yields the id of each item that changes (idempotent).
     """
     if optimistic(clock, partial(_erase_rules, table, tenant, people)):
         yield "rules"
@@ -47,7 +47,7 @@ def _erase_rules(table: Table, tenant: str, people: People) -> bool:
 
 
 def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> bool:
-    """Remove the roles of one person that are about an erased one; return whether there were."""
+    """Remove a person's roles that refer to the erased person; return whether there were any."""
     user = User.read(table, User.key_of(tenant, user_id))
     if user is None or not any(held.subject in people for held in user.roles):
         return False
@@ -57,7 +57,7 @@ def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> boo
 
 
 def _erased(item: Item, known: SharingRules | RulesVersion, people: People) -> dict[str, object]:
-    """Return the attributes that change: rules that name people, and who made the version."""
+    """Return the attributes that change: rules that name people, and the author of the version."""
     by = NOBODY if known.changed_by in people else known.changed_by
     wanted = known.attributes() | {"changed_by": by}
     return {

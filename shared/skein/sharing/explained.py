@@ -1,7 +1,7 @@
-"""Explain why a reader may see an item, or why not, as of now.
+"""Explain why a reader may or may not see an item now.
 
-Nothing is decided here: who was present is asked of audiences, and what rules tell of
-`ReaderRules.decided`, as prompts do.
+Nothing is decided here: audiences say who was present, and `ReaderRules.decided` says what rules
+allow, the same as for prompts.
 """
 
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ NO_DECISION = Decision()  # by sharing rules
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why readers may see an item, or why not.
+    """Why readers may or may not see an item.
 
     Attributes:
-        decided_by: The ground, or the first condition of sharing rules that fails.
-        decision: What the sharing rules say; nothing if presence decided.
+        decided_by: The reason, or the first condition of sharing rules that fails.
+        decision: What the sharing rules say; empty if presence decided.
     """
 
     may_see: bool
@@ -49,7 +49,7 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """The explanation in plain words, with the rules that it is about."""
+        """The explanation in plain words, with the rules that it refers to."""
         by = [f"{rule.name}: {rule.reason}" for rule in self.decision.rules]
         no = [f"{one.rule.name}: {one.reason.meaning}" for one in self.decision.refused]
         return " ".join([self.decided_by.meaning, *by, *no])
@@ -64,12 +64,12 @@ class ExplainedMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedReaders:
-    """Those for whom an item is explained.
+    """The readers for whom an item is explained.
 
     Attributes:
-        users: The readers with their records; the one who was asked for is the first.
-        chat: The chat in which they would read it; None for wherever the reader can.
-        known: Whether all people of that chat have a record, without which rules tell nothing.
+        users: The readers with their records; the requested reader is the first.
+        chat: The chat in which they would read it; None for any chat that the reader can read.
+        known: Whether all people of that chat have a record; otherwise rules do not apply.
     """
 
     users: tuple[User, ...]
@@ -83,7 +83,7 @@ class AskedReaders:
         return Audience(open=False, people=tuple(person.id for person in self.users))
 
     def elsewhere(self, chat: Chat | None) -> bool:
-        """Tell whether they would read in another chat than this one."""
+        """Return whether they would read it in a different chat."""
         return self.chat is not None and (chat is None or self.chat.id != chat.id)
 
 
@@ -97,10 +97,10 @@ class Explanations:
     users: Users
 
     def readers(self, tenant: str, user_id: str, chat_id: str | None = None) -> AskedReaders:
-        """Return a reader, and all who read a chat together with them.
+        """Return a reader, and all other readers of a chat.
 
         Args:
-            chat_id: The chat in which the person would read; None for wherever they can.
+            chat_id: The chat in which the person would read; None for any chat that they can read.
 
         Raises:
             NotFound: The person or the chat does not exist.
@@ -121,7 +121,7 @@ class Explanations:
     def of_messages(
         self, tenant: str, chat_id: str, seqs: Sequence[int], readers: AskedReaders
     ) -> tuple[ExplainedMessage, ...]:
-        """Explain messages of a chat, those that exist, in their order.
+        """Explain the existing ones among messages of a chat, in their order.
 
         Raises:
             NotFound: The chat does not exist.
@@ -146,7 +146,7 @@ class Explanations:
         return tuple(shown)
 
     def of_item(self, agent: Agent, thing: DerivedItem, readers: AskedReaders) -> Explanation:
-        """Explain an item that an agent made, or an operator for it."""
+        """Explain an item that was created by an agent, or for it by an operator."""
         where = readers.chat.id if readers.chat is not None else thing.home
         if thing.authors.by_rule and thing.home != where:
             return Explanation(may_see=False, decided_by=AccessReason.STAYS)
@@ -159,9 +159,10 @@ class Explanations:
     def of_own_words(
         self, agent: Agent, chat_id: str, memory_id: str, readers: AskedReaders
     ) -> Explanation:
-        """Explain a memory of what one person wrote alone, by the messages it was made from.
+        """Explain a memory made from one person's own words, based on its messages.
 
-        A rule has to tell each of them. Who reads the messages anyway is not told the memory.
+        A rule must allow each of them. A reader who may see the messages anyway is not shown the
+        memory.
 
         Raises:
             NotFound: The chat has no such memory.
@@ -212,11 +213,11 @@ class Explanations:
         return _of_made(summary.audience, shown=shown, admitted=admitted)
 
     def _insiders(self, agent: Agent, readers: AskedReaders) -> Insiders:
-        """Return the insiders of the agent's prompt in the readers' chat; nobody without a chat."""
+        """Return the insiders of the agent's prompt in the readers' chat; empty without a chat."""
         return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
 
     def _hindrance(self, chat: Chat, readers: AskedReaders) -> AccessReason | None:
-        """Return why no agent can tell the readers words of a chat by rule; None if one can."""
+        """Return why no agent can tell the readers words of a chat by a rule; None if one can."""
         if readers.audience.open:
             return AccessReason.READERS_OPEN
         if not readers.known:
@@ -240,7 +241,7 @@ class Explanations:
 
 
 def _by_rule(decision: Decision, hindrance: AccessReason | None) -> Explanation:
-    """Explain what the rules say, and why no agent can follow them."""
+    """Explain what the rules say, and why no agent can apply them."""
     refused = decision.refusal or hindrance
     if refused is None:
         return Explanation(may_see=True, decided_by=AccessReason.RULE, decision=decision)
@@ -249,10 +250,10 @@ def _by_rule(decision: Decision, hindrance: AccessReason | None) -> Explanation:
 
 
 def _of_made(audience: Audience, *, shown: bool, admitted: bool) -> Explanation:
-    """Explain what agents make, of which rules tell nothing.
+    """Explain an item made by agents, to which sharing rules never apply.
 
     Args:
-        audience: The people who were present for all of it.
+        audience: The people who were present for all of its content.
         shown: Whether the readers are among them.
         admitted: Whether the agent's prompt for them may hold its words.
     """
@@ -265,7 +266,7 @@ def _of_made(audience: Audience, *, shown: bool, admitted: bool) -> Explanation:
 
 
 def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explanation | None:
-    """Explain a message without sharing rules; None if only a rule could tell it."""
+    """Explain a message without sharing rules; None if only a rule could allow it."""
     hidden = _hidden(chat, message, readers)
     audience = audience_of(chat, since_seq=message.seq)
     if hidden is None and may_show(audience, readers.audience):
@@ -283,7 +284,7 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
 def _hidden(
     chat: Chat, message: Message, readers: AskedReaders
 ) -> AccessReason | SharingRefusal | None:
-    """Return why a message is shown to nobody, or to nobody in another chat; None if it may be."""
+    """Return why a message is never shown, or never in another chat; None if it may be."""
     if message.kind in {"deleted", "erased"}:
         return AccessReason.GONE
     if not readers.elsewhere(chat):

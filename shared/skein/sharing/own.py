@@ -1,4 +1,4 @@
-"""What a person may see of sharing rules, and decide about what is told of them and to them."""
+"""A person's view of the sharing rules that affect them, and their own choices about sharing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,15 +28,16 @@ StateChange = Callable[[SharingState], SharingState]
 
 @dataclass(frozen=True, slots=True)
 class OwnView:
-    """What a person may see of sharing.
+    """The sharing data that a person may see.
 
     Attributes:
         user: The person's record.
         roles: The person's roles now.
-        rules: The rules that cover what the person says.
-        told_by: The rules by which the person may be told what others say.
-        talks: The person's direct chats that a rule covers.
-        disclosures: The newest records of what was told, with the names of those who were told.
+        rules: The rules that apply to the person's words.
+        told_by: The rules that let agents tell the person what others say.
+        talks: The person's direct chats to which a rule applies.
+        disclosures: The newest records of what was told, with the names of the people who were
+            told.
     """
 
     user: User
@@ -55,7 +56,7 @@ class OwnView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSharing:
-    """The service for what people see of sharing rules, and decide about them."""
+    """The service that shows people the sharing rules about them, and stores their choices."""
 
     table: Table
     clock: Clock
@@ -80,7 +81,7 @@ class OwnSharing:
     def disclosures(
         self, tenant: str, user_id: str
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return the newest records of what others were told of a person's words; see `named`."""
+        """Return the newest records of a person's words that others were told; see `named`."""
         partition = DisclosureRecord.partition_of(tenant, user_id)
         query = Query.under(
             partition, DisclosureRecord.PREFIX, limit=MAX_DISCLOSURES, newest_first=True
@@ -91,16 +92,16 @@ class OwnSharing:
     def named(
         self, tenant: str, records: Sequence[DisclosureRecord]
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return each record with the names of who reads the chat where it was told now."""
+        """Return each record with the names of the current readers of the chat it was told in."""
         keys = dict.fromkeys(Chat.key_of(tenant, record.shown_in) for record in records)
         found = read_items(self.table, list(keys))
         chats = {chat.id: chat for chat in Chat.read_each(found)}
         return tuple((record, _names(chats.get(record.shown_in))) for record in records)
 
     def receive(self, tenant: str, person: NamedMember, *, receives: bool) -> None:
-        """Let agents tell a person what others said, or not; rules tell nothing to who refuses.
+        """Allow or forbid agents to tell a person what others said by sharing rules.
 
-        Runs that were told words build their prompts again before they post.
+        Runs that were shown such words build their prompts again before they post.
         """
         self.users.recorded(tenant, person)
 
@@ -113,22 +114,22 @@ class OwnSharing:
         optimistic(self.clock, attempt)
 
     def keep_talk(self, tenant: str, user_id: str, chat_id: str) -> Chat:
-        """Keep a person's newest talk in a chat from others (idempotent).
+        """Do not share a person's newest conversation in a chat with others (idempotent).
 
         Raises:
-            NotFound: The chat is no direct chat of the person, or no rule covers it.
+            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
         """
         return self._changed(tenant, user_id, chat_id, lambda talk: talk.kept_private(0))
 
     def withdraw(
         self, tenant: str, user_id: str, chat_id: str, *, from_seq: int, to_seq: int
     ) -> Chat:
-        """Keep messages of a person from others from now on (idempotent).
+        """Stop sharing messages of a person with others (idempotent).
 
-        What others were told before stays said.
+        What others have already been told is not taken back.
 
         Raises:
-            NotFound: The chat is no direct chat of the person, or no rule covers it.
+            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
             Unprocessable: The chat has no such messages.
         """
 
@@ -146,9 +147,9 @@ class OwnSharing:
         *,
         last_seq: int = 0,
     ) -> Chat:
-        """Change what a chat stores for rules, and bind runs to it.
+        """Change a chat's data for sharing rules, and make runs check it.
 
-        The feed has the words indexed again.
+        The feed triggers reindexing of the words.
         """
 
         def attempt() -> Chat:
@@ -172,12 +173,12 @@ class OwnSharing:
 
 
 def _names(chat: Chat | None) -> tuple[str, ...]:
-    """Return the names of the people in a chat; none if it is gone."""
+    """Return the names of the people in a chat; empty if it is gone."""
     roster = chat.roster if chat is not None else ()
     return tuple(member.name for member in roster if member.kind == "user")
 
 
 def _covers(chat: Chat, user_id: str) -> bool:
-    """Tell whether a chat is the direct chat of a person who was told of a sharing rule there."""
+    """Return whether a chat is a direct chat whose person was informed of a sharing rule."""
     sharing, direct = chat.sharing, chat.kind == "direct" and chat.person_ids == (user_id,)
     return direct and sharing is not None and sharing.person_id == user_id

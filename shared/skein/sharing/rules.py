@@ -1,4 +1,4 @@
-"""The sharing rules of a tenant: make, list, change and delete them."""
+"""The sharing rules of a tenant: create, list, change and delete them."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,7 +21,7 @@ from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partiti
 
 
 def read_rules(table: Table, tenant: str) -> SharingRules:
-    """Return a tenant's rules; none if there never was one."""
+    """Return a tenant's rules; empty if it never had any."""
     rules = SharingRules.read(table, SharingRules.key_of(tenant))
     return rules if rules is not None else SharingRules(tenant=tenant)
 
@@ -32,8 +32,8 @@ class NewVersion:
 
     Attributes:
         known: The rules before it.
-        by: Who makes it.
-        withdraws: Whether something may not be told any more.
+        by: The operator who creates it.
+        withdraws: Whether something that could be shared may not be shared any more.
     """
 
     known: SharingRules
@@ -47,7 +47,7 @@ class NewVersion:
     def with_rule(
         cls, known: SharingRules, rule: SharingRule, by: str, at: datetime
     ) -> "NewVersion":
-        """Return the version with one more rule; those that have ended go.
+        """Return the version with one more rule, and without rules that have ended.
 
         Raises:
             Conflict: The tenant has too many rules.
@@ -59,7 +59,7 @@ class NewVersion:
         return cls(known, (*left, rule), (*known.ended, *over), by, at)
 
     def writes(self, table: Table) -> list[Write]:
-        """Return the writes; the first one also tells turns that the tenant has rules."""
+        """Return the writes; the first one also makes turns read the tenant's rules."""
         known = self.known
         revised, write = revise(
             known,
@@ -85,7 +85,7 @@ class NewVersion:
 
 
 def _announced(table: Table, tenant: str, now: datetime) -> Write:
-    """Return the write by which turns of the tenant read the rules from now on."""
+    """Return the write that makes the tenant's turns read the rules from now on."""
     key = TenantSettings.key_of(tenant)
     tenant_settings = TenantSettings.read(table, key)
     if tenant_settings is not None:
@@ -109,7 +109,7 @@ class RuleChanges:
 
         Raises:
             Conflict: The tenant has too many rules.
-            Unprocessable: It ends before it begins.
+            Unprocessable: The rule ends before it begins.
         """
         now = self.clock.now()
         begins_at = max(now, fields.starts_at or now)
@@ -132,7 +132,7 @@ class RuleChanges:
 
         Raises:
             NotFound: There is no such rule.
-            Conflict: It has ended: what was said since then was not said under it.
+            Conflict: It has ended; words since then were not said under the rule.
             Unprocessable: It would end before it begins.
         """
 
@@ -145,14 +145,14 @@ class RuleChanges:
             if changed.ends_at is not None and changed.ends_at <= changed.begins_at:
                 raise Unprocessable("ends_at must be later than the beginning")
             rules = tuple(changed if each is rule else each for each in known.rules)
-            earlier = changed.ends_at != rule.ends_at  # runs know the end as they read it
+            earlier = changed.ends_at != rule.ends_at  # runs use the end that they have read
             self._write(known, rules, known.ended, by, withdraws=earlier)
             return changed
 
         return optimistic(self.clock, attempt)
 
     def withdraw(self, tenant: str, rule_id: str, *, by: str) -> None:
-        """Delete a rule: nothing more is told by it, also not by runs that are at work now.
+        """Delete a rule: from now on nothing is shared by it, not even by runs in progress.
 
         Raises:
             NotFound: There is no such rule.
@@ -168,11 +168,11 @@ class RuleChanges:
         optimistic(self.clock, attempt)
 
     def read(self, tenant: str) -> SharingRules:
-        """Return a tenant's rules; none if there never was one."""
+        """Return a tenant's rules; empty if it never had any."""
         return read_rules(self.table, tenant)
 
     def get(self, tenant: str, rule_id: str) -> SharingRule:
-        """Return a rule, also one of the latest that have ended.
+        """Return a rule, which may be one of the latest ended ones.
 
         Raises:
             NotFound: There is no such rule.
