@@ -1,7 +1,7 @@
 """Agent summaries: a background task that keeps each agent's note on where a chat stands.
 
-A note is made only while another chat can show it, and never while a run of the agent is queued or
-running in the chat.
+A note is created only while another chat can show it, and never while a run of the agent is queued
+or running in the chat.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from skein.summaries.summary_task import (
 )
 
 NEWEST_MESSAGES = 10
-ROWS_READ = 50  # more than the messages wanted, because some are keywords and notices
+ROWS_READ = 50  # more than needed, because some messages are keywords and notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +45,9 @@ class AgentSummaries(SummaryTask):
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
         """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
 
-        Where no other chat can show it, the messages count as summarised. A chat that appears later
-        asks for the summary by a job of its own (`SummaryJob.wanted_in`). Then this chat is due for
-        upkeep again, which asks once more if the summary is not made now.
+        If no other chat can show it, the messages count as summarised. A chat that is created later
+        requests the summary with its own job (`SummaryJob.wanted_in`). Then this chat becomes due
+        for upkeep again, which requests it once more if the summary is not made now.
         """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, agent = snapshot.chat, MemberRef(kind="agent", id=job.agent_id or "")
@@ -113,7 +113,7 @@ class AgentSummaries(SummaryTask):
     def _missing(self, chat: Chat, rows: Sequence[Item], covered: int, first_seq: int) -> int:
         """Count the messages after the summary and before those shown.
 
-        Of messages that were not read, only the numbers are known. So notices may count, too.
+        For messages that were not read, only the numbers are known, so notices may also be counted.
         """
         read_from = rows[-1]["seq"]
         between = (each.seq for each in messages_for_elsewhere(chat, rows))
@@ -133,7 +133,7 @@ class AgentSummaries(SummaryTask):
 
 
 def changed(member: Membership, was: SummaryState | None, change: Mapping[str, object]) -> Update:
-    """Return the write of a membership on condition that its state is `was` and it is open."""
+    """Return the write of a membership on the condition that it is open and its state is `was`."""
     as_read = Is("summary_state", _stored(was))
     condition = all_of(as_read, Absent("left_seq"), Is("chat_id", member.chat_id))
     stored = {name: _stored(value) for name, value in change.items()}

@@ -44,8 +44,8 @@ class ChatSummaries(ChatSummaryTask):
         covered = max(earlier.seq if earlier else since - 1, claim.state.tried_seq)
         rows = self.rows(chat, covered + 1, limit=MESSAGES_PER_PAGE)
         found = text_messages(chat, rows)
-        # The prompt's token limit serves as a limit in characters: it is far below the real limit,
-        # and no tokens have to be counted.
+        # The prompt's token limit is used as a limit in characters: it is far below the real limit,
+        # # and no tokens have to be counted.
         messages = texts.as_many_as_fit(chat, found, self.settings.max_prompt_tokens)
         seq = Message.from_item(rows[-1]).seq if rows else chat.last_seq
         if not messages:
@@ -65,7 +65,7 @@ class ChatSummaries(ChatSummaryTask):
         )
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Pin the summary, if the history window has moved meanwhile."""
+        """Pin the summary if the history window has moved meanwhile."""
         summary = made.get("summary")
         if not isinstance(summary, Summary):
             return {}

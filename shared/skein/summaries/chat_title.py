@@ -1,7 +1,7 @@
 """Titles of chats: a background task that names each chat once, from its first texts.
 
-A title is made from the third text on that everyone in the chat was present for. A title that a
-person sets meanwhile stays.
+A title is made once there are three texts that everyone in the chat was present for. A title that a
+person sets meanwhile is kept.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ from skein.summaries.summary_task import (
     words_of,
 )
 
-ROWS_READ = 50  # more than the texts wanted, because some messages are keywords and notices
-TITLED_TEXTS = 10  # the most texts that a title is made from
+ROWS_READ = 50  # more than needed, because some messages are keywords and notices
+TITLED_TEXTS = 10  # the maximum number of texts that a title is made from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ChatTitles(ChatSummaryTask):
     stored_in: ClassVar[str] = "title_state"
 
     def renewal_at(self, chat: Chat) -> datetime | None:
-        """Return when a title may be made; None if the chat needs none."""
+        """Return when a title may be made; None if the chat does not need one."""
         return title_renewal_at(chat, self.settings)
 
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
@@ -71,7 +71,7 @@ class ChatTitles(ChatSummaryTask):
         return {"title_state": None} if made else {}
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:
-        """Tell whether nobody has named the chat, joined a private chat or deleted messages."""
+        """Return whether a new title is valid: no other title, no new readers, no deletions."""
         same_start = first_to_summarize(fresh) == first_to_summarize(chat)
         unnamed = not fresh.named and not fresh.title
         return unnamed and same_start and fresh.epoch == chat.epoch

@@ -1,4 +1,4 @@
-"""Summary questions and answers: render what the light model is asked, and parse its summary."""
+"""Summary questions and answers: render the question to the light model, and parse its summary."""
 
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
@@ -17,7 +17,7 @@ TITLE_CHARACTERS = 80
 MANY_AGENTS = 3  # in chats with more, questions for agent summaries are kept short
 UTC = ZoneInfo("UTC")
 IDENTITY_CHARACTERS = 500  # of an agent with its system prompt, in such a question
-# Longer, because prompts show a message that left the history window only through the chat summary.
+# Longer, because messages that left the history window appear in prompts only in this summary.
 LONG_MESSAGE_CHARACTERS = 2_000
 
 AGENT_SCHEMA: dict[str, object] = {
@@ -45,7 +45,7 @@ TITLE_SCHEMA: dict[str, object] = {
 def ask_agent(
     agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message], *, missing: int = 0
 ) -> tuple[ModelMessage, ...]:
-    """Render the question for an agent summary of a chat; the agent's own lines are by `You`.
+    """Render the question for an agent summary of a chat, with the agent's own lines as `You`.
 
     In a chat with many agents, the system prompt is cut, because each agent has its own question.
 
@@ -150,8 +150,8 @@ def _text_of(message: Message, characters: int) -> str:
 def note_lines(answer: str) -> str | None:
     """Parse an agent summary: one or two lines, together at most 500 characters.
 
-    Each run of white space becomes one space. Two plain lines instead of JSON are accepted, too;
-    a single one can be a refusal. Lines that are too long are cut.
+    Each run of white space becomes one space. Two plain lines instead of JSON are also accepted,
+    but not a single line, which can be a refusal. Lines that are too long are cut.
 
     Returns:
         The summary; None if the answer is anything else, so that it is never stored.
@@ -202,7 +202,7 @@ def _one_line(text: str) -> str:
 
 
 def _says_something(text: str) -> bool:
-    """Tell whether a text has a letter or digit.
+    """Return whether a text has a letter or digit.
 
     Small models repeat the dots of an example.
     """

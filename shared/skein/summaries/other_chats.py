@@ -1,4 +1,4 @@
-"""Where an agent summary can be read: the agent's other chats whose readers may see it.
+"""The chats that show an agent summary: the agent's other chats whose readers may see it.
 
 A prompt shows the summaries of the agent's newest open chats and of the newest chats of its reader
 (`agent/reading/reader.py`). The same chats are read here.
@@ -18,8 +18,8 @@ from skein.ports import Table
 from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.visibility.audience import audience_of, destination_of
 
-NEWEST_CHATS = MAX_BATCH_GET_KEYS // 2  # of the agent, and of each person; two keys a chat
-PEOPLE_READ = 10  # of a group; where it has more people, one of them counts as a reader elsewhere
+NEWEST_CHATS = MAX_BATCH_GET_KEYS // 2  # of the agent, and of each person; two keys per chat
+PEOPLE_READ = 10  # of a group; with more people, one of them is assumed to be a reader elsewhere
 SHOWN_FOR = timedelta(hours=6)
 MAX_WANTED = 10
 
@@ -31,10 +31,10 @@ class OtherChats:
     table: Table
 
     def can_show(self, chat: Chat, agent: MemberRef, now: datetime) -> bool:
-        """Tell whether another chat of the agent has readers who may see its summary of `chat`.
+        """Return whether another chat of the agent has readers who may see its summary of `chat`.
 
-        The private chats of people who are not in `chat` are not found, since they are not listed
-        under the agent. They look for summaries themselves (`wanted_in`).
+        The private chats of people who are not in `chat` are not found, because they are not listed
+        under the agent. They request summaries themselves (`wanted_in`).
         """
         people = chat.person_ids
         if len(people) > PEOPLE_READ:
@@ -48,7 +48,7 @@ class OtherChats:
         """Return the other chats whose agent summary would be shown in `chat`, but is stale.
 
         Returns:
-            The ten newest of the last six hours.
+            The ten newest chats of the last six hours.
         """
         found = {
             other.chat.id: other
@@ -62,7 +62,7 @@ class OtherChats:
         ]
 
     def _others(self, chat: Chat, agent: MemberRef, people: Sequence[str]) -> Iterator[OwnChat]:
-        """Yield the agent's newest open chats, then those with each of `people`, without `chat`."""
+        """Yield the agent's newest open chats, then those with each of `people`, except `chat`."""
         for member in (agent, *(MemberRef(kind="user", id=person) for person in people)):
             relation = member_relation(chat.tenant, member)
             query = Query(relation, index="gsi1", limit=NEWEST_CHATS, newest_first=True)
@@ -81,6 +81,6 @@ class OtherChats:
 
 
 def _shows(readers: Audience, chat: Chat, now: datetime) -> bool:
-    """Tell whether readers may see an agent summary that is made of a chat now."""
+    """Return whether readers may see an agent summary that is made from a chat now."""
     audience = audience_of(chat, since_seq=first_to_summarize(chat))
     return may_show(audience, readers) and not chat.awaits(readers, now)

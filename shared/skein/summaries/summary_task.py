@@ -1,8 +1,8 @@
 """Tasks of the background engine that renew summaries and titles: the common part.
 
-The claim of a summary is its state with the time of the claim, at which the cooldown begins. A
-worker writes only while the state is the one that it has claimed. The chat stays due for upkeep as
-long as a summary is stale, so a crash delays a renewal by at most one cooldown.
+The claim on a summary is its state with the time of the claim, when the cooldown begins. A worker
+writes only while the state is the one that it has claimed. The chat stays due for upkeep as long as
+a summary is stale, so a crash delays a renewal by at most one cooldown.
 """
 
 from abc import abstractmethod
@@ -43,7 +43,7 @@ class SummaryClaim(NamedTuple):
         chat: The chat as of the claim.
         before: The state before the claim; None before the first attempt.
         state: The state since the claim.
-        member: The membership of an agent summary's agent; None for the others.
+        member: The membership of an agent summary's agent; None for other kinds.
     """
 
     chat: Chat
@@ -59,7 +59,7 @@ class SummaryRequest(NamedTuple):
         seq: The newest message that the summary covers.
         from_seq: The first message that the summary is based on, over all renewals.
         authors: The people whose words the summary holds, by digest.
-        words: The people who pay: those whose words the question reads for the first time.
+        words: The people who are charged: those whose words the question reads for the first time.
         prompt: The messages to the model; empty if there is nothing to summarise.
         schema: The JSON schema of the answer.
         fit: Parses the summary from the answer; returns None if the answer has no valid one.
@@ -79,8 +79,8 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     """Renewal of one kind of summary: at most one call of the model per summary and cooldown.
 
     If the model fails or its answer is invalid, the old summary stays, and the next attempt follows
-    after the cooldown. If the tenant's budget of the day is spent, it follows the next day, and
-    during a pause of background work after an hour at the earliest.
+    after the cooldown. If the tenant's daily budget is spent, it follows the next day; during a
+    pause of background work, it follows after at least an hour.
     """
 
     name: ClassVar[str] = "summary"
@@ -144,7 +144,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, settled, self.made(claim, batch, answer))
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
-        """Return the fields to store; an agent summary keeps the title that its audience knew."""
+        """Return the fields to store; an agent summary keeps the title known to its audience."""
         summary = Summary(
             text=text,
             from_seq=batch.from_seq,
@@ -162,9 +162,9 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, claim.state.model_copy(update={"failures": failures}), {})
 
     def release(self, claim: SummaryClaim, outcome: Outcome) -> None:
-        """Move the end of the cooldown to the time of the next try, if the budget is spent.
+        """Extend the cooldown to the time of the next attempt if the budget is spent.
 
-        What waits for the tenant's budget or a pause is spread over an hour.
+        Attempts that wait for the tenant's budget or a pause are spread over an hour.
         """
         if outcome.not_before is None:
             return
@@ -179,7 +179,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     ) -> Sequence[Item]:
         """Read messages from `since` up to the chat's `last_seq` as read, in one query.
 
-        Newer messages are left out, because the members were read with that state of the chat.
+        Newer messages are left out, because the members were read with that version of the chat.
         """
         query = Query(
             chat.key.pk,
@@ -208,11 +208,11 @@ class ChatSummaryTask(SummaryTask):
         """Return when the renewal is allowed; None if it is not due."""
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:
-        """Tell whether what was made from `chat` fits the chat as it is now."""
+        """Return whether the result made from `chat` still fits the current chat."""
         return fresh.epoch == chat.epoch
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return further fields that follow from those that were made."""
+        """Return further fields that are derived from the new ones."""
         return {}
 
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
@@ -231,7 +231,8 @@ class ChatSummaryTask(SummaryTask):
         self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
     ) -> None:
         """Store the state on the chat; see `SummaryTask`."""
-        # Compared as stored, because the table keeps milliseconds and the clock has more.
+        # Compared in stored form, because the table keeps milliseconds and the clock is more
+        # precise.
         stored = claim.chat.attributes().get(self.stored_in)
 
         def attempt() -> None:
@@ -257,11 +258,11 @@ def words_of(messages: Iterable[Message]) -> Words:
 
 
 def messages_for_elsewhere(chat: Chat, items: Iterable[Item]) -> list[Message]:
-    """Select the messages of which other chats may be shown something; see `Authors.by_rule`."""
+    """Select the messages whose content other chats may be shown; see `Authors.by_rule`."""
     return [message for message in text_messages(chat, items) if not message.words.by_rule]
 
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
-    """Select the messages in which people and agents talk among a chat's items."""
+    """Select the messages written by people and agents from a chat's items."""
     messages = (chat.as_now(each) for each in Message.each_of(items))
     return [message for message in messages if message.conversational and message.full_text]

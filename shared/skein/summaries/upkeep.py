@@ -1,4 +1,4 @@
-"""Upkeep: bring a chat's derived data up to date, outside the path of its messages.
+"""Upkeep: bring a chat's derived data up to date, outside the posting of messages.
 
 The chat is due for upkeep as long as any derived data is stale, and only upkeep clears the due
 pointer.
@@ -37,8 +37,8 @@ class Upkeep:
     Derived data is the activity hour, which moves the chat up in its members' lists, the members'
     names, a group's retention and the location of closed memberships. Separate workers renew
     the summaries. In the first upkeep of an hour, and after an agent has joined, the recall sweep
-    looks for messages that are not in the index, and the agents' other chats are asked for
-    summaries that this chat would show.
+    looks for messages that are not in the index, and jobs are sent for summaries of the agents'
+    other chats that this chat would show.
     """
 
     table: Table
@@ -61,14 +61,14 @@ class Upkeep:
         chat, now = snapshot.chat, self.clock.now()
         new_hour = chat.listed_hour != chat.activity_hour
         settings_key = TenantSettings.key_of(chat.tenant)
-        # All chats of a tenant read this key, so a chat reads it only where it is needed.
+        # All chats of a tenant read this key, so a chat reads it only if it is needed.
         settings = [settings_key] if chat.kind == "group" and new_hour else []
         found = self._read([*settings, *record_keys(chat)])
         for member in snapshot.members:
             self._bring_up(chat, member, found)
         if new_hour:
             self.recall_sweep.check(chat, snapshot.members)
-            # Before the write, so that none is lost.
+            # Before the write, so that no job is lost.
             self.dispatch.send_surely(self._wanted(snapshot))
         after = list(renewals(snapshot, self.settings))
         times: list[datetime] = [max(renewal.at, now + OUTBOX_GRACE) for renewal in after]
