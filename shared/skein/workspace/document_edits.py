@@ -47,15 +47,15 @@ class Author:
     """The author of a change to a document or thread; an operator by default.
 
     Attributes:
-        audience: Audience of everything that the change is made from. A new document gets this
-            audience.
+        audience: The audience of everything that the change is made from. A new document gets
+            this audience.
         authors: The people whose words the run was shown, by digest.
         made_from: The material of the change.
         source_chat_id: The chat in which the change is made.
         source_run_id: The run that makes the change.
         activation: The number of the run's activation.
         effect: The id of the run's effect, which makes a repeated change a no-op.
-        guard: Check on the run's fencing token, joined to the transaction.
+        guard: The check on the run's fencing token, which is part of the transaction.
         by_operator: Whether an operator makes the change. A new document is then the operator's.
     """
 
@@ -232,10 +232,10 @@ def check_listed(
 ) -> None:
     """Check the limit on listed documents, which prompts read.
 
-    The limit `most` counts only documents that may be shown to the readers, so the error reveals
-    nothing about hidden ones. All listed documents, hidden ones included, are limited to twice as
-    many, because a prompt reads them at once. For an operator's document, only the first limit
-    counts, and only operators' documents. A list that does not grow always passes.
+    The limit `most` counts only documents that may be shown to the readers, so the error does not
+    reveal hidden ones. All listed documents, including hidden ones, are limited to twice as many,
+    because a prompt reads them all at once. For an operator's document, only the first limit
+    applies, and it counts only operators' documents. A list that does not grow always passes.
 
     Args:
         before: The ids that are listed now.

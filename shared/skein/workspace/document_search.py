@@ -9,9 +9,9 @@ from skein.services.common.text_search import EmbeddingCache, best_texts
 from skein.workspace.documents import shown_documents
 from skein.workspace.models.document import Document, DocumentReach
 
-PASSAGE = 1_000  # characters; an embedding counts as many
+PASSAGE = 1_000  # characters; an embedding uses as many
 MAX_DOCUMENTS = 500  # documents that one search reads
-MAX_CHARACTERS = 500_000  # of all texts that one search reads, at most three seconds of CPU time
+MAX_CHARACTERS = 500_000  # of all texts that one search reads; at most three seconds of CPU time
 PASSAGES = 5  # passages ranked for each document of the answer
 
 
@@ -74,7 +74,7 @@ class DocumentSearch:
         return FoundDocuments(tuple(best.values())[:limit], complete)
 
     def _passages(self, reach: DocumentReach) -> tuple[list[_Passage], bool]:
-        """Read the passages of the documents, and whether these are all."""
+        """Read the passages of the documents, and return whether all were read."""
         passages: list[_Passage] = []
         left = MAX_CHARACTERS
         for count, (position, document) in enumerate(shown_documents(self.table, reach)):

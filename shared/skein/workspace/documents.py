@@ -60,7 +60,7 @@ def list_documents(
     Hidden documents do not count towards `limit`.
 
     Args:
-        reach: The folders to list, and the place that decides which documents may be shown.
+        reach: The folders to list, and the readers who must be allowed to see the documents.
         after: The last position of the previous page.
     """
     found = list(islice(shown_documents(table, reach, after), limit + 1))
@@ -73,7 +73,7 @@ def shown_documents(
     """Yield the documents within reach that may be shown, with their positions.
 
     Args:
-        reach: The folders, and the place that decides which documents may be shown.
+        reach: The folders, and the readers who must be allowed to see the documents.
         after: The position after which to start; None starts with the first document.
     """
     for number, folder in enumerate(reach.folders):

@@ -1,4 +1,4 @@
-"""Pinned threads: an operator's view of an agent's membership, and its first thread."""
+"""Pinned threads: operators read an agent's membership and set the thread its runs start with."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from skein.workspace.thread_changes import check_open
 class Pins:
     """Threads pinned to agents' memberships.
 
-    An agent's runs that are triggered in the chat start with the pinned thread active.
+    Runs of the agent that are triggered in the chat start with the pinned thread as the active one.
     """
 
     table: Table

@@ -56,7 +56,7 @@ def skills_for(
 
     Args:
         heads: The heads of all skills of the tenant.
-        bound: Names of skills that were selected by hand.
+        bound: Names of skills that were selected manually.
         mode: How the work is done; selects the skills of this mode.
         tags: Topics of the work; each selects the skills with this tag.
 

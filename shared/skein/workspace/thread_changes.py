@@ -20,7 +20,7 @@ _LABEL: TypeAdapter[str] = TypeAdapter(SkillLabel)
 
 
 class ThreadResources(NamedTuple):
-    """The documents and skills that threads can use and `reach` shows."""
+    """The documents and skills that threads can use, within `reach`."""
 
     table: Table
     reach: Readers = Readers()
@@ -121,7 +121,7 @@ def unbound(name: str) -> ThreadEdit:
 
 
 def combined(edits: Sequence[ThreadEdit]) -> ThreadEdit:
-    """Make several changes to a thread, one after the other, as one change."""
+    """Combine several changes to a thread, applied one after the other, into one."""
 
     def change(thread: Thread, resources: ThreadResources) -> Thread:
         for edit in edits:
@@ -196,8 +196,8 @@ def document_in(
 ) -> Document | None:
     """Find a thread's document among the items that were read.
 
-    The folder of the thread's own audience comes before the open one. None if no document of this
-    name may be shown within `reach`.
+    The folder of the thread's own audience comes before the open one. Returns None if no document
+    of this name may be shown within `reach`.
     """
     documents = Document.read_each(found, [folder.key(name) for folder in thread.folders])
     return next((document for document in documents if reach.shows(document)), None)

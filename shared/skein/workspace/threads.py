@@ -91,7 +91,7 @@ class Threads(OwnedStore[Thread]):
         A missing mode and missing skill tags are inferred from the thread's documents.
 
         Args:
-            owner: The agent and the place in which the thread is created.
+            owner: The agent and the place where the thread is created.
             fields: Fields of `Thread`; `concern` is required.
             reach: Decides what may be shown to the readers. Without it, everything in the owner's
                 partition may be shown.
@@ -164,10 +164,10 @@ class Threads(OwnedStore[Thread]):
     ) -> Thread | None:
         """Make an open thread the active one; None makes no thread active.
 
-        Only the last scope is written. Words of outsiders make no open thread active for others,
-        because the open scope belongs to all open chats. A thread that may not be changed from here
-        stays unchanged: its `chat_ids` do not get this chat. The export of a thread of another
-        scope, or one that people may be shown who are not here, does not get the run.
+        Only the last scope is written. Outsiders' words cannot make an open thread active for
+        others, because the open scope belongs to all open chats. A thread that may not be changed
+        from here stays unchanged: this chat is not added to its `chat_ids`. The run is not added to
+        the export of a thread of another scope, or of one that people outside this place may see.
 
         Args:
             reach: The partitions in which to look for the thread; the last scope is the
@@ -213,7 +213,7 @@ class Threads(OwnedStore[Thread]):
 
         Raises:
             NotFound: The thread, a document or a skill does not exist.
-            Conflict: The thread has ended and is not to be opened again, or too many are open.
+            Conflict: The thread has ended and is not opened again, or too many are open.
             Unprocessable: A value is invalid, or the values contradict each other.
         """
         if given.get("status") == Thread.LIVE_STATUS:
@@ -251,8 +251,8 @@ def run_link(
         thread: The thread that was active.
         run_id: The activation's run.
         activation: The number of the activation in the run.
-        audience: Audience of everything that the activation was shown.
-        clock: Gives `shown_at`.
+        audience: The audience of everything that the activation was shown.
+        clock: Provides `shown_at`.
     """
     link = ThreadRunLink(
         thread_id=thread.id,

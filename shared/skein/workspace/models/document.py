@@ -88,7 +88,7 @@ class Folder(Value):
 
         The pinned documents of a chat are listed on the chat's item.
 
-        The query that reads an agent's goals, live runs and plans reads this item, too.
+        The query that reads an agent's goals, live runs and plans also reads this item.
         """
         return Key(self.partition, PINS)
 
@@ -106,17 +106,17 @@ class Document(DerivedItem):
 
     Attributes:
         scope: The scope of the agent's document; see `owned_partition`.
-        chat_id: The chat that owns the document, which is shown to every agent that looks at the
+        chat_id: The chat that owns the document, which is shown to every agent that reads the
             chat.
         audience: The people who were present for all sources of the document.
-        made_from: The material of all writes together.
+        made_from: The combined material of all writes.
         source_chat_id: The chat in which the document was made; None if an API call or a run
             without a chat made it.
         name: One line, unique in the folder.
         text: At most 256 KiB of UTF-8.
         pinned: Whether this is a pinned document, which prompts always show; `global` in the API.
         version: The optimistic lock: starts at 1, and every change raises it.
-        generation: A new value for each new document, also if one of the same name was deleted.
+        generation: A new value for each new document, even if one of the same name was deleted.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("DOC#")
@@ -142,7 +142,7 @@ class Document(DerivedItem):
 
     @property
     def id(self) -> str:
-        """The document's id, which follows from its name."""
+        """The document's id, which is derived from its name."""
         return self.id_of(self.name)
 
     @property
@@ -201,7 +201,7 @@ class RenamedDocument(Stored):
 
     @property
     def by_old(self) -> dict[str, str]:
-        """The new name by the old name; empty if both are the same."""
+        """A mapping of the old name to the new name; empty if both are the same."""
         return {self.old: self.new} if self.old != self.new else {}
 
 
@@ -230,7 +230,7 @@ class DocumentEffect(Stored):
 
 
 class DocumentReach(Readers):
-    """The folders and readers by which a caller may find documents.
+    """The folders to find documents in, and the readers who must be allowed to see them.
 
     Attributes:
         folders: The folders to search; a document hides one of the same name in a later folder.

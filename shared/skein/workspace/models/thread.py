@@ -91,7 +91,7 @@ class Thread(ThreadProgressFields, ThreadFields, AgentItem):
     """A unit of work of an agent, with its documents, skills and progress.
 
     Attributes:
-        id: `thr_<ulid>`, or an id that follows from the effect of the run that made the thread.
+        id: `thr_<ulid>`, or an id derived from the effect of the run that created the thread.
         chat_ids: The chats in which the thread was made, changed, switched to or pinned.
         source_run_id: The run that last changed the thread.
     """

@@ -1,8 +1,8 @@
 """Documents in prompts and tool results, with each line behind a bar.
 
 A document can contain any text, including lines that look like a section of the prompt. Each line
-of a document begins with a bar. Section heads, document heads and cut marks never do, so no line of
-a document can imitate them.
+of a document begins with a bar. Section heads, document heads and cut marks never do, so a line of
+a document cannot imitate them.
 """
 
 import re
@@ -38,7 +38,7 @@ class ShownDocument(NamedTuple):
 
 
 def document_head(document: Document) -> str:
-    """Return the head line of a document: `=== name (v3) ===`, with any type but Markdown."""
+    """Return the head line of a document: `=== name (v3) ===`, with its type unless Markdown."""
     kind = "" if document.media_type == DEFAULT_MEDIA_TYPE else f"{document.media_type}, "
     return f"=== {named(document.name)} ({kind}v{document.version}) ==="
 
@@ -49,7 +49,7 @@ def document_text(
     """Render a document: its head, its lines, and how many characters are missing.
 
     Args:
-        characters: The most characters to show.
+        characters: The maximum number of characters to show.
         offset: The number of characters to skip.
     """
     head = document_head(document)
@@ -59,7 +59,8 @@ def document_text(
 def part_of_text(head: str, text: str, *, characters: int, offset: int) -> str:
     """Render a part of a text behind bars, after its head; see `document_text`.
 
-    A part ends after a line, unless that would halve it, so that the next one begins outside of it.
+    A part ends after a line, unless that would halve it, so that the next part begins with a new
+    line.
     """
     whole, end = len(text), min(offset + characters, len(text))
     if end < whole:
@@ -92,7 +93,7 @@ def named(name: str) -> str:
 
 
 def texts_of(shown: Sequence[ShownDocument], characters: int) -> list[str]:
-    """Render documents with at most `characters` each; deleted ones by name alone."""
+    """Render documents with at most `characters` each; deleted ones only by name."""
     return [
         document_text(each.document, characters=characters)
         if each.document is not None
@@ -108,10 +109,10 @@ def documents_section(
     limit: int,
     counter: TokenCounter,
 ) -> Section:
-    """Make a section with documents, which are cut further when there is no room.
+    """Create a section with documents, which are cut further when there is no room.
 
     Args:
-        render: Renders the section with so many characters of each document.
+        render: Renders the section with at most the given characters of each document.
         shown: The documents.
     """
 

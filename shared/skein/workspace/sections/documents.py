@@ -2,9 +2,9 @@
 
 - Read: the lists of pinned documents in the scopes of the chat, then these documents and those of
   the chat by key.
-- Kept: those that exist and may be shown. Documents of the active thread are left out, so that no
-  document is shown twice.
-- Order: the agent's documents, scope by scope, then the chat's, each as it is listed.
+- Kept: those that exist and may be shown. Documents of the active thread are left out, so that they
+  are not shown twice.
+- Order: the agent's documents, scope by scope, then the chat's, each in the order of its list.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class Documents(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Documents":
-        """Keep the documents that exist, may be shown, and are not of the active thread."""
+        """Keep the documents that exist, may be shown, and do not belong to the active thread."""
         of_thread = Threads.found(read).documents
         twice = {each.document.key for each in of_thread if each.document is not None}
         shown = []

@@ -2,7 +2,7 @@
 
 - Read: `core`, the tenant's skill catalog if a thread is active, and the thread's skills.
 - Kept: `core`, then the thread's bound skills, those of its mode, and those of its tags. Without a
-  thread, `core` alone. The tenant's own skills replace shipped ones of the same name.
+  thread, only `core`. The tenant's own skills replace shipped ones of the same name.
 - Left out: the shipped rules on documents and threads, if a prompt has neither.
 """
 
@@ -33,7 +33,7 @@ READ_SKILL = "read_skill"
 
 @dataclass(frozen=True, slots=True)
 class Skills(SectionItems):
-    """The skills of the active thread, or `core` alone without one."""
+    """The skills of the active thread, or only `core` without one."""
 
     chosen: Selection = NOTHING_CHOSEN
 
@@ -44,7 +44,7 @@ class Skills(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the catalog, and of the skills as far as the catalog is read."""
+        """Return the key of the catalog and, once the catalog is read, the keys of the skills."""
         tenant = read.run.tenant
         skills = keys_of_skills(tenant, _names(read))
         return [*skills, SkillCatalog.key_of(tenant)] if Threads.opened(read).active else skills
@@ -55,7 +55,7 @@ class Skills(SectionItems):
         return cls(selection(read.run.tenant, _names(read), read.found))
 
     def authors(self) -> Iterable[Authors]:
-        """Return nobody: operators write skills."""
+        """Return no one, because operators write skills."""
         return ()
 
 
@@ -71,7 +71,7 @@ def _names(read: SectionReads) -> tuple[str, ...]:
 
 
 def skills(given: SectionInput) -> Section | None:
-    """Render the skills that fit, in their order, and the others by name; None if there are none.
+    """Render the skills that fit, in order, and the others by name; None if there are none.
 
     `core` is always shown in full.
     """

@@ -2,7 +2,7 @@
 
 - Read: the open threads in the scopes of the chat, and which one is active in its own scope. Then
   the active thread's documents by key.
-- Kept: the threads that may be shown. Deleted documents are shown by name alone.
+- Kept: the threads that may be shown. Deleted documents are shown only by name.
 - Order: the active thread with its documents, then the others by importance, one line each.
 """
 
@@ -28,7 +28,7 @@ from skein.workspace.thread_changes import document_in, document_keys
 
 SWITCH = "switch_thread"
 PENDING_TOKENS = 60  # the limit of a pending thread's line
-MAX_PART = 200  # the most characters of each text in that line
+MAX_PART = 200  # the maximum number of characters of each text in that line
 MIN_PART = 8  # with fewer characters per text, the line shows no text
 
 FIELDS = ("concern", "goal", "deliverable", "approach", "progress", "blocking")
@@ -42,7 +42,7 @@ class Threads(SectionItems):
         pending: The other threads, most important first.
         of_chat: Whether the active thread is the one pinned to the chat.
         here: Whether the active thread is in the scope of the chat itself.
-        documents: The documents of the active thread; deleted ones by name alone.
+        documents: The documents of the active thread; deleted ones only by name.
     """
 
     active: Thread | None = None
@@ -87,9 +87,9 @@ class Threads(SectionItems):
     def opened(cls, read: SectionReads) -> "Threads":
         """Return the open threads that may be shown, without documents.
 
-        The active thread is the first of these that is open and may be shown: the run's own active
-        thread, the thread pinned to the chat if the run belongs there, and the active thread of
-        the scope.
+        The active thread is the first of the following that is open and may be shown: the run's own
+        active thread, the thread pinned to the chat if the run belongs there, and the active thread
+        of the scope.
         """
         if not any(item["sk"].startswith(cls.owned) for item in read.owned):
             return cls()
@@ -126,7 +126,7 @@ def thread_text(
 ) -> Callable[[int], str]:
     """Return a function that renders a thread with at most n characters of each document.
 
-    The default priority, and tags that are the media type of a shown document, are not shown.
+    The default priority is left out, and so are tags that equal the media type of a shown document.
     """
     facts = [f"{thread.kind}", *_priority(thread)]
     if thread.mode:

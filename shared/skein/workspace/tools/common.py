@@ -1,4 +1,4 @@
-"""What the tools for documents, files and threads share: names, authors, reach, files of a chat."""
+"""Shared parts of the tools for documents, files and threads: names, authors, reach and files."""
 
 from typing import Annotated
 
@@ -53,7 +53,7 @@ def author_of(call: ToolContext, *items: str) -> Author:
 
 
 def document_reach(call: ToolContext) -> DocumentReach:
-    """Return the reach for documents: the chat's, those of the activation's scope, open ones."""
+    """Return the reach for documents: the chat's, the activation's scope's, and open ones."""
     reading, run = call.reading, call.activation.run
     folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
     if reading.scope is not None:

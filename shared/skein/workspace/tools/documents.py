@@ -303,7 +303,7 @@ def _search(
     """Render the documents that match a query, best first.
 
     Raises:
-        Correctable: There is a cursor; a search has one page.
+        Correctable: A cursor is given, but a search has only one page.
     """
     if after is not None:
         raise Correctable("after: a search has only one page")

@@ -178,10 +178,10 @@ def end_thread(
 
 
 def _chosen(call: ToolContext, thread_id: str | None) -> str:
-    """Return the thread id that a call names, or else that of the active thread.
+    """Return the thread id that a call names, or else the active thread's id.
 
     Raises:
-        Correctable: The call names no thread, and no thread is active.
+        Correctable: The call does not name a thread, and no thread is active.
     """
     chosen = thread_id or call.activation.run.active_thread_id
     if chosen is None:
@@ -204,7 +204,7 @@ def _is_active(call: ToolContext, thread: Thread) -> bool:
 def _added(
     call: ToolContext, thread: Thread, documents: Sequence[str], skills: Sequence[str]
 ) -> list[str]:
-    """Render the documents and skills that were added to the active thread, as far as they fit."""
+    """Render as many as fit of the documents and skills that were added to the active thread."""
     if not _is_active(call, thread):
         return []
     if documents or skills:
