@@ -35,14 +35,14 @@ logger = logging.getLogger(__name__)
 
 
 class Crashed(SkeinError):
-    """An invocation failed because of a bug; names the error's type and place."""
+    """An invocation failed because of a bug; the message has the error's type and place."""
 
 
 class LogFormatter(LambdaPowertoolsFormatter):
     """Powertools' log lines, with the invocation's fields and without what people wrote."""
 
     def serialize(self, log: Any) -> str:
-        """Return one masked line; an error's notes are left out, since they may quote people."""
+        """Return one masked line, without an error's notes, which may quote people."""
         shown = {name: value for name, value in log.items() if name != "exception_notes"}
         shown.update(current_invocation())
         following = current()
@@ -51,7 +51,7 @@ class LogFormatter(LambdaPowertoolsFormatter):
         return masked(super().serialize(shown))
 
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 - the base's name
-        """Return the traceback, with the messages of Skein's own errors only."""
+        """Return the traceback, with only the messages of Skein's own errors."""
         return traceback_without_words(ei[1]) if ei[1] is not None else ""
 
 
@@ -59,7 +59,8 @@ class LogFormatter(LambdaPowertoolsFormatter):
 def _configured() -> Logger:
     """Return the logger of this process, and configure all loggers of the package like it.
 
-    It is built at the first invocation, since Powertools reads the log level from the environment.
+    It is built at the first invocation, because Powertools reads the log level from the
+    environment.
     """
     # Powertools' serialized stack trace would hold the error's message.
     formatter = LogFormatter(serialize_stacktrace=False, utc=True, use_rfc3339=True)

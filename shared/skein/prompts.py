@@ -40,7 +40,7 @@ def render(name: str, variables: Mapping[str, str] | None = None) -> str:
     Raises:
         FileNotFoundError: There is no such prompt.
         KeyError: A variable of the template is missing.
-        ValueError: The template does not use a given variable, or a `$` stands alone.
+        ValueError: The template does not use a given variable, or has a `$` without a name.
     """
     template = load(name)
     given = dict(variables or {})
