@@ -15,6 +15,6 @@ KINDS: tuple[DueKind, ...] = ("consolidation", "fading")
 
 @for_due_items
 def handler(until: datetime) -> int:
-    """Queue the consolidations and reflections that are due, and look whether SMS still come."""
+    """Queue the consolidations and reflections that are due, and check whether SMS still arrive."""
     service(SmsHours).check()
     return service(BackgroundScanner).run(KINDS, until=until)

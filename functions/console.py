@@ -54,7 +54,7 @@ SOURCES = (
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Return a file of the console; other paths lead to its first page."""
+    """Return a file of the console; for other paths, return its first page."""
     settings = app().ports.settings
     path = str(event["rawPath"])
     if path in {"/", HOME.rstrip("/")}:
@@ -73,7 +73,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
 def files() -> Mapping[str, PublicFile]:
     """Read all files of the console, by their path in its folder.
 
-    A request can only name one of these files, so no path leads out of the folder.
+    A request can only name one of these files, so a path cannot leave the folder.
     """
     folder = LAYER_FOLDER if LAYER_FOLDER.is_dir() else REPOSITORY_FOLDER
     return {
@@ -84,7 +84,7 @@ def files() -> Mapping[str, PublicFile]:
 
 
 def config(settings: Settings) -> dict[str, Any]:
-    """Return what the console needs before it has a token."""
+    """Return the configuration that the console needs before it has a token."""
     return {
         "issuer": settings.console_issuer,
         "client_id": settings.console_client_id,
@@ -97,7 +97,7 @@ def config(settings: Settings) -> dict[str, Any]:
 
 
 def content_security_policy(settings: Settings) -> str:
-    """Return the policy: own files only, and calls to the API, the issuer and the live channel."""
+    """Return the policy: only own files, and calls to the API, the issuer and the live channel."""
     addresses = (settings.console_issuer, settings.live_url, *settings.console_origins)
     origins = dict.fromkeys(
         [*(_origin(address) for address in addresses if address), *_bucket(settings)]
@@ -106,7 +106,7 @@ def content_security_policy(settings: Settings) -> str:
 
 
 def _bucket(settings: Settings) -> tuple[str, ...]:
-    """Return the origin of signed addresses of pictures and files; none on a local stack."""
+    """Return the origin of signed URLs of pictures and files; empty on a local stack."""
     region = os.environ.get("AWS_REGION")
     if settings.local or region is None:
         return ()

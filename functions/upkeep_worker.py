@@ -18,7 +18,7 @@ load_adapters("embeddings")
 
 @for_jobs(UpkeepJob, SummaryJob, RecallJob, EventJob, MediaJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Update what derives from a chat, index messages, send events, or receive files."""
+    """Update a chat's derived data, index messages, send events, or receive files."""
     if isinstance(job, UpkeepJob):
         service(Upkeep).keep(job)
     elif isinstance(job, SummaryJob):

@@ -83,8 +83,8 @@ STATUSES: dict[int, str] = {
     503: "The request failed temporarily. Try again.",
 }
 
-# Powertools keeps the current event in a class attribute, so a process handles one request at a
-# time. Lambda never sends two at once; the local stack may.
+# Powertools keeps the current event in a class attribute, so a process can only handle one request
+# # at a time. Lambda never sends two at once; the local stack may.
 _one_at_a_time = threading.Lock()
 
 
@@ -110,7 +110,7 @@ def _moment(claim: object) -> object:
     """Return the time of a claim in seconds since 1970, which the gateway passes as text.
 
     Raises:
-        ValueError: The claim is no number, or out of range.
+        ValueError: The claim is not a number, or is out of range.
     """
     if claim is None:
         return None
@@ -158,9 +158,9 @@ class Principal(Value):
         user_id: The token's `sub`.
         name: The token's `name`, or the id if the token has none or an unfit one.
         scopes: The token's scopes.
-        source: Whether the caller sent a token of an issuer, an API key or a token of Skein's own.
-        token_id: The id of the token of Skein's own.
-        key_id: The id of the API key that made this token.
+        source: Whether the caller sent an issuer's token, an API key or a token issued by Skein.
+        token_id: The id of the token issued by Skein.
+        key_id: The id of the API key that created this token.
         token_issued_at: When the token was issued; None if it does not say so.
         token_ends_at: When the token expires; None if it does not say so.
     """
@@ -177,17 +177,17 @@ class Principal(Value):
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The caller's roles as an operator or a server; only API keys may make tokens."""
+        """The caller's roles as an operator or a server; only API keys may create tokens."""
         roles = {role for role in ROLES if {role, "admin"} & set(self.scopes)}
         if self.source == "key" and "tokens" in self.scopes:
             roles.add("tokens")
         return frozenset(roles)
 
     def need(self, *roles: Role) -> None:
-        """Refuse an operator who has none of some roles.
+        """Refuse an operator who does not have any of the given roles.
 
         Raises:
-            Forbidden: The caller has none of the roles.
+            Forbidden: The caller does not have any of the roles.
         """
         if not self.roles & set(roles):
             raise Forbidden(f"this call requires the scope {' or '.join(map(repr, roles))}")
@@ -202,11 +202,11 @@ class Api(APIGatewayHttpResolver):
     """HTTP API of one function, whose routes all require the same scope.
 
     A request imports the modules that may have its route, with the services that they use. So a
-    cold start loads what the request needs.
+    cold start loads only what the request needs.
 
     Args:
         scope: The scope that a token must contain; for operators (`admin`), one of their roles.
-        modules: The modules of routes, each with the starts of its routes' paths; `*` is any id.
+        modules: The modules of routes, each with the prefixes of its routes' paths; `*` is any id.
         routers_in: Imports a module of routes and returns its routers.
         public: Paths that need no token; `*` is any part.
     """
@@ -261,12 +261,12 @@ class Api(APIGatewayHttpResolver):
 
     @property
     def routes(self) -> list[Any]:
-        """All routes; their modules are imported now."""
+        """All routes; imports their modules."""
         self._load(self.modules)
         return [*self._static_routes, *self._dynamic_routes]
 
     def is_public(self, path: str) -> bool:
-        """Tell whether a path needs no token."""
+        """Return whether a path needs no token."""
         parts = path.split("/")
         public = (each.split("/") for each in self.public)
         return any(len(each) == len(parts) and _starts(parts, each) for each in public)
@@ -281,7 +281,7 @@ class Api(APIGatewayHttpResolver):
         ]
 
     def route(self, rule: str, method: Any, *args: Any, **kwargs: Any) -> Callable[[Route], Route]:
-        """Register a route that refuses unknown query parameters; keep its rule and parameters."""
+        """Register a route that rejects unknown query parameters; keep its rule and parameters."""
         given = signature(super().route).bind(rule, method, *args, **kwargs)
         middlewares = given.arguments.get("middlewares") or ()
         methods = (method,) if isinstance(method, str) else tuple(method)
@@ -300,7 +300,7 @@ class Api(APIGatewayHttpResolver):
         return registered
 
     def parameters_of(self, method: str, path: str) -> tuple[str, ...]:
-        """Return the names of a route's parameters: of its path, its query and its body.
+        """Return the names of a route's parameters in its path, its query and its body.
 
         Args:
             method: The route's method, such as `GET`.
@@ -317,7 +317,7 @@ class Api(APIGatewayHttpResolver):
         return self._parameters[method, path.replace("{", "<").replace("}", ">")]
 
     def _load(self, modules: Iterable[str]) -> None:
-        """Import modules and add their routes, unless that is done."""
+        """Import modules and add their routes, unless this was already done."""
         for name in [each for each in modules if each in self._not_loaded]:
             for router in self._routers_in(name):
                 self.include_router(router)
@@ -337,9 +337,9 @@ class Api(APIGatewayHttpResolver):
         return principal
 
     def _refusals(self) -> APIGatewayHttpResolver:
-        """Make a resolver that raises `Forbidden` for each loaded route, and otherwise `NotFound`.
+        """Build a resolver that raises `Forbidden` for each loaded route, and otherwise `NotFound`.
 
-        It checks no parameter and reads no body.
+        It does not check parameters or read the body.
         """
 
         def forbid(**_: str) -> NoReturn:
@@ -356,14 +356,14 @@ class Api(APIGatewayHttpResolver):
 
 
 def _starts(parts: Sequence[str], start: Sequence[str]) -> bool:
-    """Tell whether a path begins with some parts, of which `*` is any part."""
+    """Return whether a path begins with some parts, where `*` matches any part."""
     return len(parts) >= len(start) and all(
         wanted in {"*", part} for part, wanted in zip(parts, start, strict=False)
     )
 
 
 def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
-    """Call a route (as a middleware), unless the query has a parameter that the route lacks.
+    """Middleware that rejects query parameters that the route does not have.
 
     Raises:
         Unprocessable: The query has unknown parameters; the details name them.
@@ -374,9 +374,9 @@ def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]
 
 
 def answer_unchanged_lists(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
-    """Add an `ETag` to a list (as a middleware); answer 304 if the client has this list already.
+    """Middleware that adds an `ETag` to a list, and answers 304 if the client has this list.
 
-    The list is read and, if its route says so, audited either way.
+    In both cases the list is read and, if its route requires it, audited.
     """
     answer = following(api)
     if answer.status_code != OK or not _is_list(answer.body):
@@ -396,7 +396,7 @@ def _is_list(body: object) -> bool:
 
 
 def _has_tag(condition: str, tag: str) -> bool:
-    """Tell whether `If-None-Match` names a tag (weak comparison, RFC 9110, 13.1.2)."""
+    """Return whether `If-None-Match` names a tag (weak comparison, RFC 9110, 13.1.2)."""
     named = {each.strip().removeprefix("W/") for each in condition.split(",")}
     return tag in named or "*" in named
 
@@ -416,19 +416,19 @@ def check_query(query: Mapping[str, str], *, known: Set[str] = frozenset()) -> N
 
 
 def _in_query(parameter: Parameter) -> bool:
-    """Tell whether a route's parameter is annotated as one of the query."""
+    """Return whether a route's parameter is annotated as a query parameter."""
     return any(isinstance(each, Query) for each in get_args(parameter.annotation))
 
 
 def _query_name(parameter: Parameter) -> str:
-    """Return the name of a parameter as it stands in the query."""
+    """Return the name of a parameter in the query."""
     annotated = get_args(parameter.annotation)
     aliases = (each.alias for each in annotated if isinstance(each, Query) and each.alias)
     return next(aliases, parameter.name)
 
 
 def check_still_valid(caller: Principal) -> None:
-    """Check what may have changed since the gateway's authorizer checked the signature.
+    """Check what may have changed since the gateway's authorizer verified the signature.
 
     Raises:
         Unauthenticated: The token or the key has expired, was revoked or is from before a sign-out.
@@ -485,7 +485,7 @@ def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
 
 
 def _of_issuer(claims: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return tenant and scopes of an issuer's token, whose claims the settings name."""
+    """Return the tenant and scopes of an issuer's token, from the claims that the settings name."""
     prefix = settings.jwt_scope_prefix
     return {
         "tenant": settings.jwt_tenant or claims.get(settings.jwt_tenant_claim),
@@ -499,7 +499,7 @@ def _of_issuer(claims: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def _of_skein(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Return tenant, scopes and records of an API key or a token of Skein's own."""
+    """Return the tenant, scopes and records of an API key or a token issued by Skein."""
     return {
         "tenant": claims.get("tenant"),
         "scopes": scopes_of(claims.get("scope")),
@@ -522,8 +522,8 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         The fields of the event to replace: the body as text, and headers that declare JSON. Methods
-        without a body get None as their body. So does an empty body; if it has another content
-        type, the headers declare bytes, which routes with a body refuse.
+        without a body get None as their body, and so does an empty body. If an empty body has
+        another content type, the headers declare bytes, which routes with a body reject.
 
     Raises:
         Invalid: The body is not UTF-8 or valid base64.
@@ -607,7 +607,7 @@ def _unfit(error: RequestValidationError) -> Response[str]:
 
 
 def _why(kind: str, words: str) -> str:
-    """Return pydantic's words for a reason in those of JSON, which has lists and no tuples."""
+    """Return pydantic's text for a reason in terms of JSON, which has lists and no tuples."""
     if kind == "tuple_type":
         return "Input should be a valid list"
     return words.removeprefix("Value error, ")  # pydantic adds it

@@ -1,7 +1,7 @@
 """Middlewares that declare for each route whether and how its calls are audited.
 
-The audit entry is written after the route succeeds and before its response is returned. A response
-therefore never leaves without its audit entry.
+The audit entry is written after the route succeeds and before its response is returned. So a
+response is never sent without its audit entry.
 """
 
 import re
@@ -29,12 +29,12 @@ CONVERSATION = "the chat itself records its members and the authors of its messa
 
 
 def note_seen(people: Iterable[str]) -> None:
-    """Note the people whose private content the current call shows or changes."""
+    """Record the people whose private content the current call shows or changes."""
     seen.get().update(people)
 
 
 class Requires:
-    """Middleware that admits operators with one of some roles only.
+    """Middleware that admits only operators with one of the given roles.
 
     Args:
         roles: The roles. The first one is documented and audited.
@@ -49,14 +49,14 @@ class Requires:
         """Call the route.
 
         Raises:
-            Forbidden: The caller has none of the roles.
+            Forbidden: The caller does not have any of the roles.
         """
         api.context["principal"].need(*self.roles)
         return following(api)
 
 
 class Audited:
-    """Middleware that adds each call to the audit log that succeeds or is forbidden.
+    """Middleware that adds each call that succeeds or is forbidden to the audit log.
 
     The entry contains the path's parameters and those parameters of the query that are ids, days or
     phone numbers. People's numbers are masked. Bodies of requests are never read. The id of a
@@ -67,9 +67,9 @@ class Audited:
         kind: The kind of resource that the call reads or changes.
         made: The field of the response that contains the id of a created resource.
         scope: The scope that the call needs.
-        polled: Whether pages repeat the call to look for changes; one entry an hour then tells of
-            it. A refused call always leaves its own.
-        reason: Why people are noted as seen, for a call that asks for no reason.
+        polled: Whether pages repeat the call to look for changes; it then has one entry an hour. A
+            refused call always has its own entry.
+        reason: Why private content is accessed, for a call that does not ask for a reason.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Audited:
         return reason
 
     def _ids(self, api: Any) -> dict[str, str]:
-        """Return the route's parameters of path and query that identify resources."""
+        """Return the path and query parameters that identify resources."""
         request = api.request
         in_path = PARAMETER.findall(request.route)
         in_query = api.current_event.query_string_parameters
@@ -165,7 +165,7 @@ class Unaudited:
     """Middleware that declares that a route needs no audit entry.
 
     Args:
-        why: The record that replaces the entry, or the reason why none is needed.
+        why: The record that replaces the entry, or the reason why no entry is needed.
     """
 
     def __init__(self, why: str) -> None:

@@ -1,8 +1,8 @@
 """The typed CRUD router: routes that create, list, get, change and delete one kind of resource.
 
-`Crud` makes the functions of these routes from the resource's service and models. A function that
-tells the parent (`in_tenant`, or one of `routes.scope`) gives each route more parameters: the ids
-in the path before the resource's own, and the scope in the query.
+`Crud` builds the functions of these routes from the resource's service and models. A function that
+returns the parent (`in_tenant`, or one of `routes.scope`) gives each route more parameters: the ids
+that precede the resource's own in the path, and the scope in the query.
 """
 
 from collections.abc import Callable
@@ -60,18 +60,18 @@ class Deletes(Protocol[Parent_contra]):
 
 
 class Crud(ApiRouter, Generic[Parent, Service_co]):
-    """A router whose methods make the routes of one kind of resource.
+    """A router whose methods add the routes of one kind of resource.
 
     Args:
         tag: The routes' tag in the OpenAPI document.
         kind: The kind of resource, which names the functions: `create_goal`, `list_goals`.
         path: The path of one resource. It ends with the parameter of the resource's id.
         id_type: The annotation of this parameter.
-        parent: Returns the parent, from the caller and from further parameters.
+        parent: Returns the parent, from the caller and further parameters.
         service: The class of the service, which has the methods for the routes.
-        shown: The responses' model, which `of` builds from the service's result.
-        name: What the functions' names call the resource; default: `kind`.
-        suffix: The end of the functions' names, if two parents have resources of one kind.
+        shown: The model of the responses, which `of` builds from the service's result.
+        name: The resource's name in the names of the functions; default: `kind`.
+        suffix: The ending of the functions' names, if two parents have resources of one kind.
         made: The field of a response that contains the id of a created resource.
         writes: The role of operators for all methods but GET; `support` reads.
     """
@@ -117,15 +117,15 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
 
         Args:
             new: The request.
-            summary: The call in a few words.
+            summary: A short summary of the call.
             item: The class of the item that the service stores.
             again: Returns the item when the call is repeated, from the service, the parent, the id
                 and the request; default: `get` of the service.
             id_of: Returns the id that `again` takes; see `ApiRouter.once`.
             errors: Error statuses besides the usual ones.
             about: The description of the call.
-            parent: Returns the parent, if it is another than that of the other routes.
-            shown: The response's model, if it is another than that of the other routes.
+            parent: Returns the parent, if it differs from that of the other routes.
+            shown: The response's model, if it differs from that of the other routes.
         """
         result, repeat = shown or self._shown, again or _get
 
@@ -157,7 +157,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
 
         Args:
             page: The response.
-            filters: The annotations of optional parameters that the service takes, too.
+            filters: The annotations of optional parameters that the service also takes.
         """
         own = (
             *(_parameter(name, annotation, None) for name, annotation in filters.items()),
@@ -240,7 +240,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         Args:
             name: The name of the function, which is the operation's id in the document.
             about: The description of the call.
-            call: What the route does, in a parent and with the values of `own`.
+            call: Carries out the route, in a parent and with the values of `own`.
             own: The parameters besides those of the parent.
             returned: The type that `call` returns.
             parent: Returns the parent.

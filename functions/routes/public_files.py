@@ -1,4 +1,4 @@
-"""Answers of files that anybody may get: compressed, and kept by browsers and caches."""
+"""Responses with public files: compressed, and cached by browsers and shared caches."""
 
 import gzip
 import hashlib
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-# A shared cache answers for a minute. A browser asks each time, and gets 304 for the same ETag.
+# A shared cache answers for a minute. A browser revalidates each time, and gets 304 for the same
+# ETag.
 CACHING = "public, max-age=0, s-maxage=60, must-revalidate"
 
 
@@ -36,11 +37,11 @@ class PublicFile:
     def answer(self, event: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
         """Return the file as an API Gateway HTTP API response (payload format 2.0).
 
-        The response is 304 without a body if the caller has the file already.
+        The response is 304 without a body if the caller already has the file.
 
         Args:
             event: The request.
-            headers: Further headers of the response.
+            headers: Additional headers of the response.
         """
         asked: Mapping[str, str] = event.get("headers") or {}
         sent = {

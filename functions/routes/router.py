@@ -1,6 +1,6 @@
 """The router of the APIs, which audits and documents each route by default.
 
-A route says only how it differs from its method's and its router's defaults:
+A route only specifies how it differs from the defaults of its method and its router:
 
 | method | status | audited as | errors, besides 401, 403, 422, 429 and 503 |
 |---|---|---|---|
@@ -9,10 +9,10 @@ A route says only how it differs from its method's and its router's defaults:
 | PUT, PATCH | 200 | change | 400, 413, 415 |
 | DELETE | 204; 200 with a body | delete | |
 
-Each route with an id in its path has the error 404, too.
+Each route with an id in its path also has the error 404.
 
-A POST that answers 201 takes an `Idempotency-Key` and has the error 409, unless another mark of the
-request, such as `client_id`, makes its repetition harmless (`repeated`). Its function creates the
+A POST that answers 201 takes an `Idempotency-Key` and has the error 409, unless another field of
+the request, such as `client_id`, makes repeating it harmless (`repeated`). Its function creates the
 item with `once`.
 """
 
@@ -69,11 +69,11 @@ class RouteOptions(TypedDict, total=False):
     Attributes:
         status: The status of a successful response.
         repeated: What the status 200 means, for a route that creates something unless it exists.
-        keyed: Whether a POST takes an `Idempotency-Key`, if not as by default.
+        keyed: Whether a POST takes an `Idempotency-Key`; overrides the default.
         model: The body of a successful response; default: the type that the function returns.
         media_type: The content type of a successful response.
         tag: The route's tag in the OpenAPI document.
-        audit: How the route is audited: the kind of resource, or a middleware of its own.
+        audit: How the route is audited: the kind of resource, or a separate middleware.
         public: Whether the route needs no token.
         role: The role that an operator needs.
         instead: Another role that suffices.
@@ -103,7 +103,7 @@ class TakesKey:
         """Call the route.
 
         Raises:
-            Invalid: The key is empty, too long, or has other characters than visible ASCII.
+            Invalid: The key is empty, too long, or has characters other than visible ASCII.
         """
         event, principal = api.current_event, api.context["principal"]
         key = event.headers.get(IDEMPOTENCY_KEY)
@@ -130,7 +130,7 @@ class ApiRouter:
         audit: The kind of resource that the routes read or change, or why they are not audited.
         made: The field of a response that contains the id of a created resource.
         role: The role that an operator needs; None for the API of people.
-        writes: The role for all methods but GET, if it is another.
+        writes: The role for all methods but GET, if it differs.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class ApiRouter:
         """Create an item for a route with `keyed`; see `KeyedCalls.once`.
 
         The function checks the caller's rights before, and builds the response afterwards, so that
-        a repeated call is checked and answered as the first one was.
+        a repeated call is checked and answered like the first one.
 
         Args:
             unless: The request's `client_id`, which takes precedence over the key.
@@ -214,13 +214,13 @@ class ApiRouter:
         *errors: int,
         **options: Unpack[RouteOptions],
     ) -> Callable[[Route], Route]:
-        """Register a function as a route. Its docstring describes the call in the document.
+        """Register a function as a route. Its docstring describes the call in the OpenAPI document.
 
         Args:
             method: The method.
             rule: The path, with `<name>` for each parameter.
-            summary: The call in a few words.
-            errors: Error statuses, from `STATUSES`, besides those that follow from the method.
+            summary: A short summary of the call.
+            errors: Error statuses, from `STATUSES`, besides those of the method.
             options: How the route differs from the defaults.
         """
 
@@ -276,7 +276,7 @@ class ApiRouter:
     def _audited(
         self, method: Method, status: int, audit: Audit, role: Role | None, *, polled: bool
     ) -> Audited | Unaudited:
-        """Return the middleware of a route that is audited as said."""
+        """Return the middleware that audits a route as specified."""
         if isinstance(audit, Audited | Unaudited):
             return audit
         verb = "change" if method == "POST" and status != CREATED else VERBS[method]

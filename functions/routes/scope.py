@@ -38,7 +38,7 @@ WhyPrivate = Annotated[
 
 
 def sees_private(caller: Principal, reason: str | None) -> bool:
-    """Tell whether an operator may be shown private content: with a role and a reason."""
+    """Return whether an operator may see private content, which requires a role and a reason."""
     return reason is not None and "privacy" in caller.roles
 
 
@@ -46,7 +46,7 @@ def check_private(caller: Principal, reason: str | None) -> None:
     """Check that an operator may read and change private content.
 
     Raises:
-        Forbidden: The caller lacks the role `privacy` or gives no reason.
+        Forbidden: The caller lacks the role `privacy` or does not give a reason.
     """
     if not sees_private(caller, reason):
         raise Forbidden(PRIVATE)
@@ -66,7 +66,7 @@ def check_chat(caller: Principal, chat_id: ChatId, reason: str | None) -> None:
 
 
 def note_run(run: Run) -> None:
-    """Note the people of a run that is shown with its private content."""
+    """Record the people of a run that is shown with its private content."""
     if run.private:
         held = run.held.audience.people if run.held is not None else ()
         note_seen({*run.audience.people, *held})

@@ -14,7 +14,7 @@ class Webhook(NamedTuple):
     """Webhook request from an external system.
 
     Attributes:
-        origin: Scheme and domain of a function URL; empty behind the gateway, whose domain and
+        origin: The scheme and domain of a function URL; empty behind the gateway, whose domain and
             stage may differ from the URL that the sender was given.
         path: The route's path from the template, without stage and domain.
         query: The query string as sent.

@@ -40,8 +40,8 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
 
     The signed URL is the URL that Twilio was given: `base_url`, the route, and the query string as
     sent. Stages and domains of the gateway are not part of this URL. A request to the function's
-    own URL is signed for that. Twilio may sign the connection overrides, too, so the URL is checked
-    without and with them. Of a repeated field, the first value counts.
+    own URL is signed for that URL. Twilio may also sign the connection overrides, so the URL is
+    checked without and with them. If a field is repeated, the first value is used.
 
     Raises:
         Forbidden: The signature is missing or wrong.
@@ -63,7 +63,7 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
 
 
 def named_in(form: Form, *, line: str) -> dict[str, str]:
-    """Return the log fields that name the SMS of a signed form, as far as they are valid.
+    """Return the valid log fields that identify the SMS of a signed form.
 
     Args:
         form: The fields of the form; empty if the signature is wrong.

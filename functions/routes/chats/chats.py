@@ -178,7 +178,7 @@ def answer_invitation(chat_id: ChatId, answer: InvitationAnswer) -> Response[Non
 
 
 def _operates(caller: Principal) -> bool:
-    """Return whether a caller may act in chats that nobody owns."""
+    """Return whether a caller may act in chats without an owner."""
     return "owner" in caller.roles
 
 

@@ -1,4 +1,4 @@
-"""Route by which operators read a chat, with a reason (function `admin_api`)."""
+"""Route with which operators read a chat, with a reason (function `admin_api`)."""
 
 from typing import Annotated
 

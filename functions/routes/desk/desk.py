@@ -1,4 +1,4 @@
-"""Routes by which people of the team take chats over and answer there (function `admin_api`)."""
+"""Routes with which people of the team take chats over and answer there (function `admin_api`)."""
 
 from aws_lambda_powertools.event_handler import Response
 

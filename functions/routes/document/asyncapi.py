@@ -96,7 +96,7 @@ def _message(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return schemas in which a reference stands alone, as AsyncAPI requires."""
+    """Return schemas with no keywords beside a reference, as AsyncAPI requires."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if not isinstance(value, dict):

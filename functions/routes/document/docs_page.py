@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page of plain HTML: no scripts, and nothing from other places."""
+"""The OpenAPI document as a page of plain HTML, without scripts or external resources."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ POLICY = "; ".join(
     )
 )
 REFERENCE = "#/components/schemas/"
-# The limits of a value, as the page names them.
+# The page's names for the limits of a value.
 LIMITS = {
     "minLength": "at least {:,} characters",
     "maxLength": "at most {:,} characters",

@@ -1,4 +1,4 @@
-"""Descriptions of enums in the OpenAPI document, and of fields that a docstring lists.
+"""Descriptions of enums in the OpenAPI document, and of fields that are listed in a docstring.
 
 All other fields have their descriptions in the models. An enum of the code is a list of values,
 which cannot have a description.
@@ -117,7 +117,7 @@ ENUMS = {
 
 
 def describe_fields(schemas: Mapping[str, Any]) -> None:
-    """Give each enum its description, and each field the one that its schema's docstring lists."""
+    """Add the description of each enum, and of each field that its schema's docstring lists."""
     for name, schema in schemas.items():
         if name in ENUMS:
             schema["description"] = ENUMS[name]

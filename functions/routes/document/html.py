@@ -5,7 +5,7 @@ from html import escape
 
 
 class Html(str):
-    """Text that is HTML already, and that `element` does not escape."""
+    """Text that is already HTML, which `element` does not escape."""
 
     __slots__ = ()
 

@@ -75,7 +75,7 @@ POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "Validat
 METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 NOT_MODIFIED = "304"
 JSON = "application/json"
-# With these statuses, API Gateway itself may answer, and it cannot be told to use Skein's shape.
+# API Gateway itself may answer with these statuses, and cannot be configured to use Skein's shape.
 GATEWAY_MESSAGES = {
     "401": "Unauthorized",
     "403": "Forbidden",
@@ -135,7 +135,7 @@ KEY_PARAMETER = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 WEBHOOK_PATH = "/webhooks/services/{service_id}"
-LINK = "/v1/m/{token}"  # people open it in a browser; it is no call
+LINK = "/v1/m/{token}"  # people open it in a browser; it is not an API call
 SIGNATURE = "signature"
 SIGNATURE_SCHEME = {
     "type": "apiKey",
@@ -269,7 +269,7 @@ def document() -> dict[str, Any]:
 
 
 def _roles_of(api: Api) -> dict[tuple[str, str], str]:
-    """Return the role that each operation needs, by method and path; none for people's API."""
+    """Return the role that each operation needs, by method and path; empty for people's API."""
     return {
         (route.method.lower(), route.openapi_path): needed.role
         for route in api.routes
@@ -288,7 +288,7 @@ def _keyed(api: Api) -> set[tuple[str, str]]:
 
 
 def _schemes(scopes: Set[str]) -> dict[str, Any]:
-    """Describe the tokens with these scopes. An operator's scope `admin` means all roles."""
+    """Describe the tokens with these scopes. An operator's scope `admin` includes all roles."""
     admin = " or `admin`"
     return {
         scope: HTTPBearer(
@@ -364,7 +364,7 @@ def _successful(status: str, response: dict[str, Any]) -> dict[str, Any]:
         response.pop("content", None)
     for media_type, content in response.get("content", {}).items():
         if media_type != JSON:
-            # A body of lines is text for a generated client, and not an object.
+            # For a generated client, a body of lines is text and not an object.
             content["schema"] = {
                 "type": "string",
                 "contentMediaType": media_type,
@@ -400,7 +400,7 @@ def _error_responses() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _add_examples(operation: dict[str, Any], schemas: Mapping[str, Any]) -> None:
-    """Add the examples of a request's and of a response's model, if these have any."""
+    """Add the examples of the models of a request and a response, if they have any."""
     for part in (operation.get("requestBody", {}), *operation["responses"].values()):
         content = part.get("content", {}).get(JSON, {})
         name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
@@ -409,7 +409,7 @@ def _add_examples(operation: dict[str, Any], schemas: Mapping[str, Any]) -> None
 
 
 def _add_webhook(document: dict[str, Any]) -> None:
-    """Add the webhook of services, which has a handler of its own and no route."""
+    """Add the webhook of services, which has its own handler and no route."""
     document["paths"][WEBHOOK_PATH] = WEBHOOK
     document["components"]["schemas"]["StartedRuns"] = STARTED_RUNS
     document["components"]["securitySchemes"][SIGNATURE] = SIGNATURE_SCHEME
@@ -478,7 +478,7 @@ def _name_enums(document: dict[str, Any]) -> None:
 def literal_names() -> dict[tuple[object, ...], str]:
     """Return the names of all type aliases of literals in `skein`, by their values.
 
-    If several aliases have the same values, the first by name counts.
+    If several aliases have the same values, the first by name is used.
     """
     names: dict[tuple[object, ...], str] = {}
     modules = [module for name, module in sys.modules.items() if name.startswith("skein.")]
@@ -494,7 +494,7 @@ def literal_names() -> dict[tuple[object, ...], str]:
 def _name_maps(schemas: dict[str, Any]) -> None:
     """Replace each object in a nullable field by a reference to a schema with a name.
 
-    Code generators would name such a type by a number: `UserChangeProfileType0`.
+    Code generators would otherwise name such a type with a number: `UserChangeProfileType0`.
 
     Args:
         schemas: The schemas of the document, by name.
@@ -511,7 +511,7 @@ def _name_maps(schemas: dict[str, Any]) -> None:
 def _merge_nulls(document: dict[str, Any]) -> None:
     """Replace each choice between a type and null by a list of both types.
 
-    Some code generators make a type with a number for each choice that has constraints: `Title1`.
+    Some code generators create a numbered type for each choice that has constraints: `Title1`.
     """
     for schema in [each for each in _holders(document) if isinstance(each, dict)]:
         match schema.get("anyOf"):
@@ -525,7 +525,7 @@ def _merge_nulls(document: dict[str, Any]) -> None:
 def _simplify_fields(document: dict[str, Any]) -> None:
     """Remove generated titles, and move the defaults of optional fields into their descriptions.
 
-    Some code generators make a type of each title, and require a field that has a default.
+    Some code generators create a type for each title, and require fields that have a default.
     """
     for schema in document["components"]["schemas"].values():
         for name, field in schema.get("properties", {}).items():

@@ -1,4 +1,4 @@
-"""Routes of event endpoints, which are told what has happened (function `admin_api`)."""
+"""Routes of event endpoints, which receive events (function `admin_api`)."""
 
 from typing import Annotated
 

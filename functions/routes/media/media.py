@@ -1,4 +1,4 @@
-"""Routes by which people upload pictures and files, and get those of their chats."""
+"""Routes with which people upload pictures and files, and download those of their chats."""
 
 from routes.app import ChatId, MediaId
 from routes.audited import CONVERSATION, Unaudited

@@ -1,4 +1,4 @@
-"""Route that tells why a message has no answer, for operators."""
+"""Route that explains why a message has no answer, for operators."""
 
 from routes.app import ChatId, Seq
 from routes.router import ApiRouter

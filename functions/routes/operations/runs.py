@@ -87,7 +87,7 @@ def stop_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
     caller = router.caller
     private = sees_private(caller, reason)
     run = service(RunViews).get(caller.tenant, run_id).run
-    with suppress(Conflict):  # it has ended already
+    with suppress(Conflict):  # it has already ended
         service(RunCompletion).cancel(
             run, reason=Reason.STOPPED_BY_OPERATOR, error="stopped by an operator"
         )
@@ -95,7 +95,7 @@ def stop_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
 
 
 def inspected(view: RunView) -> RunResource:
-    """Return a run with all that operators may inspect: little if withheld."""
+    """Return a run with everything that operators may inspect, which is little if withheld."""
     run = view.run.model_copy(update={"reason": view.reason})
     if view.withheld:
         return RunResource.without_content(run)

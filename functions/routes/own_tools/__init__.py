@@ -1,1 +1,1 @@
-"""Routes of tools of your own."""
+"""Routes of custom tools."""

@@ -47,7 +47,7 @@ def decide(
 
 
 def _read(approval_id: str, reason: str | None) -> WaitingCall:
-    """Read an approval, and note the people whose private content is shown."""
+    """Read an approval, and record the people whose private content is shown."""
     caller = router.caller
     private = sees_private(caller, reason)
     waiting = service(OperatorApprovals).get(caller.tenant, approval_id, private=private)

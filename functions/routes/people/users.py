@@ -81,7 +81,7 @@ def create_user(new: NewUser) -> UserDetail:
     user = router.once(
         User, lambda: users.create(tenant, new), lambda user_id: users.get(tenant, user_id)
     )
-    return UserDetail.detailed(user, private=True)  # all of it is the operator's
+    return UserDetail.detailed(user, private=True)  # all of it comes from the operator
 
 
 @router.get("/v1/users", "List users by id")
@@ -276,7 +276,7 @@ def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
 
 
 def _shown(user: User, reason: str | None) -> UserDetail:
-    """Return a user as the caller may see them, and note a look at the profile."""
+    """Return a user as the caller may see them, and record an access to the profile."""
     private = sees_private(router.caller, reason)
     if private:
         note_seen([user.id])

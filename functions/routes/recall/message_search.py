@@ -1,4 +1,4 @@
-"""Route by which people search the messages of their chats."""
+"""Route with which people search the messages of their chats."""
 
 from typing import Annotated
 

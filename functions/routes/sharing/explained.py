@@ -142,7 +142,7 @@ def _item(kind: ItemKind, item_id: str, reach: Reach, chat_id: str | None) -> De
 
 
 def _given(chat_id: str | None) -> str:
-    """Return the chat of an item that is found by its chat."""
+    """Return the chat of a kind of item that is looked up by its chat."""
     if chat_id is None:
         raise Unprocessable("give the chat_id of the item's chat")
     return chat_id

@@ -1,4 +1,4 @@
-"""Routes of what sharing rules tell of the caller's words, and tell the caller (`mobile_api`)."""
+"""Routes of the sharing rules that affect the caller's words or the caller (`mobile_api`)."""
 
 from routes.app import ChatId, Principal
 from routes.audited import Unaudited
