@@ -200,14 +200,14 @@ def draw(rows: Sequence[Row]) -> None:
 
 def main(*parts: str) -> int:
     """Run the benchmarks; return 1 if anything could not be measured, whatever the goals."""
-    begun = time.monotonic()
+    begun, commit = time.monotonic(), _commit()  # before files are written
     results = Bench(begun + SECONDS).run(*parts)
     show(results, whole=not parts)
     if parts:
         return int(bool(results.failures))
     draw(results.rows)
     about = (
-        f"{datetime.now(UTC):%Y-%m-%d}, commit {_commit()}, DynamoDB Local {VERSION}, Python "
+        f"{datetime.now(UTC):%Y-%m-%d}, commit {commit}, DynamoDB Local {VERSION}, Python "
         f"{sys.version.split()[0]}, {os.cpu_count()} cores; measured in "
         f"{time.monotonic() - begun:.0f} s."
     )

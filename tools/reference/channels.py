@@ -132,7 +132,7 @@ People can send up to ten files in an MMS or WhatsApp message.
 With `send_message`, an agent can send `media`: files of the active chat, such as `12.1`, or
 documents by name. The message gets copies that keep the authors of the originals, so the erasure
 of an author deletes the copies as well. A file can only be sent where its content may be shared.
-Unlike text, it can't be approved with a person's yes.
+Unlike for text, a person's approval doesn't change that.
 
 - The first picture is sent together with the text, and each other file separately. A picture that
   is too large for an MMS is resized. An SMS with a file counts as `mms` in usage and `prices`, and

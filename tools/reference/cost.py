@@ -84,8 +84,9 @@ Storage grows by that much with each month.
 
 """
 EVENTS = """
-A service that is told of [events](events.md) adds {event} for a million events, each sent alone.
-A tenant without such services pays for `Feed` alone, which is in the table above.
+A service that receives [events](events.md) adds {event} for a million events, each sent in a
+request of its own. A tenant without such services pays for `Feed` alone, which is in the table
+above.
 """
 RUNS = """
 ## Memory of RunWorker

@@ -19,9 +19,9 @@ All calls on this page require a token with the scope `admin`. The
 
 ## In the console
 
-Start with the page [Why](console.md#why) of the console. It lists the runs of an agent on a day
+Start with the [Why](console.md#why) page of the console. It lists the runs of an agent on a day
 and explains each answer and each silence: what happened to the message for each agent and each
-SMS, what the model was shown, and what it did. On the page Chats, a link beside each message leads
+SMS, what the model was shown, and what it did. On the Chats page, a link beside each message leads
 to its explanation. The rest of this page shows how to find the same by API.
 
 ## Why is there no answer?
