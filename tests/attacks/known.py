@@ -592,6 +592,11 @@ SAID_TO_A_GROUP_WITH_PHONES = (
 )
 
 
+INVITED_PERSON_IS_LET_IN_AND_ACCEPTS = (
+    Open(who=CAROL.id, whom=ALICE.id, visibility="open"),
+    Join(by=CAROL.id, chat=OPENED, who=ALICE.id),
+)
+
 KNOWN: dict[str, Story] = {
     name.lower(): story
     for name, story in list(globals().items())

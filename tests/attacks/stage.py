@@ -591,7 +591,10 @@ class Stage(World):
             self._receive(phone, codes[0 if step.yes else -1])
 
     def _join(self, step: Join) -> None:
+        """Add a member, who accepts an invitation."""
         self.add(_ref(step.who), by=_member(step.by), chat_id=step.chat)
+        self._put[step.chat].discard(step.who)
+        self._invited.pop((step.chat, step.who), None)
 
     def _leave(self, step: Leave) -> None:
         self.app.chat_admin.remove_member(TENANT, step.chat, _ref(step.who), _ref(step.who))
