@@ -155,6 +155,7 @@ DECLARED = $(shell ls requirements/*.in | paste -sd, -)
 
 .PHONY: lint
 lint: $(DEVELOPMENT) ## Check style, types and the template
+	@mkdir -p .cache
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy $(foreach folder,$(CODE),$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
