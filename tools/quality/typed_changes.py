@@ -4,6 +4,7 @@ Shipped code copies with a literal, or by `with_changes` if only run time knows 
 sees a call on a type variable: name the class, as in `AgentItem.model_copy(item, update={...})`.
 """
 
+from pathlib import Path
 from typing import Any
 
 from mypy.expandtype import expand_type_by_instance
@@ -22,12 +23,10 @@ def _taking_fields(context: FunctionSigContext | MethodSigContext) -> CallableTy
     at = signature.arg_names.index("update" if copies else "changes")
     if isinstance(model, CallableType) and model.is_type_obj():
         model = get_proper_type(model.get_instance_type())
-    changes = context.args[at][0] if context.args[at] else None
-    literal = isinstance(changes, DictExpr) and all(
-        isinstance(n, StrExpr) for n, _ in changes.items
-    )
-    shipped = copies and not context.api.path.startswith("tests/")
-    if isinstance(model, Instance) and changes is not None and (literal or shipped):
+    given = context.args[at][0] if context.args[at] else None
+    literal = isinstance(given, DictExpr) and all(isinstance(n, StrExpr) for n, _ in given.items)
+    shipped = copies and not Path(context.api.path).absolute().is_relative_to(Path.cwd() / "tests")
+    if isinstance(model, Instance) and given is not None and (literal or shipped):
         for name in model.type.metadata.get("pydantic-mypy-metadata", {}).get("fields", ()):
             node = model.type[name].node
             if isinstance(node, Var) and node.type is not None:
