@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from skein.models.visibility.provenance import Span
-from skein.services.common.words import fillers, stem_of, words_of
+from skein.services.common.words import stem_of, stems_of
 
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
@@ -76,15 +76,10 @@ def says_all(text: str, words: str) -> bool:
 
     A date in the text also matches a relative day in the other one, such as "tomorrow".
     """
-    wanted = _stems_of(words)
+    wanted = set(stems_of(words))
     if _DATE.search(text):
         wanted -= _days()
-    return wanted <= _stems_of(text)
-
-
-def _stems_of(text: str) -> set[str]:
-    left_out = fillers()
-    return {stem_of(word) for word in words_of(text) if word not in left_out}
+    return wanted <= set(stems_of(text))
 
 
 @cache

@@ -11,7 +11,7 @@ from operator import mul
 from threading import Lock
 
 from skein.ports import TextEmbeddings
-from skein.services.common.words import fillers, has_stem, stem_of, words_of
+from skein.services.common.words import fillers, has_stem, stem_of, stems_of, words_of
 
 MAX_WORDS = 100  # of a query; further words are ignored
 EMBEDDED_CHARACTERS = 1_000  # of a text; the rest is matched by words only
@@ -133,8 +133,8 @@ def closest(
     others = sorted(others, key=len, reverse=True)[: max(MAX_COMPARED // len(texts), 1)]
     vectors = meanings.of([*others, *texts])
     asked, known = vectors[: len(others)], vectors[len(others) :]
-    stems = [_stems(text) for text in texts]
-    wanted = [_stems(other) for other in others]
+    stems = [frozenset(stems_of(text)) for text in texts]
+    wanted = [frozenset(stems_of(other)) for other in others]
     rarity: dict[str, float] = {}
     for each in stems:
         for stem in each:
@@ -149,10 +149,6 @@ def closest(
         if score >= 0:
             scored.append((-score, position))
     return [position for _, position in sorted(scored)[:limit]]
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem_of(word) for word in words_of(text) if word not in fillers())
 
 
 def _telling(query: str, wanted: Sequence[str]) -> frozenset[str]:
