@@ -1,7 +1,7 @@
 """Decode one picture or PDF: the program that `media_reader.py` runs for each hostile file.
 
 It reads the file from standard input, and writes a line of JSON and the content to standard output.
-It imports as little as possible, since it starts anew for each file, and its environment has no
+A new process starts for each file, so it imports as little as possible. Its environment has no
 secrets.
 """
 

@@ -118,8 +118,8 @@ class DynamoTable:
             return bool(wanted)
 
         retrying = Retrying(
-            stop=lambda state: BATCH_RETRY.is_over(tries=state.attempt_number),
-            wait=lambda state: BATCH_RETRY.random_wait(state.attempt_number),
+            stop=BATCH_RETRY.stop,
+            wait=BATCH_RETRY.pause,
             retry=retry_if_result(bool),
             sleep=self.clock.sleep,
         )
@@ -238,7 +238,7 @@ class DynamoTable:
 
         retrying = Retrying(
             stop=_tried_enough,
-            wait=lambda state: CALL_RETRY.random_wait(state.attempt_number),
+            wait=CALL_RETRY.pause,
             retry=retry_if_exception(worth_another_try),
             sleep=self.clock.sleep,
             reraise=True,
@@ -255,4 +255,4 @@ class DynamoTable:
 def _tried_enough(state: RetryCallState) -> bool:
     error = state.outcome.exception() if state.outcome else None
     passing = isinstance(error, Contention | InProgress)
-    return (CONFLICT_RETRY if passing else CALL_RETRY).is_over(tries=state.attempt_number)
+    return (CONFLICT_RETRY if passing else CALL_RETRY).stop(state)

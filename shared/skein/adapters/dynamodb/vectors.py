@@ -59,8 +59,8 @@ class DynamoVectorIndex:
             raise NoVectorIndex("the table had no usable vector index minutes ago")
         request = self._request(search)
         retrying = Retrying(
-            stop=lambda state: SEARCH_RETRY.is_over(tries=state.attempt_number),
-            wait=lambda state: SEARCH_RETRY.random_wait(state.attempt_number),
+            stop=SEARCH_RETRY.stop,
+            wait=SEARCH_RETRY.pause,
             retry=retry_if_exception_type((Throttled, Unavailable)),
             sleep=self._clock.sleep,
             reraise=True,

@@ -4,6 +4,17 @@ import sys
 from dataclasses import dataclass
 from datetime import timedelta
 from random import uniform
+from typing import Protocol
+
+
+class RetryState(Protocol):
+    """What tenacity passes after a failed try.
+
+    Attributes:
+        attempt_number: The number of failed tries, at least 1.
+    """
+
+    attempt_number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,14 @@ class Retry:
             tries: The number of failed tries, at least 1.
         """
         return uniform(0, self.wait(tries).total_seconds())
+
+    def stop(self, state: RetryState) -> bool:
+        """Return whether to give up, as tenacity asks after a failed try."""
+        return self.is_over(tries=state.attempt_number)
+
+    def pause(self, state: RetryState) -> float:
+        """Return the random wait in seconds, as tenacity asks after a failed try."""
+        return self.random_wait(state.attempt_number)
 
     def is_over(self, *, tries: int = 0, waited: timedelta = timedelta()) -> bool:
         """Return whether to give up.

@@ -66,8 +66,8 @@ def optimistic(
         retry=retry_if_exception_type(
             (ConditionFailed, Ambiguous) if finds_own_write else ConditionFailed
         ),
-        stop=lambda state: LOCK_RETRY.is_over(tries=state.attempt_number),
-        wait=lambda state: LOCK_RETRY.random_wait(state.attempt_number),
+        stop=LOCK_RETRY.stop,
+        wait=LOCK_RETRY.pause,
         sleep=clock.sleep,
     )
     try:
