@@ -140,11 +140,12 @@ class Replays:
         found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
         overrides = TenantSettings.from_optional(found.get(settings_key))
         check_reading(overrides)
-        if agent_key not in found or Agent.must_read(found, agent_key).deleted_at is not None:
+        agent = Agent.read(found, agent_key)
+        if agent is None or agent.deleted_at is not None:
             raise NotFound("the run's agent was deleted")
         limits = self.settings.overridden(overrides)
         budget = self.token_budgets.budget(charged, found_allowances(charged, found), limits)
-        return Agent.must_read(found, agent_key), overrides, budget
+        return agent, overrides, budget
 
     def _prompt_of(self, tenant: str, run_id: str) -> tuple[Run, PromptRecord]:
         """Read a run and the prompt of its newest activation."""

@@ -47,10 +47,10 @@ class CannedAnswers:
         Raises:
             NotFound: There is none with this name.
         """
-        item = self.table.get(CannedAnswer.key_of(tenant, name))
-        if item is None:
+        answer = CannedAnswer.read(self.table, CannedAnswer.key_of(tenant, name))
+        if answer is None:
             raise NotFound("canned answer not found")
-        return CannedAnswer.from_item(item)
+        return answer
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

@@ -6,6 +6,7 @@ and one of their chats. So its cost does not depend on the length of the history
 """
 
 import logging
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -156,7 +157,7 @@ class Recall:
             *searching.searches,
             lambda: self.postings(searching),
         ]
-        *found, postings = self._parallel_map(lambda call: call(), calls)
+        *found, postings = self._parallel_map(operator.call, calls)
         rule_items = self.read_shared(searching, found)
         candidates = self.rank(searching, found, postings, {}, rule_items)
         return self.finish(searching, candidates, self.read(candidates.choice), {})
@@ -254,7 +255,7 @@ class Recall:
         calls = [partial(read, batch, consistent=False) for batch in _batches(choice.texts)]
         calls += [partial(read, batch) for batch in _batches(choice.deciding)]
         found: dict[Key, Item] = {}
-        for items in self._parallel_map(lambda call: call(), calls):
+        for items in self._parallel_map(operator.call, calls):
             found |= items
         return found
 

@@ -10,6 +10,7 @@ not grow with the length of a chat or the number of chats.
 Recall adds its calls to round two, and a round of its own.
 """
 
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -136,7 +137,7 @@ class Reader:
             *(partial(reads.owned, run.tenant, run.agent_id, each) for each in scopes),
             *(partial(self._related, run.tenant, each, rows) for each in members),
         ]
-        newest, *others = self.parallel_map(lambda call: call(), calls)
+        newest, *others = self.parallel_map(operator.call, calls)
         owned, related = others[: len(scopes)], others[len(scopes) :]
         first = _FirstRound(newest, [item for each in owned for item in each], related)
         reading = self._second_round(

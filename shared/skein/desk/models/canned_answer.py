@@ -41,12 +41,12 @@ class CannedAnswer(CannedAnswerFields, Stored):
     updated_at: Instant
 
     @staticmethod
-    def key_of(tenant: str, name: str) -> Key:
+    def key_of(tenant: str, name: str) -> "Key[CannedAnswer]":
         """Return the key of a canned answer."""
         return Key(answers_partition(tenant), f"{CannedAnswer.PREFIX}{key_part(name)}")
 
     @property
-    def key(self) -> Key:
+    def key(self) -> "Key[CannedAnswer]":
         """The key of this canned answer."""
         return self.key_of(self.tenant, self.name)
 

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from skein.models.chats.chat import Chat, Media, Message
 from skein.models.chats.media import MediaFile
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import MAX_BATCH_GET_KEYS, Missing, Put, Write
+from skein.models.common.storage import Missing, Put, Write
 from skein.models.config.overrides import Retention
 from skein.ports import Table
 from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.common.pagination import read_items
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
@@ -56,10 +57,4 @@ def files_of(table: Table, messages: Iterable[Message]) -> Mapping[str, MediaFil
         for media in message.media
         if media.id is not None
     }
-    found: dict[str, MediaFile] = {}
-    wanted = list(keys)
-    for start in range(0, len(wanted), MAX_BATCH_GET_KEYS):
-        items = table.get_many(wanted[start : start + MAX_BATCH_GET_KEYS])
-        files = MediaFile.read_each(items)
-        found |= {file.id: file for file in files}
-    return found
+    return {file.id: file for file in MediaFile.read_each(read_items(table, list(keys)))}
