@@ -93,9 +93,10 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     """Return whether a run may end after the calls of a step that read nothing.
 
     The run continues while an answer is expected. In a chat, it also continues after calls that
-    only save, because a model that makes one call at a time speaks next. Calls that only write
-    notes for the agent itself (`NOTES`) let it end. Where text is posted, text beside calls that
-    only save is the answer; after text beside calls that send, the model is asked again.
+    only save, because a model that makes one call at a time speaks next. It may end after calls
+    that only write notes for the agent itself (`NOTES`). If the chat posts the model's text, text
+    next to calls that only save is the answer; after text next to calls that send, Skein asks the
+    model again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.

@@ -562,7 +562,7 @@ class Message(Stored):
 
     @property
     def payer(self) -> str | None:
-        """The person charged for work on the message: its sender, or whom it traces back to."""
+        """The person charged for work on the message: its sender, or the person who caused it."""
         return self.sender.person_id or self.traced_to
 
     @property

@@ -225,7 +225,7 @@ class Decision:
     Attributes:
         rules: The rules that allow it for all readers; empty if it is not allowed for one of them.
         refusal: The first condition that fails; None if sharing is allowed.
-        reader: The first reader for whom it is not allowed, if a single reader is the cause.
+        reader: The first reader who may not see the message, if a single reader is the cause.
         refused: For each rule, why it does not share the message with that reader.
     """
 
