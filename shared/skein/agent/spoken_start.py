@@ -63,7 +63,10 @@ def _after_labels(text: str, names: frozenset[str]) -> str:
 
 
 def _certain_end(text: str) -> int:
-    """Return the length of the part of an unfinished text that no silence token can change."""
+    """Return how many characters can be shown although the text is unfinished.
+
+    The rest could still turn out to be the start of a silence token, which is never shown.
+    """
     token, round_token = _unfinished_tokens()
     end = len(text)
     for bracket in _OPENING.finditer(text):

@@ -24,7 +24,8 @@ class ErrandPersonResource(Resource):
 class ErrandResource(Resource):
     """A question that an agent takes to a person for somebody.
 
-    Until the deadline, an errand without an answer is open, whatever the reason.
+    Until its deadline, an errand without an answer has the state `open`, also if the person
+    couldn't be reached.
     """
 
     id: Id

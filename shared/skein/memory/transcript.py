@@ -195,7 +195,7 @@ class AgentChunk(NamedTuple):
 
     @property
     def each(self) -> "tuple[AgentChunk, ...]":
-        """The same chunk for each agent separately."""
+        """This chunk once for each of its agents, to be consolidated separately."""
         others = (
             AgentChunk(target, self.since, self.chunk, target.owner(self.chunk))
             for target in self.others

@@ -118,7 +118,7 @@ class MembershipErasure:
         )
 
     def _said_at(self, chat: Chat, seq: int) -> datetime:
-        """Return a message's time; for 0 or a missing message, the chat's creation time."""
+        """Return a message's time; if `seq` is 0 or has no message, the chat's creation time."""
         message = (
             Message.read(self.table, Message.key_of(chat.tenant, chat.id, seq)) if seq else None
         )

@@ -422,9 +422,9 @@ def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[
 
 
 def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[Message], bool]:
-    """Return a function that tests whether another part of a prompt has a message's words.
+    """Return a function that tests whether the shown history already quotes a message.
 
-    An entry of the history can quote the message of another chat that asked for it.
+    A message that an agent sent here from another chat is shown with the words that caused it.
     """
     origins, agent = set[tuple[str, str]](), MemberRef(kind="agent", id=read.run.agent_id)
     for each in items:

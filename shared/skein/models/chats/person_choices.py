@@ -167,8 +167,8 @@ class PersonChoices(Stored):
     def attributes(self) -> Item:
         """Return the choices as table attributes.
 
-        The repetitions have a separate attribute, because release 0.3.0 does not know this
-        attribute of an open choice.
+        `repeated_seq` of the open choices is stored in an attribute of its own, because release
+        0.3.0 refuses an open choice with a field that it doesn't know.
         """
         made = super().attributes()
         repeated = {

@@ -36,7 +36,12 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class NewInvitations(NamedTuple):
-    """Invitations to a chat, and the writes on the choices of the invited people."""
+    """Invitations to a chat.
+
+    Attributes:
+        invited: The invited people, as the chat stores them.
+        writes: The table writes that add the question to each person's choices.
+    """
 
     invited: tuple[Invited, ...]
     writes: list[Write]

@@ -54,7 +54,7 @@ class RememberedTokens:
         return text[: self._measured(text, tokens)]
 
     def _digest(self, text: str, cut: int) -> bytes:
-        """Return the cache's key: a 16-byte digest of text, cut and encoding."""
+        """Return the cache's key: a 16-byte digest of `text`, `cut` and the encoding's name."""
         return blake2b(
             text.encode(errors="surrogatepass"),
             digest_size=DIGEST_BYTES,

@@ -73,7 +73,7 @@ def tries_are_over(part: DeliveryPart) -> bool:
 
 
 def grace_end(now: datetime) -> datetime:
-    """Return the time at which the tick sends a job that was not dispatched."""
+    """Return when the tick sends a job to its queue if nobody else has done so by then."""
     return now + OUTBOX_GRACE
 
 

@@ -59,7 +59,7 @@ def detach_elsewhere(table: Table, user: User, addresses: Collection[Address]) -
 
 
 def _detached(table: Table, user: User, address: Address) -> Iterator[Update]:
-    """Return the updates that clear an address from its chats, one per line."""
+    """Yield one update for each chat with this address; it clears the address there."""
     page = table.query(Query.under(address_partition(user.tenant, address), AddressChat.PREFIX))
     chats = [chat.chat_id for chat in AddressChat.each_of(page.items)]
     return _detached_in(table, user, {address}, chats)

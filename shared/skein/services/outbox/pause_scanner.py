@@ -72,7 +72,7 @@ class PauseScanner:
         return sent
 
     def _look(self, ended: list[Item], _kind: DueKind, item: Item, now: datetime) -> None:
-        """Move the due pointer of a pause on, and collect the pause if it has ended."""
+        """Set when a pause is due next, and add it to `ended` if it has ended."""
         pauses = pauses_of(item)
         change = pauses.due_again(key_of(item), now)
         self.table.write(Update(key_of(item), set=change, condition=still_due(item)))

@@ -50,7 +50,7 @@ def agent_run(
         trigger: Why the run exists.
         cause: The parts from which the run's id is derived; a cause never starts a second run.
         audience: The audience of the trigger.
-        scope: The scope of the items that the run makes while its prompt shows no chat.
+        scope: The scope of items that the run makes if its prompt belongs to no chat.
         chat: The chat that the run belongs to, of which the agent is a member.
         started_by: The item that must be active for the run to write.
 

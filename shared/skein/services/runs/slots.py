@@ -84,9 +84,9 @@ def enqueue(
         settings: For the debounce and the outbox grace.
 
     Returns:
-        The writes for the caller's transaction, the run's id and its job. The job is None if the
-        queued run was extended, or while another run of this agent is running or resuming in this
-        chat: the transaction that ends that run names this one.
+        The writes for the caller's transaction, the run's id and its job. The job is None if a
+        queued run was extended. It is also None while the agent has a running or resuming run in
+        this chat: the transaction that ends the running one creates the job of the queued one.
     """
     if member.queued_run is not None:
         slot = member.queued_run.widened(trigger, depth=depth, then=tuple(then), audience=audience)
