@@ -147,7 +147,7 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
 
 
 def _set_plan(agent: Agent, plan: TemplatePlan) -> None:
-    """Set a plan from the template for a new agent, in open chats (idempotent by the plan's name)."""
+    """Set an open plan from the agent's template (idempotent by the name of the plan)."""
     new = NewPlan(**plan.model_dump(), time_zone=agent.time_zone)
     values = new.model_dump(exclude={"chat_id", "user_id"})
     owner, effect = service(PlanChats).owner(agent), f"template:{plan.name}"
