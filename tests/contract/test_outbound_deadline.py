@@ -14,6 +14,7 @@ from skein.models.common.http import HttpRequest
 SECONDS = 0.2  # the time-out of a request
 PAUSE = 0.02  # between two bytes of the service
 LATE = 60.0  # seconds after which a service gives up, and the test fails
+MANY = 150  # bytes after which a service closes the connection, and the test fails
 FULL = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
 CHUNKED = FULL + b"transfer-encoding: chunked\r\n\r\n"
 TLS_RECORD = b"\x16\x03\x03\x40\x00"  # the header of a record of 16 KB
@@ -43,7 +44,9 @@ def dripping(begin: bytes, drip: bytes) -> Iterator[int]:
         with connection:
             try:
                 connection.sendall(begin)
-                while not over.wait(PAUSE):
+                for _ in range(MANY):
+                    if over.wait(PAUSE):
+                        break
                     connection.sendall(drip)
             except OSError:
                 pass  # the client has closed the connection
