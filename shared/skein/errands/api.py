@@ -22,7 +22,7 @@ class ErrandPersonResource(Resource):
 
 
 class ErrandResource(Resource):
-    """A question that an agent takes to a person for somebody.
+    """A question that somebody asked an agent to take to another person.
 
     Until its deadline, an errand without an answer has the state `open`, also if the person
     couldn't be reached.

@@ -30,7 +30,7 @@ class Telling(NamedTuple):
     of_some: bool = False
 
     def repeats(self, spans: Sequence[Span], text: str) -> bool:
-        """Return whether this part contains all of a text that was made from some messages."""
+        """Return whether this part already says a whole text that was made from messages."""
         return self._covers(spans) and (self.text is None or says_all(self.text, text))
 
     def _covers(self, spans: Sequence[Span]) -> bool:
@@ -61,7 +61,7 @@ class Told:
                 self._by_chat.setdefault(chat_id, []).append(telling)
 
     def repeats(self, spans: Sequence[Span], text: str) -> bool:
-        """Return whether the prompt contains all of a text that was made from some messages."""
+        """Return whether the prompt already says a whole text that was made from messages."""
         if self._first is not None:
             self.add(self._first())
             self._first = None

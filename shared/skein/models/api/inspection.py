@@ -18,7 +18,7 @@ from skein.models.runs.step import HistoryTurn, PromptRecord, PromptSection
 MAX_SECTION = 200_000
 
 
-HERE = "It is from this chat, or everyone who reads this chat was present where it was said."
+HERE = "It is from this chat, or everyone who reads this chat was present when it was said."
 EVERYONE = "It is open, so everyone in the tenant may see it."
 
 

@@ -25,7 +25,7 @@ class SectionNote(NamedTuple):
 
 OWN = "It belongs to the agent or to Skein and holds no person's words."
 READERS = "Everyone who reads this chat may read its messages."
-PRESENT = "Everyone who reads this chat was present where it was said, or it is open."
+PRESENT = "The content is open, or everyone who reads this chat was present when it was said."
 ONE_PERSON = "The chat is private, and its only person is the one described."
 # In the order of the prompt.
 SECTIONS: dict[str, SectionNote] = {

@@ -98,11 +98,11 @@ class AddressOwner(Stored):
         return self.reassigned or self.was_silent(today, days, channel)
 
     def unproven_on(self, today: date, days: int, channel: str) -> int | None:
-        """Return the days of silence that make the address unproven; None if it is proven.
+        """Return how many days the address was silent if it is unproven; None if it is proven.
 
         Args:
             today: The day (UTC).
-            days: The days of silence after which a message makes it unproven; 0 for never.
+            days: After this many days of silence, a message makes it unproven; 0 for never.
             channel: The channel of the message.
         """
         if days == 0:
