@@ -3555,9 +3555,10 @@ export interface components {
         };
         /**
          * ErrandResource
-         * @description A question that an agent takes to a person for somebody.
+         * @description A question that somebody asked an agent to take to another person.
          *
-         *     Until the deadline, an errand without an answer is open, whatever the reason.
+         *     Until its deadline, an errand without an answer has the state `open`, also if the person
+         *     couldn't be reached.
          */
         ErrandResource: {
             /** @description The id, an opaque text. */

@@ -1673,9 +1673,10 @@ class EntryResource(TypedDict):
 
 class ErrandResource(TypedDict):
     """
-    A question that an agent takes to a person for somebody.
+    A question that somebody asked an agent to take to another person.
 
-    Until the deadline, an errand without an answer is open, whatever the reason.
+    Until its deadline, an errand without an answer has the state `open`, also if the person
+    couldn't be reached.
     """
 
     id: str
