@@ -171,7 +171,7 @@ def fill_page(driver: Driver, place: Place) -> None:
     """Do something on a page, so that its picture shows something."""
     page = driver.page
     if (
-        place.name in {"home", "settings", "tour", "errands", "sharing"}
+        place.name in {"home", "settings", "tour", "errands", "sharing", "tools"}
         or "answers" in place.address
     ):
         return
@@ -181,6 +181,7 @@ def fill_page(driver: Driver, place: Place) -> None:
         return
     if place.name == "chats":
         page.get_by_text("New chat").click()
+        page.get_by_role("group", name="Agents").get_by_label("Coach", exact=True).first.check()
         page.get_by_label("Title (optional)").fill("Morning run")
         page.get_by_role("button", name="Create chat").click()
     if page.locator(".bubble").count() == 0:
