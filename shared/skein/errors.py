@@ -110,9 +110,9 @@ class Conflict(Rejected):
 class AlreadyAsked(Conflict):
     """The person already has an open question about the same subject."""
 
-    def __init__(self, seq: int) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            f"already asked in msg:{seq}: only the person's press or number answers it; ask them "
+            "already asked: only the person's press or number answers the open question; ask them "
             "for it"
         )
 

@@ -591,6 +591,39 @@ SAID_TO_A_GROUP_WITH_PHONES = (
     Text(phone=PHONES[CAROL.id], tactic=does(("read", PAIR.id), "recall", speaks=True)),
 )
 
+# How many messages another private chat holds is not told by the number of a message there.
+NUMBER_OF_A_MESSAGE_IN_A_CHAT_ALONE = (
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        word="secret",
+        shows="picture",
+        tactic=Tactic(((Move("send_files", code="often"),),)),
+    ),
+    Say(
+        who=ALICE.id,
+        chat=PAIR.id,
+        to=COACH.id,
+        tactic=Tactic(((Move("send", code="hidden"),),)),
+    ),
+)
+NUMBER_OF_A_QUESTION_IN_A_CHAT_ALONE = (
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        word="secret",
+        shows="picture",
+        tactic=Tactic(((Move("choice", code="often"),),)),
+    ),
+    Say(
+        who=ALICE.id,
+        chat=TEAM.id,
+        to=COACH.id,
+        word="guess",
+        tactic=Tactic(((Move("ask", code="often"),),)),
+    ),
+)
+
 
 INVITED_PERSON_IS_LET_IN_AND_ACCEPTS = (
     Open(who=CAROL.id, whom=ALICE.id, visibility="open"),

@@ -13,7 +13,7 @@ from skein.errands.orders import ErrandOrders, MeetingWish
 from skein.errors import Correctable, ExtraWriteFailed, LostLease
 from skein.interface.arguments import LINE, TEXT, Id, Moment
 from skein.interface.tool import refusals_as_tool_errors, tool
-from skein.interface.tool_context import ToolContext, readers_of
+from skein.interface.tool_context import ToolContext, place_of, readers_of
 from skein.models.chats.choice import MAX_PROPOSED
 from skein.models.common.json_types import NUMBER
 from skein.models.runs.run import SentMessage
@@ -25,7 +25,7 @@ ASKED = (
     "at the deadline; you learn nothing before"
 )
 TO_AGREE = (
-    "not asked yet: the person here is asked in msg:{seq} whether {names} may be asked exactly "
+    "not asked yet: the person here is asked in {place} whether {names} may be asked exactly "
     "this. Do not say that they were asked"
 )
 
@@ -105,4 +105,4 @@ def result_of(call: ToolContext, asked: SentMessage | None, names: str) -> str:
         return ASKED.format(names=names)
     call.activation.sent.append(asked)
     call.activation.results_wanted = True  # the model must not say that they were asked
-    return TO_AGREE.format(seq=asked.seq, names=names)
+    return TO_AGREE.format(place=place_of(call, asked.chat_id, asked.seq), names=names)

@@ -171,6 +171,16 @@ class ToolContext:
         return active
 
 
+def place_of(call: ToolContext, chat_id: str, seq: int) -> str:
+    """Return where a message stands, for the result of a tool: `msg:7`, or another chat.
+
+    Numbers of another chat are left out. They would tell the readers of this one how many messages
+    the other has.
+    """
+    here = call.reading.chat
+    return f"msg:{seq}" if here is not None and here.id == chat_id else "another chat"
+
+
 def content_of(call: ToolContext) -> Audience:
     """Return the audience of everything that this activation was shown, tool results included.
 

@@ -15,7 +15,7 @@ from skein.errors import AlreadyAsked, Correctable, ExtraWriteFailed, Failed, Lo
 from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.interface.tool import refusals_as_tool_errors
-from skein.interface.tool_context import ToolContext
+from skein.interface.tool_context import ToolContext, place_of
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import CALL, YES, Choice, Option
 from skein.models.common.http import McpQuestion, McpReply
@@ -39,7 +39,7 @@ from skein.services.choices.wording import (
 from skein.services.visibility.disclosure import made_for_all
 
 ASKED = (
-    "not done yet: the person is asked in msg:{seq} whether to do exactly this. Do not say that it "
+    "not done yet: the person is asked in {place} whether to do exactly this. Do not say that it "
     "was done; their answer starts a new run"
 )
 OPERATOR_ASKED = (
@@ -52,7 +52,7 @@ NOBODY_TO_ASK = (
 CHANGED = "refused: the tool or its call was changed after the question, so ask again"
 JOINED = "refused: somebody has joined who was not named in the question, so ask again"
 SERVICE_ASKED = (
-    "not done yet: the service asks the person in msg:{seq} first. Do not say that it was done, "
+    "not done yet: the service asks the person in {place} first. Do not say that it was done, "
     "and do not ask the same; their answer starts a new run"
 )
 ANSWER = "answer_"  # prefix of the option ids of a service's question
@@ -155,7 +155,7 @@ class Approvals:
         """Post a question to the person, unless an equal one is open, and return the call's result.
 
         Args:
-            told: The result after a new question, with a placeholder for its number.
+            told: The result after a new question, with a placeholder for its place.
         """
         if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)
@@ -174,7 +174,7 @@ class Approvals:
             except ExtraWriteFailed as error:
                 raise LostLease(call.activation.run.id) from error
         call.activation.sent.append(sent)
-        return told.format(seq=sent.seq)
+        return told.format(place=place_of(call, sent.chat_id, sent.seq))
 
     @staticmethod
     def person_of(call: ToolContext, tool: CallableTool, approved: RequestedCall) -> str | None:

@@ -29,7 +29,7 @@ class ForgettingEffect(AnswerEffect):
         for each in asked:
             here = each.chat_id == new.chat_id and each.sender.ref == new.sender
             if here and wanted[:-1] and set(wanted[:-1]) <= set(_forgotten(each.choice)):
-                raise AlreadyAsked(each.seq)
+                raise AlreadyAsked
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
         if not recorded.agreed:

@@ -182,7 +182,7 @@ def test_agent_refused_twice_in_a_chat_asks_for_no_consent_there_on_that_day() -
 def test_consent_that_is_asked_for_already_names_the_question() -> None:
     world = direct_world()
     ask(world, purpose="consent", data=POST)
-    with pytest.raises(AlreadyAsked, match=r"already asked in msg:1: only the person's press"):
+    with pytest.raises(AlreadyAsked, match=r"already asked: only the person's press"):
         ask(world, client_id="again", purpose="consent", data=POST)
     assert not ask(world, purpose="consent", data=POST).created  # the same call, after a crash
     assert ask(world, client_id="other", purpose="consent", data=POST, question="And?").created

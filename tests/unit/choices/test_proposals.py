@@ -210,8 +210,8 @@ def test_words_that_the_person_is_asked_about_already_are_asked_about_once() -> 
     first, second = results_of(world, run)[:2]
     assert (first.status, second.status) == ("done", "failed")
     assert second.content == (
-        f"error: already asked in msg:{question(world).seq}: only the person's press or number "
-        "answers it; ask them for it"
+        "error: already asked: only the person's press or number answers the open question; "
+        "ask them for it"
     )
 
 

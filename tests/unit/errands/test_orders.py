@@ -116,7 +116,6 @@ def test_asker_and_operators_list_errands() -> None:
 def test_question_that_the_asker_has_open_already_is_not_asked_again() -> None:
     world = Errands()
     _result(world, {})
-    asked_in = world.messages(HOME)[-1].seq
-    assert f"already asked in msg:{asked_in}" in _result(world, {})
+    assert "already asked: " in _result(world, {})
     world.agrees()
     assert len(world.bodies) == 1

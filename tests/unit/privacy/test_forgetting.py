@@ -150,7 +150,7 @@ def test_picture_is_forgotten_by_its_description() -> None:
     assert world.files.contents == {}
 
 
-def test_request_that_is_repeated_names_the_open_question() -> None:
+def test_request_that_is_repeated_asks_no_second_question() -> None:
     world = told(ASKS, ASKS, "Press Yes, please.")
     world.post("Forget my PIN", ZOE, chat_id=HOME)
     settle(world)
@@ -158,7 +158,7 @@ def test_request_that_is_repeated_names_the_open_question() -> None:
     world.post("Please forget my PIN", ZOE, chat_id=HOME)
     settle(world)
     [result] = results_of(world, world.runs(HOME)[-1])[:1]
-    assert f"already asked in msg:{question(world).seq}" in result.content
+    assert "already asked: " in result.content
     answer(world, YES)
     assert CODE not in " ".join(world.texts(HOME))
 

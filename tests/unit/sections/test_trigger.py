@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skein.agent.tools.send_message import UNKNOWN_NUMBER
 from skein.services.runs.policy import WAIT_SECONDS
 from tests.support.agents import AHMAD, END, results_of, settle, stage, waiting_elsewhere
 from tests.support.builders import LINE, PHONE, World, bot, person
@@ -97,6 +98,21 @@ def test_post_elsewhere_names_the_chat_of_its_number() -> None:
     settle(world)
     [run] = world.runs()
     assert results_of(world, run)[0].content == 'sent to "Sales" as msg:1'
+
+
+@pytest.mark.parametrize("reply_to", [None, 1, 99])
+def test_post_to_a_chat_that_the_prompt_does_not_list_tells_no_number(reply_to: int | None) -> None:
+    asks = says("Figures?", chat_id="chat_2", reply_to=reply_to)
+    world = stage(END, asks, END)
+    world.chat(HUSAM, AHMAD, COACH)
+    world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private")
+    world.post("Between us", HUSAM, chat_id="chat_2")
+    settle(world)
+    world.post("@Coach, ask me alone", HUSAM)
+    settle(world)
+    [run] = world.runs()
+    told = results_of(world, run)[0].content
+    assert told == ("sent to chat_2" if reply_to is None else f"error: {UNKNOWN_NUMBER}")
 
 
 # ---------------------------------------------------------------------- several open questions

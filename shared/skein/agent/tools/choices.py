@@ -14,7 +14,7 @@ from skein.errors import Correctable, ExtraWriteFailed, LostLease
 from skein.interface.arguments import LINE, TEXT, Id
 from skein.interface.names import Names
 from skein.interface.tool import tool
-from skein.interface.tool_context import ToolContext
+from skein.interface.tool_context import ToolContext, place_of
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import MAX_LABEL, MAX_OPTIONS, MAX_QUESTION, Option
 from skein.models.chats.names import folded, plain_name
@@ -80,7 +80,8 @@ def ask_choice(
     )
     posted, heard_by = _asked(call, new)
     remember_sent(call, posted, heard_by)
-    return f"asked as msg:{posted.seq}; the answer starts a new run, so do not wait for it"
+    place = place_of(call, posted.chat_id, posted.seq)
+    return f"asked as {place}; the answer starts a new run, so do not wait for it"
 
 
 def _asked(call: ToolContext, new: NewChoice) -> tuple[Message, Audience]:

@@ -29,7 +29,7 @@ from skein.errors import (
 from skein.interface.arguments import NOT_SHOWN, TEXT, Id, MessageNumber, Moment
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool, tool
-from skein.interface.tool_context import ToolContext
+from skein.interface.tool_context import ToolContext, place_of
 from skein.media.copies import CopiedFiles, Original
 from skein.models.chats.chat import MAX_TEXT, Message
 from skein.models.chats.choice import MAX_DESTINATIONS
@@ -64,6 +64,10 @@ NOTHING_TO_SAY = (
     "nothing was sent: the text has no words for people; if nothing needs to be said, do not call "
     "send_message"
 )
+UNKNOWN_NUMBER = (
+    "nothing was sent: reply_to takes a number of this chat, or of a chat in YOUR CHATS; leave it "
+    "out"
+)
 
 WAIT = f"true pauses this run until someone writes there, {WAIT_SECONDS // 60} minutes at most."
 WAITS_IN_ONE = "nothing was sent: a run waits for a reply in one chat only, so leave also_in out"
@@ -73,7 +77,7 @@ FILES_STAY = (
 )
 ANOTHER_WAIT = "; this run already waits for another question of the same step"
 ASKED = (
-    "not posted: the person is asked in msg:{seq} whether to post exactly this text. Do not say "
+    "not posted: the person is asked in {place} whether to post exactly this text. Do not say "
     "that it was posted; you learn the answer later"
 )
 
@@ -108,6 +112,8 @@ def send_message(
     here = call.reading.chat is not None and call.reading.chat.id == target
     if speaks_in_text(call.reading) and here and not media:
         raise Correctable(TEXT_GOES_HERE)
+    if reply_to is not None and not here and target not in _listed(call):
+        raise Correctable(UNKNOWN_NUMBER)  # whether it exists would tell the chat's length
     words = spoken(text, speakers_in(call.reading))
     if not words:
         raise Correctable(NOTHING_TO_SAY)
@@ -225,7 +231,7 @@ def _propose(call: ToolContext, messages: Sequence[NewMessage]) -> str:
     )
     call.activation.sent.append(asked)
     call.activation.results_wanted = True  # the model must not say that the text was posted
-    return ASKED.format(seq=asked.seq)
+    return ASKED.format(place=place_of(call, asked.chat_id, asked.seq))
 
 
 def _say(call: ToolContext, new: NewMessage, originals: Sequence[Original]) -> str:
@@ -253,12 +259,21 @@ def _say(call: ToolContext, new: NewMessage, originals: Sequence[Original]) -> s
 
 
 def _sent(call: ToolContext, chat_id: str, seq: int) -> str:
-    """Return the result of a post; the number of a message elsewhere names its chat."""
+    """Return the result of a post; the number of a message elsewhere names its chat.
+
+    The number is left out if the prompt does not list the chat: it would tell the readers of this
+    chat how many messages the other has.
+    """
     here = call.reading.chat
     if here is not None and here.id == chat_id:
         return f"sent as msg:{seq}"
-    listed = {chat.id: quoted(chat.display_title) for chat in others_listed(call.reading)}
-    return f"sent to {listed.get(chat_id, quoted_id(chat_id))} as msg:{seq}"
+    title = _listed(call).get(chat_id)
+    return f"sent to {title} as msg:{seq}" if title is not None else f"sent to {quoted_id(chat_id)}"
+
+
+def _listed(call: ToolContext) -> dict[str, str]:
+    """Return the quoted titles of the other chats that YOUR CHATS lists, by their ids."""
+    return {chat.id: quoted(chat.display_title) for chat in others_listed(call.reading)}
 
 
 def remember_sent(call: ToolContext, posted: Message, heard_by: Audience) -> None:

@@ -160,7 +160,7 @@ def check_once(new: NewMessage, asked: Sequence[Message]) -> None:
     for each in asked:
         here = each.chat_id == new.chat_id and each.sender.ref == new.sender
         if here and each.text == new.text:
-            raise AlreadyAsked(each.seq)
+            raise AlreadyAsked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
