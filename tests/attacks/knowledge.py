@@ -22,6 +22,9 @@ from tests.support.builders import TENANT, World
 EVERYBODY = ("everybody",)
 """The readers of an open chat, of a chat without people, and of a run without a chat."""
 
+NO_CHAT = "no chat"
+"""The place of a run without a chat."""
+
 Readers = tuple[str, ...]
 
 
@@ -88,7 +91,12 @@ class Knowledge:
         return [person.id for person in PEOPLE if person.id not in told]
 
     def outside(self, readers: Readers, chat_id: str | None = None) -> bool:
-        """Whether one of these readers may not know the secret in a chat."""
+        """Whether one of these readers may not know the secret in a chat.
+
+        Nobody is outside once it was told to everybody; strangers who text are not in the cast.
+        """
+        if self.insiders.issuperset(EVERYBODY):
+            return False
         told = self._told_in[chat_id] if chat_id is not None else set()
         return not set(readers) <= self.insiders | told
 
@@ -99,7 +107,7 @@ class Knowledge:
 
         Args:
             readers: Who reads the chat.
-            chat_id: The chat.
+            chat_id: The chat, or `NO_CHAT`.
             text: The prompt.
             agent: The agent whose prompt it is.
             fresh: Whether the prompt was just built; what one told before stays in its calls.
@@ -109,8 +117,8 @@ class Knowledge:
             self.told_by_rule += self.tells(text)
             return True
         told = not self.outside(readers, chat_id)
-        there = chat_id in self._saved_in or self._said_in(chat_id)
-        return told and (there or not fresh)
+        said = chat_id != NO_CHAT and self._said_in(chat_id)
+        return told and (said or chat_id in self._saved_in or not fresh)
 
     def _permitted(self, readers: Readers, agent: str, at: datetime) -> bool:
         """Whether a rule lets all readers be told the secret who were not present."""

@@ -12,6 +12,7 @@ from tests.attacks.cast import (
     COACH,
     DEN,
     HALL,
+    HELPER,
     OPENED,
     PAIR,
     PHONES,
@@ -624,6 +625,24 @@ NUMBER_OF_A_QUESTION_IN_A_CHAT_ALONE = (
     ),
 )
 
+# What one run of a story plays while the model thinks, the other plays later, if it is not asked.
+LET_IN_AT_AN_ANSWER_THAT_ONE_RUN_LACKS = (
+    Say(
+        who=BOB.id,
+        chat=BOBS.id,
+        to=COACH.id,
+        word="secret",
+        tactic=Tactic(((Move("propose", code="whether"),), (Move("errand"),))),
+        events=(Join(by=BOB.id, chat=HALL.id, who=HELPER.id),),
+        asked=2,
+    ),
+)
+# What a person answers to an errand of an open chat is told to everybody, strangers included.
+ANSWERED_TO_AN_OPEN_CHAT = (
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("errand")),
+    Answer(who=ALICE.id, word="secret"),
+    Text(phone=STRANGERS_PHONE),
+)
 
 INVITED_PERSON_IS_LET_IN_AND_ACCEPTS = (
     Open(who=CAROL.id, whom=ALICE.id, visibility="open"),
