@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from skein.agent.tools import TOOLS
 from skein.errors import Ambiguous, Unavailable
 from skein.feed.events import events_of
 from skein.interface.tool import tool
@@ -28,7 +29,18 @@ from skein.own_tools.signed_context import CallContext, secret_of
 from skein.services.choices.answering import Answering
 from skein.services.choices.effect import GivenAnswer
 from tests.fakes.outbound_http import json_answer
-from tests.support.agents import AHMAD, COACH, HUSAM, stage, steps_of, the_run
+from tests.support.agents import (
+    AHMAD,
+    COACH,
+    END,
+    HUSAM,
+    results_of,
+    settle,
+    stage,
+    steps_of,
+    the_run,
+    waiting_elsewhere,
+)
 from tests.support.api_client import operator
 from tests.support.builders import NOON, SERVICES_KEY, TENANT
 from tests.support.fakes import Calls, calls
@@ -318,7 +330,7 @@ def test_call_is_not_made_without_approval_of_the_exact_call(spoiled: str) -> No
     assert world.service.requests == []
 
 
-def test_call_whose_question_is_open_asks_nothing_and_names_the_question() -> None:
+def test_call_whose_question_is_open_asks_nothing_again() -> None:
     script = [BOOKS, "Shall I?", BOOKS, "Press Yes, please.", "Booked!"]
     world = asked(*script, record=BOOK, approval="person")
     world.post("I mean it", HUSAM)
@@ -328,6 +340,17 @@ def test_call_whose_question_is_open_asks_nothing_and_names_the_question() -> No
     assert "already asked: only the person's" in second.content
     answer(world, "yes")
     assert len(world.service.requests) == 1
+
+
+def test_question_in_another_chat_than_the_prompt_is_told_without_its_number() -> None:
+    world = waiting_elsewhere(BOOKS, END, enabled_tools=(*TOOLS, "book_table"))
+    own_tool(world, BOOK, approval="person")
+    world.post("Ten. Book a table", AHMAD, chat_id="chat_2")
+    settle(world)
+    [run] = world.runs()
+    told = [each.content for each in results_of(world, run)]
+    assert any("is asked in another chat whether" in each for each in told), told
+    assert world.messages()[-1].kind == "choice"
 
 
 def test_call_with_other_arguments_is_asked_about_too() -> None:
