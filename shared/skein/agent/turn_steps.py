@@ -111,12 +111,10 @@ class ModelSteps:
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
         n = activation.run.steps_taken + 1
-        text = (
-            recordable_text(answer.text)
-            if answer.tool_calls
-            else cut_text(answer.text, MAX_ANSWER_TEXT)
-        )
-        shortened = not answer.tool_calls and len(answer.text) > MAX_ANSWER_TEXT
+        text = recordable_text(answer.text) if answer.tool_calls else answer.text
+        shortened = len(text) > MAX_ANSWER_TEXT and not answer.tool_calls
+        if shortened:
+            text = cut_text(text, MAX_ANSWER_TEXT)
         taken = {call.id for message in messages for call in message.tool_calls}
         left = MAX_ANSWER_BYTES - len(text.encode())
         calls = answer.tool_calls and recordable_calls(
@@ -131,7 +129,7 @@ class ModelSteps:
             text=text,
             tool_calls=calls,
             fault=answer.fault or ("cut_off" if shortened else None),
-            answered=reading.of(RecordedCalls).span,
+            answered=reading.of(RecordedCalls).answered,
             usage=answer.usage,
             started_at=started_at,
             ended_at=self.clock.now(),

@@ -34,14 +34,16 @@ class MessageMedia(SectionItems):
     """The files of the newest messages of the active chat, by id."""
 
     files: Mapping[str, MediaFile] = field(default_factory=dict)
+    in_reads = ("with_media",)
+    optional = True
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the newest files; none if no message has any."""
+        """Return the keys of the newest files."""
         chat = read.chat
         if chat is None:
             return []
-        ids = [media_id for message in reversed(read.messages) for media_id in message.media_ids]
+        ids = [media_id for message in reversed(read.with_media) for media_id in message.media_ids]
         return [MediaFile.key_of(chat.tenant, chat.id, each) for each in ids[:MAX_FILES]]
 
     @classmethod
@@ -93,8 +95,6 @@ def shown_media(
         after: The first message that follows the pictures; None if there is none.
     """
     files = reading.of(MessageMedia).files
-    if not files:
-        return NO_MEDIA
     newest = list(_newest_first(reading.of(History).messages, files))
     images = _images(newest, reading, model, tokens_left)
     sent = {image.media_id for image in images}

@@ -6,7 +6,7 @@ shown" means to the readers of the active chat (`may_show`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import ClassVar, Self, TypeVar, cast
@@ -78,6 +78,7 @@ class SectionReads:
         messages: The newest messages of the active chat that the history can show.
         owned: The agent's items in the scopes of the chat, with the sort keys that sections name.
         found: The items that were read by key.
+        agent: The agent; None if it has not been read yet.
         others: The agent's other chats that were read.
         all_others: Whether `others` holds all other chats of the agent.
         insiders: The insiders of the run, once everything is read.
@@ -90,6 +91,7 @@ class SectionReads:
     messages: Sequence[Message] = ()
     owned: Sequence[Item] = ()
     found: Mapping[Key, Item] = field(default_factory=dict)
+    agent: Agent | None = None
     others: Sequence[OwnChat] = ()
     all_others: bool = False
     insiders: Insiders = NO_INSIDERS
@@ -116,6 +118,16 @@ class SectionReads:
         return (OwnChat(self.chat, self.member),)
 
     @property
+    def tenant_tools(self) -> Sequence[str]:
+        """The names of the agent's tools that are not built in; empty before it has been read."""
+        return self.agent.tenant_tools if self.agent is not None else ()
+
+    @property
+    def with_media(self) -> Sequence[Message]:
+        """The messages that have pictures or files."""
+        return [message for message in self.messages if message.media]
+
+    @property
     def reach(self) -> Readers:
         """The readers of the active chat, with the insiders; `shows` decides for each item."""
         here = self.chat.id if self.chat is not None else None
@@ -132,6 +144,20 @@ class SectionReads:
         if own and asked and self.insiders.of_readers:
             return True
         return self.insiders.admit(message.words)
+
+    def may_have(self, kind: "type[SectionItems]") -> bool:
+        """Return whether there may be items of a kind; see `SectionItems.optional`."""
+        if not kind.optional:
+            return True
+        if kind.owned and any(item["sk"].startswith(kind.owned) for item in self.owned):
+            return True
+        return any(getattr(self.chat, name, None) for name in kind.in_chat) or any(
+            getattr(self, name) for name in kind.in_reads
+        )
+
+    def possible(self, kinds: "Iterable[type[SectionItems]]") -> "Iterator[type[SectionItems]]":
+        """Return the kinds of which there may be items."""
+        return (kind for kind in kinds if self.may_have(kind))
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
         """Return the agent's items of one kind that may be shown to the readers."""
@@ -150,15 +176,16 @@ class SectionItems(ABC):
 
     Attributes:
         owned: The sort keys of the agent's items that `found` takes from `SectionReads.owned`.
-        in_chat: The attributes of the active chat that indicate items. If they are not set and
-            there are no owned items, the reader does not ask for keys.
-        optional: Whether there can be items only if there are owned ones or those attributes are
-            set.
+        in_chat: The attributes of the active chat that indicate items.
+        in_reads: The attributes of `SectionReads` that indicate items.
+        optional: Whether there can be items only if there are owned ones or one of those attributes
+            is set. If not, the reader asks the kind for nothing.
     """
 
     __slots__ = ()
     owned: ClassVar[tuple[str, ...]] = ()
     in_chat: ClassVar[tuple[str, ...]] = ()
+    in_reads: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[bool] = False
 
     @classmethod
@@ -247,6 +274,10 @@ class Reading:
     def of(self, kind: type[ItemsT]) -> ItemsT:
         """Return the items of one kind, which may be empty."""
         return next((each for each in self.items if type(each) is kind), kind())
+
+    def has(self, kind: type[SectionItems]) -> bool:
+        """Return whether there are items of one kind."""
+        return self.of(kind) != kind()
 
     def having(self, items: SectionItems) -> "Reading":
         """Return the reading with the items of one kind replaced."""

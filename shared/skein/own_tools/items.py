@@ -129,14 +129,12 @@ def own_names(agent: Agent) -> tuple[str, ...]:
     return tuple(named)[:MAX_OF_AGENT]
 
 
-def keys_of_tools(tenant: str, agent: Item | None) -> list[Key]:
-    """Return the keys of the tenant's tools that an agent's item enables, and of their breakers."""
-    if agent is None:
-        return []
-    names = own_names(Agent.from_item(agent))
+def keys_of_tools(agent: Agent) -> list[Key]:
+    """Return the keys of the tenant's tools that an agent has, and of their breakers."""
+    names = own_names(agent)
     services = dict.fromkeys(name.partition(OF_SERVER)[0] for name in names)
-    breakers = [ToolBreaker.key_of(tenant, service) for service in services]
-    return [*keys_named(tenant, names), *breakers]
+    breakers = [ToolBreaker.key_of(agent.tenant, service) for service in services]
+    return [*keys_named(agent.tenant, names), *breakers]
 
 
 def keys_named(tenant: str, names: Iterable[str]) -> list[Key]:
@@ -154,18 +152,18 @@ class OwnToolItems(SectionItems):
     """
 
     tools: tuple[CallableTool, ...] = ()
+    in_reads = ("tenant_tools",)
+    optional = True
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of the tools, once the agent has been read."""
-        agent = read.found.get(Agent.key_of(read.run.tenant, read.run.agent_id))
-        return keys_of_tools(read.run.tenant, agent)
+        return keys_of_tools(read.agent) if read.agent is not None else ()
 
     @classmethod
     def found(cls, read: SectionReads) -> "OwnToolItems":
         """Keep the tools that are enabled and installed."""
-        agent = Agent.read(read.found, Agent.key_of(read.run.tenant, read.run.agent_id))
-        return cls.of_agent(agent, read.found) if agent is not None else cls()
+        return cls.of_agent(read.agent, read.found) if read.agent is not None else cls()
 
     @classmethod
     def of_agent(cls, agent: Agent, found: Mapping[Key, Item]) -> "OwnToolItems":

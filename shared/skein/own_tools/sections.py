@@ -38,18 +38,20 @@ class RecordedCalls(SectionItems):
     They cost one query, and only if the agent has a tool that writes.
 
     Attributes:
-        answered: The numbers of the messages that the activation answers.
+        answered: The first and the last message that the activation answers; None if there is none.
         calls: The agent's calls for these messages and newer ones, by message and run.
         before: The calls among them that were made before this activation, for the same messages.
         shown: The newest of `before` whose words the prompt may hold.
         steps: The steps that hold these words, by key.
     """
 
-    answered: range = range(0)
+    answered: tuple[int, int] | None = None
     calls: tuple[RecordedCall, ...] = ()
     before: tuple[RecordedCall, ...] = ()
     shown: tuple[RecordedCall, ...] = ()
     steps: Mapping[Key, Step] = field(default_factory=dict)
+    in_reads = ("tenant_tools",)
+    optional = True
 
     @classmethod
     def queries(cls, read: SectionReads) -> Iterable[Query]:
@@ -85,12 +87,9 @@ class RecordedCalls(SectionItems):
         ]
         keys = {call.step_key for call in shown} & read.found.keys()
         steps = {key: Step.must_read(read.found, key) for key in keys}
-        return cls(_answered(read), tuple(calls), tuple(before), tuple(shown), steps)
-
-    @property
-    def span(self) -> tuple[int, int] | None:
-        """The first and the last message that the activation answers; None if there is none."""
-        return (self.answered[0], self.answered[-1]) if self.answered else None
+        seqs = _answered(read)
+        answered = (seqs[0], seqs[-1]) if seqs else None
+        return cls(answered, tuple(calls), tuple(before), tuple(shown), steps)
 
     def authors(self) -> Iterable[Authors]:
         """Return the people whose words the calls may hold."""

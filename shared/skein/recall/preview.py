@@ -52,7 +52,8 @@ class RecallPreview:
         if agent is None or agent.deleted_at is not None:
             raise NotFound("agent not found")
         person = next(iter(User.read_each(found, person_keys)), None)
-        sharing = read_sharing(self.table, chat, {}, self.clock.now(), self.settings, again=True)
+        now = self.clock.now()
+        sharing = read_sharing(self.table, chat, {}, now, self.settings) if chat else None
         return self.recall.find(
             RecallRequest(
                 tenant=tenant,
@@ -63,7 +64,7 @@ class RecallPreview:
                 readers=destination_of(chat),
                 query=query,
                 tokens=tokens,
-                now=self.clock.now(),
+                now=now,
                 zone=zone_of_entries(person, agent.time_zone),
                 insiders=insiders_for(self.table, agent, chat) if chat else NO_INSIDERS,
                 thorough=True,

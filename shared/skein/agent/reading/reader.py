@@ -174,6 +174,7 @@ class Reader:
         """
         newest = [chat.as_now(message) for message in Message.each_of(first.newest)] if chat else []
         known = {key: item for key, item in prefetched.items() if item is not None}
+        agent_key = Agent.key_of(run.tenant, run.agent_id)
         read = SectionReads(
             run=run,
             chat=chat,
@@ -182,6 +183,7 @@ class Reader:
             messages=newest,
             owned=first.owned,
             found=known,
+            agent=Agent.read(known, agent_key),
         )
         recalling = None
         sharing = self._sharing(run, chat, prefetched)
@@ -195,7 +197,8 @@ class Reader:
                 batch = pool.submit(copy_context().run, self.table.get_many, wanted)
                 found |= batch.result()
         others, all_others = _own_chats(read, found, keys.chats), first.all_rows and keys.all_chats
-        read = replace(read, found=found, others=others, all_others=all_others)
+        agent = read.agent or Agent.read(found, agent_key)
+        read = replace(read, found=found, agent=agent, others=others, all_others=all_others)
         read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
         return self._made(replace(read, now=self.clock.now()), recalling, began, sharing)
 
@@ -203,16 +206,16 @@ class Reader:
         self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
     ) -> SharingReading | None:
         """Read the sharing rules of the chat, or none if the run was rebuilt too often."""
-        again = run.activation > 1 or not prefetched
-        now = self.clock.now()
-        sharing = read_sharing(self.table, chat, prefetched, now, self.settings, again=again)
+        if chat is None or not _may_have_rules(run, prefetched):
+            return None
+        sharing = read_sharing(self.table, chat, prefetched, self.clock.now(), self.settings)
         if sharing is not None and run.rebuilds > policy.MAX_TOLD_REBUILDS:
             return replace(sharing, for_readers=sharing.for_readers.without_rules)
         return sharing
 
     def _queried(self, read: SectionReads) -> SectionReads:
         """Read the results of the sections' queries, and the items that they then ask for."""
-        queries = [query for kind in QUERYING for query in kind.queries(read)]
+        queries = [query for kind in read.possible(QUERYING) for query in kind.queries(read)]
         items = [item for query in queries for item in self.table.query(query).items]
         if not items:
             return read
@@ -268,6 +271,18 @@ class Reader:
         return replace(reading, audience=_audience_of_history(run, chat, reading.of(History)))
 
 
+def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
+    """Return whether the tenant may have sharing rules.
+
+    The tenant's settings say so, if they were read with the run, as for its first activation.
+    """
+    key = TenantSettings.key_of(run.tenant)
+    if key not in prefetched:
+        return run.activation > 1 or not prefetched
+    tenant_settings = TenantSettings.read(prefetched, key)
+    return tenant_settings is not None and tenant_settings.sharing
+
+
 def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
     """Add the insiders to what was read; other chats get titles that insiders and readers may see.
 
@@ -277,7 +292,7 @@ def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
     run, chat, found = read.run, read.chat, read.found
     homes = Chat.read_each(found, keys_of_insiders(run, chat))
     others = (own.chat for own in read.others)
-    writes = OwnToolItems.found(read).write
+    writes = bool(agent.tenant_tools) and OwnToolItems.found(read).write
     alone = holds_insiders_alone(run, agent, read.readers, writes=writes)
     of_readers = holds_words_of_readers(run, agent)
     insiders = insiders_of(run, [chat, *homes, *others], alone=alone, of_readers=of_readers)
@@ -324,21 +339,12 @@ def _keys_of_round(
 
 def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
     """Return the keys that the items of all sections name, each once."""
-    return dict.fromkeys(key for kind in NAMING if _may_have(kind, read) for key in kind.keys(read))
+    return dict.fromkeys(key for kind in read.possible(NAMING) for key in kind.keys(read))
 
 
 def _found_items(read: SectionReads) -> tuple[SectionItems, ...]:
     """Return the items of the kinds that the agent or the chat may have."""
-    return tuple(kind.found(read) for kind in ITEMS if _may_have(kind, read))
-
-
-def _may_have(kind: type[SectionItems], read: SectionReads) -> bool:
-    """Return whether there may be items of a kind; see `SectionItems.optional`."""
-    if not kind.optional:
-        return True
-    if any(item["sk"].startswith(kind.owned) for item in read.owned):
-        return True
-    return any(getattr(read.chat, name, None) for name in kind.in_chat)
+    return tuple(kind.found(read) for kind in read.possible(ITEMS))
 
 
 def _own_chats(read: SectionReads, found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:

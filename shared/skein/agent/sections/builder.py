@@ -27,7 +27,14 @@ from skein.interface.history import (
     summed_up,
     timeline,
 )
-from skein.interface.media import READ_ON, ShownMedia, pictures, shown_media
+from skein.interface.media import (
+    NO_MEDIA,
+    READ_ON,
+    MessageMedia,
+    ShownMedia,
+    pictures,
+    shown_media,
+)
 from skein.interface.reading import Reading, current_seq
 from skein.interface.section import (
     Manner,
@@ -82,15 +89,16 @@ class PromptBuilder:
         names, arguments = names_in(reading), arguments_of(tools)
         group = reading.chat is not None and reading.chat.kind == "group"
         numbered = group and manner.reply_mode == "tools" and REPLY_TO in arguments.get(SEND, ())
-        reads_on = READ_ON in arguments
-        media = shown_media(
-            reading,
-            model,
-            self.tokens,
-            tokens_left=tokens_left,
-            reads_on=reads_on,
-            after=current_seq(run, reading.chat) if roles else None,
-        )
+        media = NO_MEDIA
+        if reading.has(MessageMedia):
+            media = shown_media(
+                reading,
+                model,
+                self.tokens,
+                tokens_left=tokens_left,
+                reads_on=READ_ON in arguments,
+                after=current_seq(run, reading.chat) if roles else None,
+            )
         context = entry_context(run, reading, names, numbered=numbered, media=media.captions)
         entries = history_entries(run, reading, context, self.tokens, roles=roles)
         given = SectionInput(
@@ -144,7 +152,7 @@ class PromptBuilder:
         else:
             lines = [timeline(head, shown, reading, context, self.tokens)] if head else []
             record = self._as_timeline([*stable, *lines, *volatile])
-        images = media.within(entry.seq for entry in shown)
+        images = media.within(entry.seq for entry in shown) if media.images else ()
         pictured = _with_pictures(record, images, self._pictures(images, reading, model))
         return _marked(pictured, reading)
 

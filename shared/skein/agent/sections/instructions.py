@@ -47,7 +47,7 @@ def _parts(given: SectionInput) -> Iterator[str]:
     yield render("instructions_unchanged")
     if reading.chat is not None and any(split_tag(each.name)[1] for each in reading.chat.roster):
         yield f"- {render('chosen_note')}."
-    if reading.of(Threads).any or SWITCH in tools or CREATE in tools:
+    if reading.has(Threads) or SWITCH in tools or CREATE in tools:
         yield render("instructions_threads")
 
 

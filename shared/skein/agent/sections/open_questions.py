@@ -16,7 +16,7 @@ from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
 from skein.models.visibility.provenance import Authors
-from skein.services.chat_state.person_choices import found_choices
+from skein.services.chat_state.person_choices import current_choices
 from skein.services.common.quoting import quoted
 
 ONLY_PERSON = (
@@ -82,7 +82,10 @@ def _asked(read: SectionReads) -> list[int]:
     person = person_at(read.chat)
     if person is None or read.chat is None:
         return []
-    choices = found_choices(read.found, read.run.tenant, person.id, read.now)
+    item = read.found.get(PersonChoices.key_of(read.run.tenant, person.id))
+    if item is None:
+        return []
+    choices = current_choices(item, read.run.tenant, person.id, read.now)
     return [
         choice.seq
         for choice in choices.open

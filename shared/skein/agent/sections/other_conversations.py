@@ -58,6 +58,8 @@ class OtherSummaries(SectionItems):
 
     chats: tuple[tuple[OwnChat, Summary], ...] = ()
     last_session: LastSession | None = None
+    in_reads = ("others",)
+    optional = True
 
     @classmethod
     def found(cls, read: SectionReads) -> "OtherSummaries":

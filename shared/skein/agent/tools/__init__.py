@@ -71,11 +71,11 @@ IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
     ),
     threads.switch_thread.name: (
         (threads.create_thread.name,),
-        lambda reading: reading.of(Threads).any,
+        lambda reading: reading.has(Threads),
     ),
     threads.end_thread.name: (
         (threads.create_thread.name,),
-        lambda reading: reading.of(Threads).any,
+        lambda reading: reading.has(Threads),
     ),
 }
 

@@ -64,10 +64,12 @@ def pinned(chat: Chat, summary: Summary | None, settings: Settings) -> PinnedSum
     same. The exception is the start of a session: it begins with the newest summary of the messages
     before, which is replaced as soon as a more complete one is written.
     """
+    current = chat.pinned
+    if summary is None:
+        return current
     first = first_of_session(chat)
     start = window_start(chat.last_seq, window_of(chat, settings), first)
-    current = chat.pinned
-    if summary is None or start == 1:
+    if start == 1:
         return current
     earlier = first > 1 and (current is None or current.start < first)
     fuller = first > 1 and current is not None and current.seq < min(first - 1, summary.seq)

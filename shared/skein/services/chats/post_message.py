@@ -240,9 +240,11 @@ class Chats:
                 _log_repeated(earlier)
             return PostedMessage(earlier, created=earlier.id == message_id)
         commit.log(message, _origin_of(new))
-        debounce = debounce_in(snapshot.chat, self.settings)
-        self.dispatch.send(commit.delayed_jobs, delay_seconds=debounce.seconds)
-        self.dispatch.send(commit.jobs)
+        if commit.delayed_jobs:
+            delay = debounce_in(snapshot.chat, self.settings).seconds
+            self.dispatch.send(commit.delayed_jobs, delay_seconds=delay)
+        if commit.jobs:
+            self.dispatch.send(commit.jobs)
         return PostedMessage(message, created=True)
 
     def _posted_while_open(self, new: NewMessage, sender: Membership | None, chat: Chat) -> Message:

@@ -56,9 +56,7 @@ def renewals(snapshot: ChatSnapshot, settings: Settings) -> Iterator[Renewal]:
 
 def agent_renewal_at(chat: Chat, member: Membership, settings: Settings) -> datetime | None:
     """Return when an agent summary may be renewed; None if the summary is not stale."""
-    return _renewal_at(
-        chat, member.summary, member.summary_state, least=MIN_MESSAGES, settings=settings
-    )
+    return _renewal_at(chat, member.summary, member.summary_state, effective_in(chat, settings))
 
 
 def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
@@ -70,7 +68,7 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """
     effective = effective_in(chat, settings)
     least, since = effective.summary_message_threshold, chat.last_seq - reset_in(chat)
-    at = _renewal_at(chat, chat.summary, chat.summary_state, least=MIN_MESSAGES, settings=settings)
+    at = _renewal_at(chat, chat.summary, chat.summary_state, effective)
     if at is None or since >= least:
         return at
     if chat.session is None or chat.last_message_at is None:
@@ -97,23 +95,22 @@ def title_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
 
 
 def _renewal_at(
-    chat: Chat,
-    summary: Summary | None,
-    known: SummaryState | None,
-    *,
-    least: int,
-    settings: Settings,
+    chat: Chat, summary: Summary | None, known: SummaryState | None, effective: Settings
 ) -> datetime | None:
-    """Return the end of the cooldown, which grows with consecutive failures; None if not stale."""
+    """Return the end of the cooldown, which grows with consecutive failures; None if not stale.
+
+    Args:
+        effective: The settings of the chat.
+    """
     state = known or SummaryState()
-    if not effective_in(chat, settings).auto_summary:
+    if not effective.auto_summary:
         return None
     covered = max(summary.seq if summary else 0, state.tried_seq)
     count = chat.last_seq - reset_in(chat)
-    if chat.discarded_at is not None or count < least or chat.last_seq <= covered:
+    if chat.discarded_at is not None or count < MIN_MESSAGES or chat.last_seq <= covered:
         return None
     if state.claimed_at is None:
         return chat.created_at
-    cooldown = timedelta(seconds=settings.summary_cooldown_seconds)
+    cooldown = timedelta(seconds=effective.summary_cooldown_seconds)
     retry = Retry((cooldown,) * SAME_COOLDOWNS + doubling(cooldown, MAX_DOUBLINGS))
     return state.claimed_at + retry.wait(state.failures + 1)

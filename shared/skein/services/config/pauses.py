@@ -30,8 +30,8 @@ def is_paused(kind: PauseKind, tenant: str, reader: str, found: Mapping[Key, Ite
         reader: The reader of `keys_of_pauses`.
         found: The items under `keys_of_pauses`; a missing item means that nothing is paused.
     """
-    items = [found.get(key) for key in keys_of_pauses(tenant, reader)]
-    return any(pauses_of(item).pauses(kind) for item in items)
+    items = (found.get(key) for key in keys_of_pauses(tenant, reader))
+    return any(pauses_of(item).pauses(kind) for item in items if item and item.get("pauses"))
 
 
 def pauses_of(item: Item | None) -> Pauses:

@@ -41,7 +41,7 @@ def zone_of_person(user: User) -> str | None:
         The zone that is set for the person; otherwise the zone of their phone numbers, if all of
         them have the same one; otherwise None.
     """
-    if user.time_zone is not None or not user.phones:
+    if user.time_zone is not None:
         return user.time_zone
     zones = {zone_of_number(phone) for phone in user.phones}
     return zones.pop() if len(zones) == 1 else None

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key
-from skein.models.config.overrides import TenantSettings
 from skein.models.directory.user import User
 from skein.models.visibility.sharing_rules import BatchReader, SharingRule, SharingRules
 from skein.services.visibility.sharing_rules import AuthorRules, PersonRoles, ReaderRules, covering
@@ -29,17 +28,12 @@ class SharingReading:
 
 def read_sharing(
     table: BatchReader,
-    chat: Chat | None,
+    chat: Chat,
     prefetched: Mapping[Key, Item | None],
     now: datetime,
     settings: Settings,
-    *,
-    again: bool = False,
 ) -> SharingReading | None:
     """Read the rules and the records of a chat's people; None if no rule can apply.
-
-    No call is made for a tenant that never had a rule. For the first activation of a run, the
-    tenant's settings, which were already read, say so.
 
     Args:
         table: The table to read the items from.
@@ -47,14 +41,8 @@ def read_sharing(
         prefetched: The items that were just read; None for a missing item.
         now: The time for which rules and roles are evaluated.
         settings: The settings of the deployment.
-        again: Whether the run has had an activation before, so that nothing was prefetched.
     """
-    if chat is None or chat.readers.open or not chat.person_ids:
-        return None
-    tenant_key = TenantSettings.key_of(chat.tenant)
-    tenant_settings = TenantSettings.read(prefetched, tenant_key)
-    known_rules = tenant_settings is not None and tenant_settings.sharing
-    if not known_rules and (tenant_key in prefetched or not again):
+    if chat.readers.open or not chat.person_ids:
         return None
     rules_key = SharingRules.key_of(chat.tenant)
     people = [User.key_of(chat.tenant, person) for person in chat.person_ids]

@@ -15,6 +15,7 @@ from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
 from skein.models.visibility.provenance import Authors
 from skein.workspace.models.skill import CORE, Skill, SkillCatalog
+from skein.workspace.models.thread import Thread
 from skein.workspace.sections.documents import Documents
 from skein.workspace.sections.threads import Threads
 from skein.workspace.skill_selection import (
@@ -45,23 +46,27 @@ class Skills(SectionItems):
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the key of the catalog and, once the catalog is read, the keys of the skills."""
-        tenant = read.run.tenant
-        skills = keys_of_skills(tenant, _names(read))
-        return [*skills, SkillCatalog.key_of(tenant)] if Threads.opened(read).active else skills
+        tenant, thread = read.run.tenant, _thread(read)
+        skills = keys_of_skills(tenant, _names(read, thread))
+        return [*skills, SkillCatalog.key_of(tenant)] if thread is not None else skills
 
     @classmethod
     def found(cls, read: SectionReads) -> "Skills":
         """Keep the tenant's own version of each skill, or else the shipped one."""
-        return cls(selection(read.run.tenant, _names(read), read.found))
+        return cls(selection(read.run.tenant, _names(read, _thread(read)), read.found))
 
     def authors(self) -> Iterable[Authors]:
         """Return no one, because operators write skills."""
         return ()
 
 
-def _names(read: SectionReads) -> tuple[str, ...]:
+def _thread(read: SectionReads) -> Thread | None:
+    """Return the active thread; None if there is none."""
+    return Threads.opened(read).active if read.may_have(Threads) else None
+
+
+def _names(read: SectionReads, thread: Thread | None) -> tuple[str, ...]:
     """Return the names of the skills to show: `core`, bound, by mode and by tags."""
-    thread = Threads.opened(read).active
     if thread is None:
         return (CORE,)
     catalog = read.found.get(SkillCatalog.key_of(read.run.tenant))
@@ -77,7 +82,7 @@ def skills(given: SectionInput) -> Section | None:
     """
     chosen, reading, counter = given.reading.of(Skills).chosen, given.reading, given.counter
     tools = any("document" in name or "thread" in name for name in given.tools)
-    if not (tools or reading.of(Documents).documents or reading.of(Threads).any):
+    if not (tools or reading.has(Documents) or reading.has(Threads)):
         rules = shipped()[CORE]
         chosen = chosen._replace(skills=tuple(each for each in chosen.skills if each != rules))
     may_read = READ_SKILL in reading.agent.enabled_tools

@@ -53,11 +53,6 @@ class Threads(SectionItems):
     owned = (ACTIVE_THREAD, Thread.PREFIX)
     optional = True
 
-    @property
-    def any(self) -> bool:
-        """Whether the prompt shows a thread."""
-        return self.active is not None or bool(self.pending)
-
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of the active thread's documents."""
@@ -91,8 +86,6 @@ class Threads(SectionItems):
         active thread, the thread pinned to the chat if the run belongs there, and the active thread
         of the scope.
         """
-        if not any(item["sk"].startswith(cls.owned) for item in read.owned):
-            return cls()
         run, chat, member, scope = read.run, read.chat, read.member, read.own_scope
         threads = {thread.id: thread for thread in read.shown(Thread)}
         key = ActiveThread.key_of(run.tenant, run.agent_id, scope)
