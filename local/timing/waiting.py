@@ -12,6 +12,7 @@ from typing import Literal, get_args
 from local.polling.feed import Batch
 from local.polling.inbox import Held
 from local.timing.due_index import DueIndex, due_at, key_of
+from skein.bootstrap.job_handlers import parsed
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
@@ -23,7 +24,6 @@ from skein.models.runs.run import Run
 from skein.planning.models.plan import Plan
 from skein.ports import Table
 from skein.services.runs.reasons import reason_now
-from skein.sqs_events import parsed
 
 RUN_WORKER_JOBS: Sequence[type[Job]] = (RunJob, ConsentJob, InvitationJob)
 

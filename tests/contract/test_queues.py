@@ -16,6 +16,7 @@ from local.sqlite.queues import SqliteInbox, SqliteQueues
 from local.template import Queue, QueueSource
 from skein.adapters.aws.clients import Aws
 from skein.adapters.aws.sqs import BATCH_JOBS, SqsQueues, group_of, sqs_client
+from skein.bootstrap.job_handlers import parsed
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
 from skein.models.outbox.jobs import (
     ConsentJob,
@@ -37,7 +38,6 @@ from skein.models.outbox.jobs import (
 )
 from skein.ports import Queues
 from skein.settings import Settings
-from skein.sqs_events import parsed
 from tests.fakes.system import FixedClock, MemoryQueues
 from tests.support.aws_shapes import checked
 from tests.support.functions import a_function

@@ -10,6 +10,7 @@ from skein.errands.models import errand, meeting
 from skein.events.models import endpoint, event
 from skein.events.models.lanes import EndpointLanes
 from skein.identity.models import api_key, user_token
+from skein.inbound import sms_hours
 from skein.live.models import connection, device
 from skein.memory.models import memory, records
 from skein.models.chats import (
@@ -27,14 +28,13 @@ from skein.models.common.address import Address
 from skein.models.common.base import MemberRef, Stored, rfc3339
 from skein.models.common.storage import Key
 from skein.models.config import overrides
-from skein.models.delivery import delivery, media_link, sms, sms_hour
+from skein.models.delivery import delivery, media_link, sms
 from skein.models.directory import (
     address_index,
     agent,
     assigned_number,
     keyed_call,
     line,
-    name_index,
     number_code,
     opted_out_number,
     user,
@@ -54,6 +54,7 @@ from skein.own_tools.models.breaker import ToolBreaker
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, forgetting, registered_erasure
 from skein.recall.models import own_words, stored
+from skein.services.directory import name_index
 from skein.workspace.models import document, skill, thread
 from tools.reference import access_patterns
 from tools.reference.markdown import table
@@ -423,7 +424,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             overrides.StackSettings.key_of(7)._replace(pk="STACK#{copy}"), overrides.StackSettings
         ),
         "`SmsHourRecord`": Row(
-            sms_hour.SmsHourRecord.key_of(NOON)._replace(sk="{hour}"), sms_hour.SmsHourRecord
+            sms_hours.SmsHourRecord.key_of(NOON)._replace(sk="{hour}"), sms_hours.SmsHourRecord
         ),
         "`Allowance`": Row(limit.Allowance.key_of(TENANT, "user:{id}"), limit.Allowance),
         "`Allowance` of a tenant": Row(

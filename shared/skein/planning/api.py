@@ -5,9 +5,8 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field
 
 from skein.models.api.base import ChangeRequest, CreatedAt, EndedAt, Id, Page, Request, Resource
-from skein.models.common.base import EntityId, Instant
+from skein.models.common.base import EntityId, Instant, TimeZone
 from skein.models.common.reason import Reason, meaning_of
-from skein.models.common.time_zone import TimeZone
 from skein.planning.models.goal import GoalFields, GoalStatus, GoalText
 from skein.planning.models.plan import Plan, PlanFields, PlanOutcome, PlanStatus
 

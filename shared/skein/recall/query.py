@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from skein.models.common.person_names import untagged
 from skein.ports import Embeddings, Vocabulary
-from skein.recall.questions import asks_time, ends_with_question
+from skein.recall.questions import asks_time
 from skein.recall.ranking import RecallQuery
 from skein.recall.rare_words import MAX_LETTERS, rare_stems
 from skein.recall.time_phrases import TimePhrase, time_range_in
@@ -41,6 +41,7 @@ _IDLE = (
     " enough forget apologies delay glad hear way rock one today tonight tomorrow next"
 )
 MIN_STEMS = 2  # of a statement that may need an old message
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,11 @@ def needs_recall(text: str) -> bool:
     stems = frozenset(stems_of(text)) - _stems_of_words(f"{_SMALL_TALK} {_TALK} {_IDLE}")
     asks = any(ends_with_question(line) for line in text.splitlines())
     return len(stems) >= (1 if asks else MIN_STEMS)
+
+
+def ends_with_question(text: str) -> bool:
+    """Return whether the last sentence of a text is a question."""
+    return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def people_named(text: str, names: Mapping[str, str]) -> list[str]:

@@ -17,7 +17,6 @@ _TIMES = (
     " week weekend month year monday tuesday wednesday thursday friday saturday sunday january"
     " february march april june july august september october november december"
 )
-_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 def asks_time(text: str) -> bool:
@@ -29,11 +28,6 @@ def names_time(stems: Iterable[str]) -> bool:
     """Return whether a message with these stems names a time or contains digits."""
     wanted = _time_stems()
     return any(stem in wanted or stem[0].isdigit() for stem in stems)
-
-
-def ends_with_question(text: str) -> bool:
-    """Return whether the last sentence of a text is a question."""
-    return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 @lru_cache(maxsize=1)

@@ -46,8 +46,7 @@ from skein.recall.layout import RecalledEntry, fitting
 from skein.recall.models.own_words import OwnWordsMemory
 from skein.recall.models.stored import Posting, author_of, person_of_author
 from skein.recall.passages import Passage, passages_of
-from skein.recall.query import PreparedQuery, QueryReader
-from skein.recall.questions import ends_with_question
+from skein.recall.query import PreparedQuery, QueryReader, ends_with_question
 from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef, ranked
 from skein.services.common.words import stems_of
 from skein.services.visibility.sharing_rules import SaidMessage

@@ -7,9 +7,9 @@ import pytest
 
 from skein import tracing
 from skein.adapters.aws.sqs import SqsQueues
+from skein.bootstrap.job_handlers import process
 from skein.correlation import correlated, follow
 from skein.models.outbox.jobs import RunJob
-from skein.sqs_events import process
 from skein.tracing import Span, trace_id_of, x_ray_id
 from tests.support.api_client import recorded
 from tests.support.aws_shapes import checked

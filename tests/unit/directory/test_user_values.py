@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from skein.channels.phone_numbers import e164
 from skein.models.api.directory import NewUser
-from skein.models.common.time_zone import iana_time_zone
+from skein.models.common.base import iana_time_zone
 from tests.support.builders import TENANT, World
 
 

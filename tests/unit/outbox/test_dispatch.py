@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from skein.errors import Unavailable
-from skein.hops import handling
 from skein.models.outbox.jobs import Job, RunJob, UpkeepJob
-from skein.services.outbox.dispatch import MAX_HOPS, Dispatch
+from skein.services.outbox.dispatch import MAX_HOPS, Dispatch, handling
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.support.builders import NOON, TENANT
 

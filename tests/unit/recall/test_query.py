@@ -11,6 +11,7 @@ from skein.recall.query import (
     MAX_LOOKED_UP,
     PreparedQuery,
     QueryReader,
+    ends_with_question,
     needs_recall,
     people_named,
     without_names,
@@ -107,3 +108,10 @@ def test_gate_leaves_out_small_talk_and_keeps_questions_and_statements(seed: int
     assert opened["small talk"] <= 5
     assert opened["question"] >= 49
     assert opened["statement"] >= 45
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"), [("Yes?\n", True), ("\u597d\u5417\uff1f", True), ("No.", False)]
+)
+def test_ends_with_question_of_a_text_follows_its_last_sign(text: str, ends: bool) -> None:
+    assert ends_with_question(text) is ends

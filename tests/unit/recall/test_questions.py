@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.recall.questions import asks_time, ends_with_question, names_time
+from skein.recall.questions import asks_time, names_time
 from skein.services.common.words import stems_of
 
 
@@ -27,10 +27,3 @@ def test_names_time_of_a_message_with_a_time_holds(text: str) -> None:
 
 def test_names_time_of_a_message_without_one_does_not_hold() -> None:
     assert not names_time(stems_of("we met at the harbour"))
-
-
-@pytest.mark.parametrize(
-    ("text", "ends"), [("Yes?\n", True), ("\u597d\u5417\uff1f", True), ("No.", False)]
-)
-def test_ends_with_question_of_a_text_follows_its_last_sign(text: str, ends: bool) -> None:
-    assert ends_with_question(text) is ends

@@ -1,10 +1,11 @@
-"""Base classes of models, UTC instants and unambiguous key parts."""
+"""Base classes of models, the types of their fields, and unambiguous key parts."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
+from zoneinfo import ZoneInfo
 
 from pydantic import (
     AfterValidator,
@@ -46,6 +47,24 @@ Instant = Annotated[
     AfterValidator(to_utc),
     PlainSerializer(rfc3339, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+def iana_time_zone(name: str) -> str:
+    """Return `name` if it is an IANA time zone such as `Europe/Berlin`.
+
+    Raises:
+        ValueError: The name is not an IANA time zone.
+    """
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError):  # zoneinfo raises each of these for some invalid names
+        raise ValueError("not an IANA time zone") from None
+    return name
+
+
+TimeZone = Annotated[
+    str, StringConstraints(min_length=1, max_length=64), AfterValidator(iana_time_zone)
 ]
 
 Tenant = Annotated[str, StringConstraints(min_length=1, max_length=64)]

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from skein.models.common.base import TimeZone
 from skein.models.common.quiet_hours import LocalTime
-from skein.models.common.time_zone import TimeZone
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 WEEK: tuple[Weekday, ...] = get_args(Weekday)

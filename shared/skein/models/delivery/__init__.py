@@ -5,5 +5,4 @@ __all__ = [
     "media_link",
     "notification",
     "sms",
-    "sms_hour",
 ]

@@ -6,7 +6,6 @@ __all__ = [
     "assigned_number",
     "keyed_call",
     "line",
-    "name_index",
     "number_code",
     "opted_out_number",
     "phone_number",

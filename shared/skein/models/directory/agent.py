@@ -13,12 +13,12 @@ from skein.models.common.base import (
     NamedModel,
     Stored,
     Tenant,
+    TimeZone,
     key_part,
 )
 from skein.models.common.free_fields import ProfileFieldNames
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix
-from skein.models.common.time_zone import TimeZone
 from skein.models.config.overrides import NO_OVERRIDES, Overrides
 from skein.models.quotas.prices import ModelName
 

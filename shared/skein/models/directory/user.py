@@ -13,13 +13,13 @@ from skein.models.common.base import (
     NamedModel,
     Stored,
     Tenant,
+    TimeZone,
     key_part,
     person_key,
 )
 from skein.models.common.person_names import NameSource, split_tag, tagged
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import Item, Key
-from skein.models.common.time_zone import TimeZone
 from skein.models.directory.profile_change import ProfileChange
 from skein.models.directory.role import HeldRole
 from skein.models.outbox.due import due_pointer

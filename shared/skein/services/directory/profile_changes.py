@@ -12,10 +12,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, Unprocessable
-from skein.models.common.base import with_changes
+from skein.models.common.base import TimeZone, with_changes
 from skein.models.common.free_fields import OWN_FIELDS, Profile
 from skein.models.common.person_names import MemberName
-from skein.models.common.time_zone import TimeZone
 from skein.models.directory.address_index import caller_name
 from skein.models.directory.profile_change import (
     MAX_CHANGES,

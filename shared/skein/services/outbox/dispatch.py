@@ -1,13 +1,18 @@
-"""Dispatch: send jobs to their queues after a commit. The tick sends jobs that failed."""
+"""Dispatch: send jobs to their queues after a commit. The tick sends jobs that failed.
+
+A job that is sent while another job is handled has one hop more than that job. All other jobs have
+0 hops. So the dispatch can detect a loop of jobs and stop it.
+"""
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 
 from skein.errors import Transient
-from skein.hops import next_hops
 from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Metrics, Queues
 
@@ -15,6 +20,24 @@ OUTBOX_GRACE = timedelta(seconds=60)  # the tick sends work that was not sent wi
 MAX_HOPS = 1_000  # of a job; beyond that, the tick continues its work
 
 logger = logging.getLogger(__name__)
+
+_handled: ContextVar[int | None] = ContextVar("hops", default=None)
+
+
+@contextmanager
+def handling(hops: int) -> Iterator[None]:
+    """Handle a job that has `hops` hops: jobs that the block sends get one more."""
+    before = _handled.set(hops)
+    try:
+        yield
+    finally:
+        _handled.reset(before)
+
+
+def next_hops() -> int:
+    """Return the hops of a job that is sent now; 0 outside of a job."""
+    hops = _handled.get()
+    return 0 if hops is None else hops + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

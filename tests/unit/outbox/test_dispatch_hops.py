@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.hops import handling, next_hops
+from skein.services.outbox.dispatch import handling, next_hops
 
 
 def test_next_hops_outside_of_a_job_is_zero() -> None:
