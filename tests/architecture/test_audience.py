@@ -112,7 +112,7 @@ OTHERS = {
     "services/outbox/pause_scanner.py": "which job resumes a run; nothing is passed on",
     "media/copies.py": "whether a message still has a file; the tool checks who may see it",
     "services/delivery/media_links.py": "whether a message still has the file of a link",
-    "services/delivery/rest.py": "the rest of a text, for the phone that got its beginning",
+    "services/delivery/continuation.py": "the rest of a text, for the phone that got its beginning",
     "services/delivery/sender.py": "the text, for the phone it is meant for",
     "feed/feed.py": "which messages changed; only their numbers are passed on",
     "recall/sweep.py": "which messages are in the index, by number",

@@ -48,7 +48,7 @@ from skein.services.chats.posted_media import sent_files
 from skein.services.choices.codes import MatchedAnswer, Refusal
 from skein.services.choices.typed_answers import Unsure, repeating
 from skein.services.common.optimistic import optimistic
-from skein.services.delivery.rest import RestOfTexts, RestRequest
+from skein.services.delivery.continuation import ContinuationRequest, TextContinuations
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
 from skein.services.replies.user_notices import Notices
 from skein.settings import Settings
@@ -69,7 +69,7 @@ class SmsReceiver:
     rate_limiter: RateLimiter
     notices: Notices
     answers: SmsAnswers
-    rest: RestOfTexts
+    continuations: TextContinuations
     silent_numbers: SilentNumbers
     hours: SmsHours
     metrics: Metrics
@@ -183,13 +183,13 @@ class SmsReceiver:
                 self._not_stored(Reason.RATE_LIMITED, route, sms)
                 return None
             over = None  # a keyword triggers no agent, so there is no notice about the limit
-        if over is not None and isinstance(kind, RestRequest):
+        if over is not None and isinstance(kind, ContinuationRequest):
             kind = OrdinarySms()
         try:
             posted = self._post(arrived, direct, kind, over)
         except (Conflict, NotFound):  # the chat is discarded, or the person has left
             direct = self.direct_chats.open(line, route, instead_of=direct)
-            kind = OrdinarySms() if isinstance(kind, RestRequest) else kind
+            kind = OrdinarySms() if isinstance(kind, ContinuationRequest) else kind
             posted = self._post(arrived, direct, kind, over)
         self._follow_up(arrived, direct, kind, over, posted)
         return posted
@@ -279,8 +279,8 @@ class SmsReceiver:
         match kind:
             case Refusal():
                 yield from self.answers.count(kind)
-            case RestRequest():
-                yield from self.rest.writes(kind, snapshot)
+            case ContinuationRequest():
+                yield from self.continuations.writes(kind, snapshot)
         if sms.media:
             person = MemberRef(kind="user", id=direct.user_id)
             yield from sent_files(sms.media, snapshot, person, self.clock.now())
@@ -295,8 +295,8 @@ class SmsReceiver:
     ) -> None:
         """Carry out the effects of a stored SMS, each of them idempotent."""
         line = arrived.line
-        if isinstance(kind, RestRequest) and posted.created:
-            self.rest.send(kind)
+        if isinstance(kind, ContinuationRequest) and posted.created:
+            self.continuations.send(kind)
         self._tell_limit(over, posted, line.tenant, direct, line.agent_id)
         match kind:
             case KeywordSms(word="stop"):

@@ -22,7 +22,7 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.choices.codes import MatchedAnswer, Refusal
 from skein.services.choices.typed_answers import Unsure
-from skein.services.delivery.rest import RestOfTexts, RestRequest
+from skein.services.delivery.continuation import ContinuationRequest, TextContinuations
 from skein.settings import Settings
 
 
@@ -52,7 +52,7 @@ class OrdinarySms:
     """An SMS that starts a run."""
 
 
-StoredKind: TypeAlias = KeywordSms | Refusal | Unsure | RestRequest | OrdinarySms
+StoredKind: TypeAlias = KeywordSms | Refusal | Unsure | ContinuationRequest | OrdinarySms
 """The kinds of an SMS that is stored in the chat of its line."""
 
 
@@ -62,7 +62,7 @@ class SmsKinds:
 
     table: Table
     answers: SmsAnswers
-    rest: RestOfTexts
+    continuations: TextContinuations
     clock: Clock
     settings: Settings
 
@@ -110,7 +110,7 @@ class SmsKinds:
             word = self._keyword(arrived, opted_out=True)
             if word is not None:
                 return KeywordSms(word)
-        return answer or self._rest(arrived) or OrdinarySms()
+        return answer or self._continuation(arrived) or OrdinarySms()
 
     def _keyword(self, arrived: ArrivedSms, *, opted_out: bool) -> Keyword | None:
         line, _, sms, lookup = arrived
@@ -144,14 +144,14 @@ class SmsKinds:
         needs_proof = isinstance(found, MatchedAnswer) and found.choice.number is None
         return None if needs_proof and unproven else found
 
-    def _rest(self, arrived: ArrivedSms) -> RestRequest | None:
+    def _continuation(self, arrived: ArrivedSms) -> ContinuationRequest | None:
         """Return the request for the rest of a text; None if the sender's chat has no rest."""
         if not wants_rest(arrived.sms.body) or self._unproven(arrived):
             return None
         direct = arrived.lookup.fitting(line=arrived.line)
         if direct is None:
             return None
-        return self.rest.asked_for(arrived.line.tenant, direct.chat_id, direct.user_id)
+        return self.continuations.asked_for(arrived.line.tenant, direct.chat_id, direct.user_id)
 
     def _unproven(self, arrived: ArrivedSms) -> int | None:
         """Return the days of silence that make the sender's number unproven; None if proven."""

@@ -28,7 +28,7 @@ MAX_LATER = 5  # deliveries after the cut one; a later MORE is an ordinary messa
 MAX_AGE = timedelta(days=1)
 
 
-class RestRequest(NamedTuple):
+class ContinuationRequest(NamedTuple):
     """A request for the rest of a text: the person, and the id of the new delivery."""
 
     person: MemberRef
@@ -36,7 +36,7 @@ class RestRequest(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestOfTexts:
+class TextContinuations:
     """The service that sends the rest of cut texts."""
 
     table: Table
@@ -45,22 +45,22 @@ class RestOfTexts:
     dispatch: Dispatch
     settings: Settings
 
-    def asked_for(self, tenant: str, chat_id: str, user_id: str) -> RestRequest | None:
+    def asked_for(self, tenant: str, chat_id: str, user_id: str) -> ContinuationRequest | None:
         """Return the request of a person who asks for the rest; None if there is no rest."""
         person = MemberRef(kind="user", id=user_id)
         if self._cut(read_membership(self.table, tenant, chat_id, person)) is None:
             return None
         delivery_id = f"dlv_{self.ids.ulid()}"
         job = DeliveryJob(tenant=tenant, chat_id=chat_id, delivery_id=delivery_id)
-        return RestRequest(person, job)
+        return ContinuationRequest(person, job)
 
-    def writes(self, rest: RestRequest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
+    def writes(self, request: ContinuationRequest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
         """Return the writes that queue the rest, for the transaction that stores the request.
 
         They fail if another writer has changed the delivery of the beginning (optimistic lock). The
         result is empty if another MORE has requested the rest, or the message was deleted.
         """
-        membership = snapshot.member(rest.person)
+        membership = snapshot.member(request.person)
         cut = self._cut(membership)
         if membership is None or cut is None:
             return ()
@@ -76,7 +76,7 @@ class RestOfTexts:
         now = self.clock.now()
         following = Delivery(
             tenant=cut.tenant,
-            id=rest.job.delivery_id,
+            id=request.job.delivery_id,
             chat_id=cut.chat_id,
             user_id=cut.user_id,
             agent_id=cut.agent_id,
@@ -99,9 +99,9 @@ class RestOfTexts:
             Put(following.key, following.to_item(grace_end(now)), Missing()),
         )
 
-    def send(self, rest: RestRequest) -> None:
+    def send(self, request: ContinuationRequest) -> None:
         """Send the job of the rest at once; if this call is lost, the tick sends the job."""
-        self.dispatch.send([rest.job])
+        self.dispatch.send([request.job])
 
     def _cut(self, membership: Membership | None) -> Delivery | None:
         """Find the person's newest delivery with a rest, among the latest ones within a day."""

@@ -12,7 +12,7 @@ from skein.models.common.address import phone_address
 from skein.models.common.storage import Delete
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat
-from skein.services.delivery.rest import MAX_AGE, MAX_LATER
+from skein.services.delivery.continuation import MAX_AGE, MAX_LATER
 from skein.services.delivery.state import MORE_HINT, first_parts
 from skein.settings import Settings
 from tests.fakes.sms import Fault
