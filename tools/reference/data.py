@@ -10,7 +10,6 @@ from skein.errands.models import errand, meeting
 from skein.events.models import endpoint, event
 from skein.events.models.lanes import EndpointLanes
 from skein.identity.models import api_key, user_token
-from skein.inbound import sms_hours
 from skein.live.models import connection, device
 from skein.memory.models import memory, records
 from skein.models.chats import (
@@ -54,7 +53,6 @@ from skein.own_tools.models.breaker import ToolBreaker
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, forgetting, registered_erasure
 from skein.recall.models import own_words, stored
-from skein.services.directory import name_index
 from skein.workspace.models import document, skill, thread
 from tools.reference import access_patterns
 from tools.reference.markdown import table
@@ -362,9 +360,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`KeyedCall`": Row(
             keyed_call.KeyedCall.key_of(TENANT, "{id}", "{call}"), keyed_call.KeyedCall
         ),
-        "`NameWord`": Row(
-            name_index.NameWord.key_of(TENANT, "{word}", "{id}"), name_index.NameWord
-        ),
+        "`NameWord`": Row(user.NameWord.key_of(TENANT, "{word}", "{id}"), user.NameWord),
         "`OpeningRecord`": Row(
             idempotency.OpeningRecord.key_of(TENANT, "{id}", "{client}"),
             idempotency.OpeningRecord,
@@ -424,7 +420,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             overrides.StackSettings.key_of(7)._replace(pk="STACK#{copy}"), overrides.StackSettings
         ),
         "`SmsHourRecord`": Row(
-            sms_hours.SmsHourRecord.key_of(NOON)._replace(sk="{hour}"), sms_hours.SmsHourRecord
+            sms.SmsHourRecord.key_of(NOON)._replace(sk="{hour}"), sms.SmsHourRecord
         ),
         "`Allowance`": Row(limit.Allowance.key_of(TENANT, "user:{id}"), limit.Allowance),
         "`Allowance` of a tenant": Row(

@@ -7,33 +7,14 @@ import logging
 from datetime import datetime, timedelta
 
 from skein.errors import SkeinError
-from skein.models.common.base import Instant, Stored, rfc3339
-from skein.models.common.storage import Item, Key, Put
+from skein.models.common.storage import Put
+from skein.models.delivery.sms import WEEK, SmsHourRecord
 from skein.ports import Clock, Metrics, Table
 
-HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(days=7)
+HOUR = timedelta(hours=1)
 SILENT_HOURS = 2  # one quiet hour is nothing unusual
 
 logger = logging.getLogger(__name__)
-
-
-class SmsHourRecord(Stored):
-    """An hour in which at least one SMS arrived, on any line of the deployment."""
-
-    hour: Instant
-
-    @staticmethod
-    def key_of(hour: datetime) -> "Key[SmsHourRecord]":
-        """Return the key of an hour; all hours are in one partition."""
-        return Key("STACK#SMS", rfc3339(hour))
-
-    @property
-    def key(self) -> "Key[SmsHourRecord]":
-        return self.key_of(self.hour)
-
-    def to_item(self) -> Item:
-        """Return the hour as table attributes; it expires after the comparison a week later."""
-        return self.attributes() | {"expires_at": int((self.hour + WEEK + DAY).timestamp())}
 
 
 class SmsHours:

@@ -17,7 +17,7 @@ from skein.models.common.address import Address
 from skein.models.common.storage import Delete, Is, Item, Key, Write
 from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
 from skein.models.directory.number_code import NumberCode
-from skein.models.directory.user import Merge, User
+from skein.models.directory.user import Merge, NameWord, User
 from skein.models.quotas.limit import Allowance, owner_of_user, owner_on_channel
 from skein.models.quotas.usage import days_of_user_usage
 from skein.models.visibility.disclosure import DisclosureRecord
@@ -28,7 +28,7 @@ from skein.privacy.models.audit import Access
 from skein.privacy.models.forgetting import ForgetRequest, Forgetting
 from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.pagination import items_under, read_items
-from skein.services.directory.name_index import NameWord, name_words
+from skein.services.directory.name_index import name_words
 from skein.sharing.erasing import erase_from_sharing
 
 Ids = tuple[str, ...]

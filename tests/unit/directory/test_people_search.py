@@ -7,8 +7,8 @@ from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Query, Update
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.user import User
-from skein.services.directory.name_index import MAX_WORDS, NAME, name_words, names_partition
+from skein.models.directory.user import NAME, User, names_partition
+from skein.services.directory.name_index import MAX_WORDS, name_words
 from tests.support.builders import LINE, TENANT, World
 from tests.support.number_codes import link_number
 

@@ -15,10 +15,9 @@ from skein.models.common.storage import Put, Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.directory.line import Line
-from skein.models.directory.user import User
+from skein.models.directory.user import NameWord, User
 from skein.prompts import render
 from skein.services.chats.post_message import PostedMessage
-from skein.services.directory.name_index import NameWord
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
 from tests.support.routes import sms_route

@@ -18,7 +18,6 @@ __all__ = [
     "reason",
     "retry",
     "storage",
-    "time_zone",
     "vector_search",
     "working_hours",
 ]

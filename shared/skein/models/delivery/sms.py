@@ -1,4 +1,4 @@
-"""SMS from and to the provider, and its status reports."""
+"""SMS from and to the provider, its status reports, and the hours in which SMS arrived."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -8,10 +8,11 @@ from pydantic import Field
 
 from skein.models.chats.chat import Media
 from skein.models.common.address import Address, ChannelName
-from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
 from skein.models.common.storage import META, Is, Item, Key, Put, any_of, gone
 
-KEPT_FOR = timedelta(days=1)  # ids of received SMS; the provider repeats a webhook in minutes
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
+KEPT_FOR = DAY  # ids of received SMS; the provider repeats a webhook in minutes
 
 # Twilio calls a webhook only once, unless the URL's fragment asks for retries: after any kind of
 # failure, at most three, within 15 seconds
@@ -190,3 +191,22 @@ class StatusReport(Value):
     sid: Annotated[str, Field(min_length=1, max_length=64)]
     status: SmsStatus
     error_code: Annotated[int, Field(ge=0, le=MAX_NUMBER)] | None = None
+
+
+class SmsHourRecord(Stored):
+    """An hour in which at least one SMS arrived, on any line of the deployment."""
+
+    hour: Instant
+
+    @staticmethod
+    def key_of(hour: datetime) -> "Key[SmsHourRecord]":
+        """Return the key of an hour; all hours are in one partition."""
+        return Key("STACK#SMS", rfc3339(hour))
+
+    @property
+    def key(self) -> "Key[SmsHourRecord]":
+        return self.key_of(self.hour)
+
+    def to_item(self) -> Item:
+        """Return the hour as table attributes; it expires after the comparison a week later."""
+        return self.attributes() | {"expires_at": int((self.hour + WEEK + DAY).timestamp())}

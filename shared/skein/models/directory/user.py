@@ -1,4 +1,4 @@
-"""Users, and the merge of two users who are the same person."""
+"""Users, the merge of two users who are the same person, and the index of their names."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -19,12 +19,13 @@ from skein.models.common.base import (
 )
 from skein.models.common.person_names import NameSource, split_tag, tagged
 from skein.models.common.quiet_hours import QuietHours
-from skein.models.common.storage import Item, Key
+from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.directory.profile_change import ProfileChange
 from skein.models.directory.role import HeldRole
 from skein.models.outbox.due import due_pointer
 
 MAX_ADDRESSES = 20
+NAME = SortKeyPrefix("NAME#")
 
 
 class UserFields(BaseModel):
@@ -160,3 +161,33 @@ class Merge(Stored):
 def users_relation(tenant: str) -> str:
     """Return the `gsi1` partition key of a tenant's people."""
     return f"{key_part(tenant)}#USERS"
+
+
+class NameWord(Stored):
+    """A row of the name index: one word of a person's name.
+
+    Attributes:
+        word: The word, without case and accents.
+        words: All indexed words of the name.
+    """
+
+    tenant: Tenant
+    user_id: Identifier
+    word: str
+    words: tuple[str, ...]
+
+    @staticmethod
+    def key_of(tenant: str, word: str, user_id: str) -> "Key[NameWord]":
+        return Key(names_partition(tenant), f"{NAME}{key_part(word)}#{key_part(user_id)}")
+
+    @property
+    def key(self) -> "Key[NameWord]":
+        return self.key_of(self.tenant, self.word, self.user_id)
+
+    def to_item(self) -> Item:
+        return self.attributes()
+
+
+def names_partition(tenant: str) -> str:
+    """Return the partition key of a tenant's name index."""
+    return f"{key_part(tenant)}#NAMES"

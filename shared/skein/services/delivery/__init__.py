@@ -2,10 +2,10 @@
 
 __all__ = [
     "choice_text",
+    "continuation",
     "enqueue",
     "media_links",
     "number_code_sender",
-    "rest",
     "sender",
     "state",
 ]

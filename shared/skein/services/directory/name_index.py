@@ -1,49 +1,14 @@
-"""Name index: the words of people's names, with which operators find people.
-
-Its writes join the transaction that changes a person's name.
-"""
+"""Writes of the name index, which join the transaction that changes a person's name."""
 
 import unicodedata
 from collections.abc import Iterable
 
-from skein.models.common.base import Identifier, Stored, Tenant, key_part
-from skein.models.common.storage import Delete, Item, Key, Put, SortKeyPrefix, Write
-from skein.models.directory.user import User
+from skein.models.common.storage import Delete, Put, Write
+from skein.models.directory.user import NameWord, User
 from skein.services.common.words import words_of
 
-NAME = SortKeyPrefix("NAME#")
 MAX_WORDS = 16  # of a name; further words are not searched
 MAX_WORD_CHARACTERS = 32
-
-
-class NameWord(Stored):
-    """A row of the name index: one word of a person's name.
-
-    Attributes:
-        word: The word, without case and accents.
-        words: All indexed words of the name.
-    """
-
-    tenant: Tenant
-    user_id: Identifier
-    word: str
-    words: tuple[str, ...]
-
-    @staticmethod
-    def key_of(tenant: str, word: str, user_id: str) -> "Key[NameWord]":
-        return Key(names_partition(tenant), f"{NAME}{key_part(word)}#{key_part(user_id)}")
-
-    @property
-    def key(self) -> "Key[NameWord]":
-        return self.key_of(self.tenant, self.word, self.user_id)
-
-    def to_item(self) -> Item:
-        return self.attributes()
-
-
-def names_partition(tenant: str) -> str:
-    """Return the partition key of a tenant's name index."""
-    return f"{key_part(tenant)}#NAMES"
 
 
 def name_words(name: str) -> tuple[str, ...]:

@@ -11,10 +11,10 @@ from pydantic import StringConstraints
 
 from skein.errors import Invalid
 from skein.models.common.storage import HIGHEST_KEY, Page, Query
-from skein.models.directory.user import User
+from skein.models.directory.user import NAME, NameWord, User, names_partition
 from skein.ports import Table
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN, ROWS, Cursor, Listing
-from skein.services.directory.name_index import NAME, NameWord, name_words, names_partition
+from skein.services.directory.name_index import name_words
 
 MAX_STEPS = 5  # pages of a search, with reads of 100 rows each
 MAX_COMPARED = 4  # words of a search whose row counts are compared
