@@ -12,7 +12,6 @@ from typing import Annotated, Any, Self, get_origin
 from pydantic import ConfigDict, Field, ValidationError
 
 from skein.errors import SkeinError
-from skein.models.common.base import with_changes
 from skein.models.common.json_types import JsonBool
 from skein.models.config.overrides import (
     ChatSettings,
@@ -291,7 +290,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         names = read.model_fields_set & type(self).model_fields.keys()
         if not self.recall:
             names -= {"recall_tokens"}
-        return with_changes(self, {name: getattr(read, name) for name in names})
+        return self.model_validate(dict(self) | {name: getattr(read, name) for name in names})
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:

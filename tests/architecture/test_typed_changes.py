@@ -7,7 +7,7 @@ from mypy import api
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = """
-from typing import Self, TypeVar
+from typing import Self, TypedDict, TypeVar
 from pydantic import BaseModel
 from skein.services.common.optimistic import revise
 from skein.models.directory.line import Line
@@ -19,7 +19,23 @@ class Chat(Base):
     seq: int = 0
     kind: str = "direct"
 
-def change(chat: Chat, either: Chat | Base, line: Line, given: dict[str, object]) -> None:
+class Changes(TypedDict, total=False):
+    title: str | None
+    seq: int
+
+class Misspelled(TypedDict, total=False):
+    titel: str
+
+class Mistyped(TypedDict, total=False):
+    seq: str
+
+class Both(TypedDict):
+    seq: int
+
+def change(
+    typed: Changes, misspelled: Misspelled, mistyped: Mistyped, both: Both,
+    chat: Chat, either: Chat | Base, line: Line, given: dict[str, object]
+) -> None:
 """
 # Statements, with a part of the message that mypy reports; None for a correct one.
 TRIALS = {
@@ -31,6 +47,10 @@ TRIALS = {
     'either.model_copy(update={"seq": 1})': '"seq"',
     "chat.model_copy(update=given)": "incompatible type",
     'chat.model_copy(update={"title": None, **given})': "expansion",
+    "chat.model_copy(update=typed)": None,
+    "chat.model_copy(update=both)": None,
+    "chat.model_copy(update=misspelled)": "incompatible type",
+    "chat.model_copy(update=mistyped)": "incompatible type",
     "chat.model_copy()": None,
     'revise(line, {"agent_id": "agt_2"})': None,
     "revise(line, given)": None,

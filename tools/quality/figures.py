@@ -38,7 +38,8 @@ WAITS = re.compile(
     r"^(?:BACKOFF\w*|RETRY\w*|FIRST_PAUSE|(?:FIRST|MAX)_WAIT_SECONDS)\b.*= (?!Retry\(|\{)",
     re.MULTILINE,
 )
-UNTYPED = re.compile(r"(?<!def )\bwith_changes\(")  # mypy checks the others: `typed_changes.py`
+# `typed_changes.py` checks each `model_copy`; `model_construct` would store anything.
+UNTYPED = re.compile(r"\bmodel_construct\(")
 RAW = re.compile(r"(?<!\bcls)\.from_item\b")  # by callers, not by the typed reads themselves
 FENCED = re.compile(r"Is\(\s*\"fence\"")
 MOST_LINES = 40  # of a function

@@ -1,6 +1,6 @@
 """A mypy plugin: `model_copy(update={...})` and `revise(thing, {...})` take a model's fields.
 
-Shipped code copies with a literal, or by `with_changes` if only run time knows the names. No hook
+Shipped code copies with a literal or a `TypedDict` of some fields, such as `RunChanges`. No hook
 sees a call on a type variable: name the class, as in `AgentItem.model_copy(item, update={...})`.
 """
 
@@ -32,8 +32,14 @@ def _taking_fields(context: FunctionSigContext | MethodSigContext) -> CallableTy
             if isinstance(node, Var) and node.type is not None:
                 owner = map_instance_to_supertype(model, node.info)
                 fields[name] = expand_type_by_instance(node.type, owner)
+    required = set[str]()
+    if given is not None and fields and not literal:
+        known = get_proper_type(context.api.get_expression_type(given))
+        if isinstance(known, TypedDictType) and known.items.keys() <= fields.keys():
+            fields = {name: fields[name] for name in known.items}
+            required = known.required_keys
     types, base = [*signature.arg_types], context.api.named_generic_type("typing._TypedDict", [])
-    types[at] = TypedDictType(fields, set(), set(), base) if fields else types[at]
+    types[at] = TypedDictType(fields, required, set(), base) if fields else types[at]
     return signature.copy_modified(arg_types=types)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from skein.errors import ConditionFailed, Conflict
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, chat_partition
-from skein.models.chats.membership import Membership
+from skein.models.chats.membership import Membership, MembershipChanges
 from skein.models.chats.names import FormerName
 from skein.models.chats.summary import PinnedSummary, Summary
-from skein.models.common.base import MemberRef, NamedMember, rfc3339, with_changes
+from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.storage import Absent, Is, Item, Missing, Put, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.ports import Table
@@ -138,7 +138,7 @@ def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
     """Return the write that renames the user in an agent's summary and queued run."""
     stored = agent.attributes()
     # Clear the state, so that a summary in progress for the former user is not stored.
-    changes: dict[str, Any] = {"summary_state": None}
+    changes: MembershipChanges = {"summary_state": None}
     if agent.summary is not None:
         audience = agent.summary.audience.renamed(old.id, new.id)
         changes["summary"] = agent.summary.model_copy(update={"audience": audience})
@@ -153,7 +153,7 @@ def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
             }
         )
     as_read = all_of(slots_unchanged(agent), Is("summary", stored.get("summary")))
-    changed = with_changes(agent, changes).attributes()
+    changed = agent.model_copy(update=changes).attributes()
     change = {name: changed.get(name) for name in changes}
     return Update(agent.key, set=change, condition=as_read)
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Message
-from skein.models.common.base import with_changes
 from skein.models.common.free_fields import OWN_FIELDS
 from skein.models.directory.agent import Agent, profile_field
 from skein.models.directory.profile_change import ProfileSource
@@ -182,7 +181,7 @@ def filled(
         except Unprocessable as error:
             logger.info("profile value not taken", extra={"field": draft.field, "why": str(error)})
             continue
-        revised = with_changes(revised, given)
+        revised = revised.model_copy(update=given)
         changed |= given.keys()
         count += bool(given)
     return {name: getattr(revised, name) for name in changed}, count

@@ -73,7 +73,8 @@ def made(
 
 def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
     """Build the writes that mark `old` as superseded by `by`; `old` stays on record."""
-    return replaced(old, old.ended("superseded", now, superseded_by=by.id))
+    after = old.ended("superseded", now)
+    return replaced(old, after.model_copy(update={"superseded_by": by.id}))
 
 
 def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:

@@ -15,7 +15,6 @@ from skein.errors import (
     Transient,
     Unprocessable,
 )
-from skein.models.common.base import with_changes
 from skein.models.common.storage import Delete, Missing, Put, Query, Write, at_version
 from skein.models.directory.agent import Agent, is_built_in
 from skein.models.runs.reduced_schema import reduced
@@ -332,7 +331,7 @@ class OwnTools:
     ) -> OwnTool:
         """Store a tool's new values with the new version, and drop the oldest version."""
         signed = {**_reduced(given), "changed_at": self.clock.now(), "changed_by": by}
-        changed = with_changes(tool, signed)
+        changed = OwnTool.model_validate(dict(tool) | signed)
         self._check(changed)
         moved = tool.mcp is None or changed.mcp is None or tool.mcp.url != changed.mcp.url
         known = approved if approved is not None else () if moved else tool.approved

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from skein.errors import Conflict
-from skein.models.common.base import with_changes
 from skein.models.common.storage import Check
 from skein.models.visibility.ownership import Owner, Reach
 from skein.planning.models.goal import MAX_GOALS, Goal, GoalOutcome
@@ -115,7 +114,7 @@ class Goals(OwnedStore[Goal]):
 
         def changed_goal(goal: Goal) -> Goal:
             status = given.get("status", goal.status)
-            changed = with_changes(goal, given)
+            changed = Goal.model_validate(dict(goal) | given)
             if status == goal.status:
                 return changed
             if status == Goal.LIVE_STATUS:

@@ -58,7 +58,7 @@ def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
 
 def ended(plan: Plan, status: PlanStatus, now: datetime, *, reason: Reason | None = None) -> Plan:
     """Return the plan as ended with `status`, and with the reason if Skein canceled it."""
-    return plan.ended(status, now, next_at=None, reason=reason)
+    return plan.ended(status, now).model_copy(update={"next_at": None, "reason": reason})
 
 
 def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:

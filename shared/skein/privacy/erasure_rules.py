@@ -17,7 +17,6 @@ from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice
 from skein.models.chats.consent import ConsentData
-from skein.models.common.base import with_changes
 from skein.models.visibility.audience import NOBODY, Origin
 from skein.models.visibility.provenance import Authors
 from skein.planning.models.plan import Plan
@@ -304,5 +303,8 @@ def _item_with(thing: MadeItem, change: Replacement) -> MadeItem:
     try:
         return type(thing).model_validate(dict(thing) | changed)
     except ValidationError:
-        cut = {name: changed[name][: len(text)] for name, text in texts.items()}
-        return with_changes(thing, cut)
+        cut: dict[str, Any] = {name: changed[name][: len(text)] for name, text in texts.items()}
+        if isinstance(thing, Thread):
+            names = zip(thing.documents, changed["documents"], strict=True)
+            cut["documents"] = tuple(new[: len(old)] for old, new in names)
+        return type(thing).model_validate(dict(thing) | cut)

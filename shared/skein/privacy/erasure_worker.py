@@ -12,12 +12,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Unpack
 
 from skein.errors import ConditionFailed, LostLease
 from skein.live.connections import LiveConnections
 from skein.live.devices import Devices
-from skein.models.common.base import rfc3339, with_changes
+from skein.models.common.base import rfc3339
 from skein.models.common.storage import Delete, Is, Update
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import ErasureJob
@@ -35,6 +35,7 @@ from skein.privacy.models.erasure import (
     FIRST_STAGE,
     ErasedChat,
     Erasure,
+    ErasureChanges,
     ErasureStage,
     Quotes,
     Subject,
@@ -116,7 +117,7 @@ class Eraser:
         if erasure.busy(now):
             return None
         claimed = erasure.claimed(deadline)
-        changes: dict[str, Any] = {"fence": claimed.fence, "busy_until": deadline}
+        changes: ErasureChanges = {"fence": claimed.fence, "busy_until": deadline}
         if erasure.stage == "resting":
             if erasure.sweep_again_at is not None and erasure.sweep_again_at > now:
                 return None
@@ -129,13 +130,15 @@ class Eraser:
             }
         return self._save(erasure, due_at=deadline + MARGIN, **changes)
 
-    def _save(self, erasure: Erasure, *, due_at: datetime | None = None, **changes: Any) -> Erasure:
+    def _save(
+        self, erasure: Erasure, *, due_at: datetime | None = None, **changes: Unpack[ErasureChanges]
+    ) -> Erasure:
         """Save the progress of an erasure, guarded by its fencing token.
 
         Raises:
             ConditionFailed: Another worker has claimed the erasure.
         """
-        changed = with_changes(erasure, changes)
+        changed = erasure.model_copy(update=changes)
         stored = changed.attributes()
         change = {name: stored.get(name) for name in changes}
         if due_at is not None:
@@ -173,20 +176,20 @@ class Eraser:
             erasure = self._counted(erasure, sweep)
         self._rest_or_finish(erasure, subject)
 
-    def _counted(self, erasure: Erasure, sweep: Sweep, **changes: Any) -> Erasure:
+    def _counted(self, erasure: Erasure, sweep: Sweep, **given: Unpack[ErasureChanges]) -> Erasure:
         """Save the counts since the last save."""
         found, sweep.unsaved = sweep.unsaved, SweepCounts()
-        if not found.counts and not found.stopped and not changes:
+        if not found.counts and not found.stopped and not given:
             return erasure
         *earlier, current = erasure.sweeps
         counts = Counter(current.counts) + found.counts
         now = current.model_copy(update={"counts": dict(sorted(counts.items()))})
-        return self._save(
-            erasure,
-            sweeps=(*earlier, now),
-            canceled=erasure.canceled + found.stopped,
-            **changes,
-        )
+        changes: ErasureChanges = {
+            "sweeps": (*earlier, now),
+            "canceled": erasure.canceled + found.stopped,
+        }
+        changes |= given
+        return self._save(erasure, **changes)
 
     def _continue_later(self, erasure: Erasure, job: ErasureJob) -> None:
         """Queue a job for the next invocation; if the job is lost, the due pointer replaces it."""

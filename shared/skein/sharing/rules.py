@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.base import with_changes
 from skein.models.common.storage import Is, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.visibility.sharing_rules import (
@@ -141,7 +140,7 @@ class RuleChanges:
             rule = _rule_in(known, rule_id)
             if rule.ends_at is not None and rule.ends_at <= self.clock.now():
                 raise Conflict("the rule has ended; create another one")
-            changed = with_changes(rule, given)
+            changed = SharingRule.model_validate(dict(rule) | given)
             if changed.ends_at is not None and changed.ends_at <= changed.begins_at:
                 raise Unprocessable("ends_at must be later than the beginning")
             rules = tuple(changed if each is rule else each for each in known.rules)

@@ -24,6 +24,7 @@ from skein.privacy.models.erasure import (
     SweepCount,
 )
 from skein.workspace.models.document import Document
+from skein.workspace.models.thread import Thread
 from tests.support.builders import NOON, TENANT, bot, person
 
 ANN, BEN, COACH = person("usr_ann", "Ann Lee"), person("usr_ben", "Ben"), bot()
@@ -240,6 +241,26 @@ def test_text_that_grows_beyond_its_field_is_cut() -> None:
     assert isinstance(after, Goal)
     assert len(after.text) <= 1_000
     assert "Al Li" not in after.text
+
+
+def test_document_names_of_a_thread_that_grow_are_cut_and_the_thread_stays_readable() -> None:
+    sweep = a_sweep(named_texts="replace")
+    sweep.subject = sweep.subject.model_copy(update={"names": ("Al Li",)})
+    thread = Thread(
+        tenant=TENANT,
+        agent_id="agt_a",
+        id="thr_1",
+        audience=OPEN,
+        concern="Cars",
+        documents=("Al Li " * 33, "plan.md"),
+        updated_at=NOON,
+        created_at=NOON,
+    )
+    after = rules.item_after(sweep, thread)
+    assert isinstance(after, Thread)
+    assert "Al Li" not in after.documents[0]
+    assert after.documents[1] == "plan.md"
+    assert Thread.from_item(after.attributes()) == after
 
 
 # ---------------------------------------------------------------------- full names

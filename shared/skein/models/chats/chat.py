@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -143,6 +143,14 @@ class ChatFields(BaseModel):
     ] = None
 
 
+class TitleChanges(TypedDict, total=False):
+    """The fields of a chat that belong to a generated title."""
+
+    title: Name | None
+    made_title: MadeTitle | None
+    title_state: SummaryState | None
+
+
 class Chat(ChatFields, Stored):
     """A chat, stored as one item.
 
@@ -279,7 +287,7 @@ class Chat(ChatFields, Stored):
         former = former_before(member, self.former_names, left)
         return {"roster": (*self.roster, member), "former_names": former}
 
-    def without_made_title(self) -> dict[str, Any]:
+    def without_made_title(self) -> TitleChanges:
         """Return the changes that remove a generated title; a new one is generated later.
 
         A title that people set stays.

@@ -1,7 +1,7 @@
 """Memberships of people and agents in chats."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypedDict
 
 from pydantic import Field
 
@@ -20,6 +20,18 @@ from skein.models.common.base import (
 )
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.trigger import AwaitedMedia, Burst, QueuedRun, Wait
+
+
+class MembershipChanges(TypedDict, total=False):
+    """The fields of an agent's membership that its runs change."""
+
+    seen_seq: int
+    running_run: Identifier | None
+    queued_run: QueuedRun | None
+    burst: Burst | None
+    awaited_media: AwaitedMedia | None
+    summary: Summary | None
+    summary_state: SummaryState | None
 
 
 class Membership(Stored):

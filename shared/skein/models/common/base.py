@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -157,20 +157,6 @@ class Stored(BaseModel):
     def attributes(self) -> dict[str, Any]:
         """Return JSON-ready table attributes, without keys and without fields that are None."""
         return self.model_dump(mode="json", exclude_none=True)
-
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-def with_changes(thing: Model, changes: Mapping[str, Any]) -> Model:
-    """Return a copy with dynamic changes; prefer `model_copy`, which mypy checks.
-
-    Raises:
-        TypeError: A name is not a field of the model.
-    """
-    if unknown := changes.keys() - type(thing).model_fields.keys():
-        raise TypeError(f"{type(thing).__name__} has no fields {sorted(unknown)}")
-    return thing.model_copy(update=changes)
 
 
 class MemberRef(Value):

@@ -1,7 +1,7 @@
 """Users, the merge of two users who are the same person, and the index of their names."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from pydantic import BaseModel, Field
 
@@ -9,6 +9,7 @@ from skein.models.common.address import Address
 from skein.models.common.base import (
     Identifier,
     Instant,
+    Name,
     NamedMember,
     NamedModel,
     Stored,
@@ -42,6 +43,16 @@ class UserFields(BaseModel):
             "null: the tenant's quiet hours."
         ),
     ] = None
+
+
+class UserChanges(TypedDict, total=False):
+    """The fields of a user that changes to the profile concern."""
+
+    name: Name
+    name_source: NameSource
+    time_zone: TimeZone | None
+    profile: dict[str, Any]
+    profile_changes: tuple[ProfileChange, ...]
 
 
 class User(UserFields, NamedModel, Stored):

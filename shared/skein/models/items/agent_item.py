@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from skein.models.common.base import Identifier, Instant, key_part, with_changes
+from skein.models.common.base import Identifier, Instant, key_part
 from skein.models.common.storage import Is, Item, Key, SortKeyPrefix, Update
 from skein.models.visibility.ownership import OwnedItem, owned_partition
 
@@ -80,9 +80,8 @@ class AgentItem(OwnedItem):
             for rank in cls.RANKS
         )
 
-    def ended(self, status: str, now: datetime, **changes: Any) -> Self:
-        """Return the item as ended with `status`, and with further changes."""
-        return with_changes(self, {**changes, "status": status, "ended_at": now})
+    def ended(self, status: str, now: datetime) -> Self:
+        return AgentItem.model_copy(self, update={"status": status, "ended_at": now})
 
     def restored(self) -> Self:
         return AgentItem.model_copy(self, update={"status": self.LIVE_STATUS, "ended_at": None})

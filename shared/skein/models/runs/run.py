@@ -174,6 +174,44 @@ class RunPosting(TypedDict):
     while_active: ActiveItem | None
 
 
+class RunChanges(TypedDict, total=False):
+    """The fields of a run that its worker changes."""
+
+    status: RunStatus
+    trigger: Trigger
+    audience: Audience
+    chain_depth: int
+    then: tuple[Identifier, ...]
+    fence: int
+    attempts: int
+    deferrals: int
+    joined_at: Instant | None
+    steps_taken: int
+    model: str | None
+    activation: int
+    active_chat_id: Identifier | None
+    active_thread_id: Identifier | None
+    shown: ShownHistory | None
+    held: HeldContent | None
+    sharing: SharingStamp | None
+    told: ToldBits | None
+    rebuilds: int
+    borrowed: tuple[ShownStaging, ...]
+    wait: Wait | None
+    wait_chat_id: Identifier | None
+    waited_in: tuple[Identifier, ...]
+    waits: int
+    resumed: Resume | None
+    sent: tuple[SentMessage, ...]
+    tools: tuple[str, ...]
+    marks: tuple[RunMark, ...]
+    lease_until: Instant | None
+    usage: TokenUsage
+    final_message: FinalMessage | None
+    reasons: tuple[RecordedReason, ...]
+    started_at: Instant | None
+
+
 class Run(Stored):
     """One piece of work of one agent.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import Field
 
@@ -54,6 +54,19 @@ class SweepCount(Value):
 
     counts: dict[str, int] = Field(default_factory=dict)
     ended_at: Instant | None = None
+
+
+class ErasureChanges(TypedDict, total=False):
+    """The fields of an erasure that its worker changes."""
+
+    fence: int
+    busy_until: Instant | None
+    stage: ErasureStage
+    after: str | None
+    sweeps: tuple[SweepCount, ...]
+    canceled: int
+    sweep_again_at: Instant | None
+    finished_at: Instant | None
 
 
 class Erasure(LeasedItem):

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.desk import DeskState
-from skein.models.common.base import with_changes
 from skein.models.common.storage import Is, Update, Write
 from skein.models.outbox.jobs import Job, UpkeepJob
 from skein.ports import Ids
@@ -135,7 +134,9 @@ def _with(
     if message.resets:
         # This also drops a summary that is being written now: its claim is removed.
         without_title = chat.without_made_title()
-        busier = with_changes(busier, dict.fromkeys(SUMMARIES) | without_title)
+        busier = busier.model_copy(update=without_title).model_copy(
+            update={"summary": None, "summary_state": None, "pinned": None}
+        )
         names += [*SUMMARIES, *without_title]
     pin = pinned(busier, busier.summary, settings)
     if pin is not None and pin != busier.pinned:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from skein.errors import Unprocessable
 from skein.models.api.directory import AgentTemplateResource, NewAgent, TemplatePlan
-from skein.models.common.base import with_changes
 
 LAYER_TEMPLATES = Path("/opt/examples/agents")
 REPOSITORY_TEMPLATES = Path(__file__).resolve().parents[4] / "examples" / "agents"
@@ -33,8 +32,7 @@ class AgentTemplate:
 
     def applied_to(self, new: NewAgent) -> NewAgent:
         """Return a new agent with the template's values for the fields that it does not set."""
-        given = self.agent.model_fields_set - new.model_fields_set
-        return with_changes(new, {name: getattr(self.agent, name) for name in given})
+        return NewAgent.model_validate(_given(self.agent) | _given(new))
 
     @property
     def resource(self) -> AgentTemplateResource:
@@ -47,6 +45,10 @@ class AgentTemplate:
             enabled_tools=self.agent.enabled_tools,
             plans=self.plans,
         )
+
+
+def _given(agent: NewAgent) -> dict[str, object]:
+    return {name: getattr(agent, name) for name in agent.model_fields_set}
 
 
 def templates_root() -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, Unprocessable
-from skein.models.common.base import TimeZone, with_changes
+from skein.models.common.base import TimeZone
 from skein.models.common.free_fields import OWN_FIELDS, Profile
 from skein.models.common.person_names import MemberName
 from skein.models.directory.address_index import caller_name
@@ -22,34 +22,37 @@ from skein.models.directory.profile_change import (
     ProfileChange,
     ProfileSource,
 )
-from skein.models.directory.user import User
+from skein.models.directory.user import User, UserChanges
 
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
-_OWN: Mapping[str, TypeAdapter[Any]] = {
-    "name": TypeAdapter(MemberName),
-    "time_zone": TypeAdapter(TimeZone | None),
-}
+_NAME: TypeAdapter[str] = TypeAdapter(MemberName)
+_TIME_ZONE: TypeAdapter[str | None] = TypeAdapter(TimeZone | None)
 
 
-def field_values(field: str, value: Any) -> dict[str, Any]:
-    """Return the fields of a user that set one field; see `changes_of`.
+def changed_field(user: User, field: str, value: Any) -> UserChanges:
+    """Return the changed fields of a user that set one field.
 
     Args:
+        user: The user as read.
         field: The name of a profile field, `name` or `time_zone`.
         value: The new value; None removes the field.
 
     Raises:
-        Unprocessable: The value is invalid or too large, or the field cannot be removed.
+        Unprocessable: The value is invalid, the profile as a whole would be too large, or the field
+            cannot be removed.
     """
     if value is None and field == "name":
         raise Unprocessable("name: this field cannot be removed")
     try:
-        if field in OWN_FIELDS:
-            return {field: _OWN[field].validate_python(value)}
-        return {"profile": _PROFILE.validate_python({field: value})}
+        if field == "name":
+            return {"name": _NAME.validate_python(value)}
+        if field == "time_zone":
+            return {"time_zone": _TIME_ZONE.validate_python(value)}
+        fields = _PROFILE.validate_python({field: value})
     except ValidationError as error:
         reasons = dict.fromkeys(reason["msg"] for reason in error.errors())
         raise Unprocessable(f"{field}: {'; '.join(reasons)}") from None
+    return {"profile": _merged(user, fields)}
 
 
 def changes_of(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,10 +67,15 @@ def changes_of(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     if "profile" not in given:
         return dict(given)
-    fields = user.profile | given["profile"]
-    kept = {name: value for name, value in fields.items() if value is not None}
+    return {**given, "profile": _merged(user, given["profile"])}
+
+
+def _merged(user: User, fields: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {
+        name: value for name, value in (user.profile | dict(fields)).items() if value is not None
+    }
     try:
-        return {**given, "profile": _PROFILE.validate_python(kept)}
+        return _PROFILE.validate_python(kept)
     except ValidationError as error:
         raise Unprocessable(f"profile: {error.errors()[0]['msg']}") from None
 
@@ -79,7 +87,7 @@ def value_of(user: User, field: str) -> Any:
 
 def set_by_agent(
     user: User, field: str, value: Any, source: ProfileSource, *, change_id: str, now: datetime
-) -> dict[str, Any]:
+) -> UserChanges:
     """Return the changed fields of a user after an agent sets one, with the record of the change.
 
     Args:
@@ -96,8 +104,8 @@ def set_by_agent(
     Raises:
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
     """
-    given = changes_of(user, field_values(field, value))
-    before, after = value_of(user, field), value_of(with_changes(user, given), field)
+    given = changed_field(user, field, value)
+    before, after = value_of(user, field), value_of(user.model_copy(update=given), field)
     if before == after:
         return {}
     made = ProfileChange(
@@ -111,7 +119,8 @@ def set_by_agent(
     )
     if field == "name":
         given["name_source"] = "chosen"
-    return given | {"profile_changes": kept_changes([*user.profile_changes, made])}
+    given["profile_changes"] = kept_changes([*user.profile_changes, made])
+    return given
 
 
 def set_by_person(
@@ -211,7 +220,7 @@ def may_set(user: User, field: str, value: Any, said_at: datetime) -> bool:
     return made is None or made.source is None or made.source.said_at < said_at
 
 
-def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
+def undone(user: User, made: ProfileChange, *, now: datetime) -> UserChanges:
     """Return the changed fields of a user after an operator undoes an agent's change.
 
     Args:
@@ -226,12 +235,18 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
         raise Conflict("the person made this change, so it cannot be undone")
     if newest_change(user, made.field) != made:
         raise Conflict("the field has changed since")
-    given = changes_of(user, field_values(made.field, made.before))
-    if made.field == "name":
-        given["name_source"] = made.before_source or "chosen"
+    given = _as_before(user, made)
     ended = made.model_copy(update={"undone_at": now})
     changes = tuple(ended if each.id == made.id else each for each in user.profile_changes)
-    return given | {"profile_changes": changes}
+    given["profile_changes"] = changes
+    return given
+
+
+def _as_before(user: User, made: ProfileChange) -> UserChanges:
+    given = changed_field(user, made.field, made.before)
+    if made.field == "name":
+        given["name_source"] = made.before_source or "chosen"
+    return given
 
 
 def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, Any]:
@@ -251,14 +266,13 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
     going = [made.id for made in user.profile_changes if made.source and gone(made.source)]
     for change_id in reversed(going):
         made = next(each for each in revised.profile_changes if each.id == change_id)
-        given: dict[str, Any] = {}
+        given: UserChanges = {}
         if newest_change(revised, made.field) == made:
-            given = changes_of(revised, field_values(made.field, made.before))
-            if made.field == "name":
-                given["name_source"] = made.before_source or "chosen"
+            given = _as_before(revised, made)
         left = (each for each in revised.profile_changes if each.id != made.id)
         changes = tuple(_without_before(each, made) for each in left)
-        revised = with_changes(revised, given | {"profile_changes": changes})
+        given["profile_changes"] = changes
+        revised = revised.model_copy(update=given)
     names = ("name", "name_source", "time_zone", "profile", "profile_changes")
     return {
         name: getattr(revised, name)

@@ -4,16 +4,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from skein.errors import Conflict, LostLease
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.membership import Membership
-from skein.models.common.base import with_changes
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
+from skein.models.runs.run import PREVIEW_CHARACTERS, RunChanges, SentMessage
 from skein.models.runs.trigger import Resume, Wait
 from skein.models.visibility.audience import Audience
 from skein.ports import Clock, Metrics, Table
@@ -203,7 +201,7 @@ class Questions:
             raise Conflict("another of your runs already waits in this chat")
         reply = self._reply(claim, snapshot, membership, sent)
         recorded = with_results(claim, ["send_message"], sent).run
-        changes: dict[str, Any] = {
+        changes: RunChanges = {
             "sent": recorded.sent,
             "tools": recorded.tools,
             "waits": run.waits + 1,
@@ -251,7 +249,7 @@ class Questions:
         claim: Claim,
         membership: Membership,
         seq: int,
-        changes: dict[str, Any],
+        changes: RunChanges,
         until: datetime | None,
     ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
         shortest = self.clock.now() + timedelta(seconds=WAIT_SECONDS)
@@ -297,7 +295,7 @@ class Questions:
         membership: Membership,
         reply: Message,
         seq: int,
-        changes: dict[str, Any],
+        changes: RunChanges,
     ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
         """Resume the run at once with an existing reply.
 
@@ -312,14 +310,14 @@ class Questions:
         }
         joining = merge_queued_run(claim.with_run(**changes).run, membership, now=now)
         changes |= joining.run_changes
-        membership_changes = dict(joining.membership_changes)
+        membership_changes = joining.membership_changes.copy()
         if run.shown is not None and run.shown.chat_id == membership.chat_id:
             membership_changes["seen_seq"] = max(membership.seen_seq, run.shown.seq)
         else:
             self.completion.advance_seen(claim, at_home=True)
         resumed = claim.with_run(**changes)
         if run.chat_id == membership.chat_id:
-            resumed = replace(resumed, member=with_changes(membership, membership_changes))
+            resumed = replace(resumed, member=membership.model_copy(update=membership_changes))
         writes: list[Write] = [
             Update(run.key, set=stored_of(resumed, *changes), condition=claim.fence_holds),
             *joining.writes,

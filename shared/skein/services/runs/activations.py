@@ -11,7 +11,6 @@ from typing import Any
 
 from skein.errors import ConditionFailed, ReadersChanged
 from skein.models.chats.membership import Membership
-from skein.models.common.base import with_changes
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
@@ -205,7 +204,9 @@ class Activations:
         joined.log()
         member = changed.member
         if membership is not None and member is not None and member.key == membership.key:
-            changed = replace(changed, member=with_changes(membership, joined.membership_changes))
+            changed = replace(
+                changed, member=membership.model_copy(update=joined.membership_changes)
+            )
         self.metrics.count("RunsRebuilt")
         logger.info("activation dropped", extra={"run_id": run.id, "reason": why})
         return changed

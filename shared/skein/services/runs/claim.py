@@ -4,19 +4,19 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from skein.errors import ConditionFailed, LostLease
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef, with_changes
+from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of
 from skein.models.config.overrides import Retention, TenantSettings
 from skein.models.outbox.due import fence_is
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance
-from skein.models.runs.run import Run, SentMessage
+from skein.models.runs.run import Run, RunChanges, SentMessage
 from skein.ports import Table
 from skein.services.config.retention import kept_until, retention_of, run_days
 
@@ -80,9 +80,9 @@ class Claim:
         """The job that brings a worker to this run."""
         return self.run.job
 
-    def with_run(self, **changes: Any) -> "Claim":
+    def with_run(self, **changes: Unpack[RunChanges]) -> "Claim":
         """Return the claim after attributes of its run were written."""
-        return replace(self, run=with_changes(self.run, changes))
+        return replace(self, run=self.run.model_copy(update=changes))
 
 
 def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> Claim | None:

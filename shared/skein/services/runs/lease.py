@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from skein.correlation import follow
 from skein.models.chats.chat import Chat
-from skein.models.chats.membership import Membership
-from skein.models.common.base import rfc3339, with_changes
+from skein.models.chats.membership import Membership, MembershipChanges
+from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Update, Write
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import Run
+from skein.models.runs.run import Run, RunChanges
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.config.pauses import is_paused
@@ -234,7 +234,7 @@ class RunLeases(ABC):
         """
         run, member = found.run, found.member
         start = _start_of(run, member, membership, now)
-        changes = {
+        changes: RunChanges = {
             "status": "running",
             "fence": run.fence + 1,
             "attempts": run.attempts + 1,
@@ -243,9 +243,9 @@ class RunLeases(ABC):
             "active_chat_id": run.active_chat_id or run.own_chat_id,
             **start.run_changes,
         }
-        change = {"running_run": run.id, **start.membership_changes}
+        change: MembershipChanges = {"running_run": run.id, **start.membership_changes}
         writes = list(start.writes)
-        taken = with_changes(run, changes | {"reason": None})
+        taken = run.model_copy(update=changes).model_copy(update={"reason": None})
         admission = self.concurrency_limit.take(taken, found.found, until=lease_until)
         if not admission.permitted:
             self._await_permit(found, listed=admission.listed)
@@ -257,10 +257,11 @@ class RunLeases(ABC):
         if member is not None:
             left = without(member.resuming, run.id)
             here = Update(
-                member.key, set=change | {"resuming": left}, condition=slots_unchanged(member)
+                member.key, set={**change, "resuming": left}, condition=slots_unchanged(member)
             )
             writes.append(here)
-            member = with_changes(member, change | {"resuming": tuple(left or ())})
+            member = member.model_copy(update=change)
+            member = member.model_copy(update={"resuming": tuple(left or ())})
         self.table.transact(writes)
         start.merge.log()
         record_start(self.metrics, run, now)
@@ -409,8 +410,8 @@ class _Start(NamedTuple):
         merge: The merge of a queued run; empty if there is none.
     """
 
-    run_changes: dict[str, Any]
-    membership_changes: dict[str, Any]
+    run_changes: RunChanges
+    membership_changes: MembershipChanges
     writes: tuple[Write, ...]
     merge: RunMerge
 
@@ -429,8 +430,8 @@ def _start_of(
         member: The agent's membership in the run's own chat.
         membership: The agent's membership in the chat that the run will show.
     """
-    run_changes: dict[str, Any] = {}
-    membership_changes: dict[str, Any] = {}
+    run_changes: RunChanges = {}
+    membership_changes: MembershipChanges = {}
     merge, writes = RunMerge({}, {}, ()), tuple[Write, ...]()
     slot = member.queued_run if member is not None else None
     if run.status == "queued":
@@ -455,8 +456,10 @@ def _start_of(
         writes = merge.writes
         membership_changes |= merge.membership_changes
     if member is not None and run.status == "queued":
-        waits = {"burst": member.burst, "awaited_media": member.awaited_media}
-        membership_changes |= {name: None for name, wait in waits.items() if wait is not None}
+        if member.burst is not None:
+            membership_changes["burst"] = None
+        if member.awaited_media is not None:
+            membership_changes["awaited_media"] = None
     return _Start(run_changes | merge.run_changes, membership_changes, writes, merge)
 
 

@@ -19,13 +19,13 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from skein.correlation import current
-from skein.models.chats.membership import Membership
+from skein.models.chats.membership import Membership, MembershipChanges
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason, reason_attributes
 from skein.models.common.storage import Absent, Condition, Is, Missing, Put, Update, Write, all_of
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import Run, run_id_in
+from skein.models.runs.run import Run, RunChanges, run_id_in
 from skein.models.runs.trigger import QueuedRun, Trigger
 from skein.models.visibility.audience import Audience
 from skein.ports import Ids
@@ -137,8 +137,8 @@ class RunMerge(NamedTuple):
         merged: The id of the queued run that is merged; None for no merge.
     """
 
-    run_changes: dict[str, Any]
-    membership_changes: dict[str, Any]
+    run_changes: RunChanges
+    membership_changes: MembershipChanges
     writes: tuple[Write, ...]
     merged: str | None = None
 
@@ -177,7 +177,7 @@ def merge_queued_run(
         return RunMerge({}, {}, ())
     if run.leaves_messages(membership.chat_id):
         return RunMerge({}, {}, ())
-    changes: dict[str, Any] = {"chain_depth": min(run.chain_depth, queued.depth)}
+    changes: RunChanges = {"chain_depth": min(run.chain_depth, queued.depth)}
     if queued.then:
         changes["then"] = tuple(sorted({*run.then, *queued.then}))
     if widen:
@@ -187,7 +187,7 @@ def merge_queued_run(
     joined = canceled_queued_run(
         membership, queued, Reason.MERGED, f"joined {run.id}", now, merged_into=run.id
     )
-    emptied = dict.fromkeys(("queued_run", "burst", "awaited_media"))
+    emptied: MembershipChanges = {"queued_run": None, "burst": None, "awaited_media": None}
     return RunMerge(changes, emptied, (joined,), queued.run_id)
 
 
