@@ -1,6 +1,7 @@
-"""Each resource that operators create, list, read, change and delete, from beginning to end.
+"""Each resource that operators create, list, read, change and delete: exactly what it shows.
 
-What is special about one of them is tested in its own module.
+`tests/matrix/test_crud.py` tests what the routes of `Crud` have in common, and what is special
+about one resource is tested in its own module.
 """
 
 from dataclasses import dataclass, field
@@ -59,9 +60,7 @@ class Kind:
 
     def numbered(self, number: int) -> dict[str, Any]:
         """Another request that creates one."""
-        name = next(name for name in ("phone", "concern", "name", "text") if name in self.new)
-        if name == "phone":
-            return self.new | {name: f"+1500555000{number}"}
+        name = next(name for name in ("concern", "name") if name in self.new)
         return self.new | {name: f"{self.new[name].strip()} {number}".replace(" ", "-")}
 
 
@@ -327,7 +326,7 @@ def test_a_repeated_request_creates_another_resource_or_is_refused(
     assert admin.post(kind.path, kind.new).status == kind.again
 
 
-@pytest.mark.parametrize("name", ["agent", "goal", "line", "service", "thread"])
+@pytest.mark.parametrize("name", ["agent", "thread"])
 def test_empty_patch_changes_nothing(admin: Client, name: str) -> None:
     kind = KINDS[name]
     made = admin.post(kind.path, kind.new)
@@ -339,11 +338,10 @@ def test_empty_patch_changes_nothing(admin: Client, name: str) -> None:
     assert admin.patch(path, {"unknown": 1}).status == 422
 
 
-@each_kind
+@pytest.mark.parametrize("name", ["agent", "thread"])
 @pytest.mark.parametrize("limit", [1, 2, 100])
-def test_lists_page_through_everything_once(admin: Client, kind: Kind, limit: int) -> None:
-    for number in range(3):
-        admin.world.assign(f"+1500555000{number}")
+def test_lists_page_through_everything_once(admin: Client, name: str, limit: int) -> None:
+    kind = KINDS[name]
     made = [admin.post(kind.path, kind.numbered(n)).body[kind.id_field] for n in range(3)]
     found = [item[kind.id_field] for item in listed(admin, kind, limit=limit)]
     assert sorted(found) == sorted(made)
@@ -359,8 +357,8 @@ def test_values_that_do_not_fit_are_422_and_store_nothing(
     assert everything(world) == before
 
 
-@each_kind
+@pytest.mark.parametrize("name", ["agent", "thread"])
 @pytest.mark.parametrize("cursor", ["x", "e30", "eyJvZiI6Im93bmVkIiwiYWZ0ZXIiOiJNRVRBIn0", "é"])
-def test_forged_cursors_are_400(admin: Client, kind: Kind, cursor: str) -> None:
-    answer = admin.get(kind.path, cursor=cursor)
+def test_forged_cursors_are_400(admin: Client, name: str, cursor: str) -> None:
+    answer = admin.get(KINDS[name].path, cursor=cursor)
     assert (answer.status, answer.code) == (400, "invalid")
