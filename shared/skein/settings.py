@@ -290,7 +290,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         names = read.model_fields_set & type(self).model_fields.keys()
         if not self.recall:
             names -= {"recall_tokens"}
-        return self.model_validate(dict(self) | {name: getattr(read, name) for name in names})
+        return self.model_copy(update={name: getattr(read, name) for name in names})
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
