@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import quantiles
 
-from bench.load.caches import NAME, told
+from bench.load.caches import told
 from bench.load.noise import Noise
 from bench.load.run import Outcome
 from bench.report import markdown_table, printed
@@ -63,7 +63,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
         ["bookings by a tool", "", "", "", f"{sum(outcome.found.bookings.values())}"],
         ["texts that reached phones", "", "", "", f"{len(outcome.found.sms)}"],
         ["pictures of messages", "", "", "", f"{len(outcome.found.files)}"],
-        [NAME, "", "", "", told(outcome.cache_rate)],
+        *told(outcome.lookups),
         ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
         ["containers killed", "", "", "", f"{outcome.killed}"],
     ]

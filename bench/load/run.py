@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.api import Api
-from bench.load.caches import hit_rate_in
+from bench.load.caches import Lookups, lookups_in
 from bench.load.checks import Verdict, verdicts
 from bench.load.containers import Kind
 from bench.load.found import StoredState, acknowledged_in, ledger_of
@@ -104,7 +104,7 @@ class Outcome:
     """The outcome of a run.
 
     Attributes:
-        cache_rate: The share of the parts of contexts that came from the context cache.
+        lookups: How often the context caches were asked, and served.
     """
 
     plan: Plan
@@ -119,7 +119,7 @@ class Outcome:
     killed: int
     drawn: Mapping[str, int]
     noise: Noise | None = None
-    cache_rate: float | None = None
+    lookups: Lookups | None = None
 
 
 class Drainable(Protocol):
@@ -221,7 +221,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
             killed=stack.containers.killed,
             drawn=dict(storm.drawn),
             noise=noise,
-            cache_rate=hit_rate_in(config.data_dir / "containers.log"),
+            lookups=lookups_in(config.data_dir / "containers.log"),
         )
 
 

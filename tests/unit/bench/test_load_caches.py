@@ -1,6 +1,6 @@
 """The hit rate of the context cache comes from the metrics in a log, and has a goal."""
 
-from bench.load.caches import hit_rate, told
+from bench.load.caches import Lookups, lookups, told
 
 
 def line(name: str, value: object) -> str:
@@ -9,11 +9,20 @@ def line(name: str, value: object) -> str:
 
 def test_hit_rate_is_the_share_of_hits() -> None:
     lines = [line("ContextCacheHits", "[6.0, 3.0]"), "ContextCacheHits?", line("Other", 5)]
-    assert hit_rate([*lines, line("ContextCacheMisses", 1.0)]) == 0.9
-    assert hit_rate(["nothing"]) is None
+    assert lookups([*lines, line("ContextCacheMisses", 1.0)]).rate == 0.9
+    assert lookups(["nothing"]).rate is None
+
+
+def test_misses_are_told_apart_by_their_cause() -> None:
+    lines = [line("ContextCacheHits", 9.0), line("ContextCacheMisses", "[4.0, 2.0]")]
+    found = lookups([*lines, line("ContextCacheAbsent", 5.0)])
+    assert found == Lookups(hits=9, absent=5, changed=1)
+    assert found.rate == 0.6
+    assert found.kept_rate == 0.9
 
 
 def test_hit_rate_is_reported_with_its_verdict() -> None:
-    assert told(0.81) == "81.0%, pass"
-    assert told(0.8) == "80.0%, FAIL"
-    assert told(None) == "not measured"
+    assert told(Lookups(81, 19, 0))[0][-1] == "81.0%, pass"
+    assert told(Lookups(80, 15, 5))[0][-1] == "80.0%, FAIL"
+    assert [row[-1] for row in told(Lookups(80, 15, 5))[1:]] == ["94.1%", "15", "5"]
+    assert [row[-1] for row in told(None)] == ["not measured"]

@@ -229,9 +229,31 @@ def test_hits_and_misses_are_counted() -> None:
     world = talking()
     container = Container(world)
     container.read("chat_2")
-    assert container.metrics.counts == {"ContextCacheMisses": 3}
+    first = {"ContextCacheMisses": 3, "ContextCacheAbsent": 3}
+    assert container.metrics.counts == first
     container.read("chat_2")
-    assert container.metrics.counts == {"ContextCacheMisses": 3, "ContextCacheHits": 3}
+    assert container.metrics.counts == {**first, "ContextCacheHits": 3}
+
+
+def test_changed_memories_are_a_miss_of_a_part_that_was_cached() -> None:
+    world = talking()
+    container = Container(world)
+    container.read("chat_2")
+    learn(world, "a new fact")
+    container.read("chat_2")
+    counts = {"ContextCacheMisses": 4, "ContextCacheAbsent": 3, "ContextCacheHits": 2}
+    assert container.metrics.counts == counts
+
+
+def test_a_chat_of_twelve_turns_in_one_container_misses_only_its_first_reads() -> None:
+    world = talking()
+    container = Container(world)
+    for number in range(12):
+        world.post(f"word {number}", HUSAM, chat_id="chat_2")
+        world.clock.advance(20)
+        container.read("chat_2")
+    counts = {"ContextCacheMisses": 3, "ContextCacheAbsent": 3, "ContextCacheHits": 33}
+    assert container.metrics.counts == counts
 
 
 def test_cached_items_are_not_transferred_again() -> None:

@@ -97,12 +97,14 @@ class ContextCache:
         with self._lock:
             self._entries.pop(name, None)
 
-    def count(self, *, hits: int, misses: int) -> None:
-        """Report hits and misses as metrics."""
+    def count(self, *, hits: int, misses: int, absent: int) -> None:
+        """Report hits and misses as metrics, and how many of the misses had no entry at all."""
         if hits:
             self._metrics.count("ContextCacheHits", hits)
         if misses:
             self._metrics.count("ContextCacheMisses", misses)
+        if absent:
+            self._metrics.count("ContextCacheAbsent", absent)
 
 
 def _packed(items: Iterable[Item]) -> Iterable[bytes]:
@@ -125,6 +127,7 @@ class KeptReads:
         self._cache = cache
         self._now = now
         self._hits: list[str] = []
+        self._absent: list[str] = []
         self._read: dict[str, tuple[object, Sequence[Item]]] = {}
 
     def owned(self, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
@@ -133,7 +136,7 @@ class KeptReads:
         A second query follows if the agent's memories have changed since they were cached.
         """
         name = f"memories|{owned_partition(tenant, agent_id, scope)}"
-        kept = self._cache.get(name)
+        kept = self._kept(name)
         items = owned_items(self._table, tenant, agent_id, scope, memories=kept is None)
         revision = next(
             (item.get(Memory.COUNTER, 0) for item in items if item["sk"] == REVISION), 0
@@ -156,7 +159,7 @@ class KeptReads:
         the messages after it, are not cached.
         """
         name = f"messages|{chat_partition(chat.tenant, chat.id)}"
-        kept = self._cache.get(name)
+        kept = self._kept(name)
         known = kept.read() if kept is not None and kept.state == chat.epoch else []
         if known and not known[0]["seq"] <= start <= known[-1]["seq"] + 1:
             known = []
@@ -176,6 +179,12 @@ class KeptReads:
         self._read[name] = (chat.epoch, list(takewhile(self._unchanging, items)))
         return items
 
+    def _kept(self, name: str) -> CacheEntry | None:
+        kept = self._cache.get(name)
+        if kept is None:
+            self._absent.append(name)
+        return kept
+
     def _unchanging(self, item: Item) -> bool:
         """Return whether a message can no longer change; an open choice can still be answered."""
         if "choice" not in item:
@@ -192,4 +201,4 @@ class KeptReads:
             for name in {*self._read, *self._hits}:
                 self._cache.drop(name)
         misses = len(self._read.keys() - set(self._hits))
-        self._cache.count(hits=len(self._hits), misses=misses)
+        self._cache.count(hits=len(self._hits), misses=misses, absent=len(self._absent))
