@@ -1,10 +1,10 @@
 """The review of a model's answer: use it, ask the model again, or end the run with or without it.
 
 An answer that is empty, cut off, refused or filtered is never posted, and a run that ends with it
-is never `done`. The model is asked once more. It is also nudged once if someone expects an answer
-but its text would not be posted anywhere. The decision is recorded with the answer (`Step.fault`,
-`Step.follow_up`), so that a worker that takes over does not ask a second time or post the first
-answer.
+is never `done`. The model is asked once more. The model is also nudged once if someone expects an
+answer but the model's text would not be posted. The decision is recorded with the answer
+(`Step.fault`, `Step.follow_up`), so that a worker that takes over does not ask a second time or
+post the first answer.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ NOTICES: dict[AnswerFault, str] = {
     "filtered": "notice_refused_answer",
 }
 NOTES = frozenset({save_memory.name, update_profile.name})
-"""The tools that save what the agent learned. All others that save do what somebody asked for."""
+"""The tools with which the agent saves what it learned; a person requests all other saves."""
 
 
 class Review(NamedTuple):
@@ -90,13 +90,14 @@ def review(
 
 
 def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
-    """Return whether a run may end after the calls of a step that read nothing.
+    """Return whether a run may end after a step whose calls only sent or saved something.
 
-    The run continues while an answer is expected. In a chat, it also continues after calls that
-    only save, because a model that makes one call at a time speaks next. It may end after calls
-    that only write notes for the agent itself (`NOTES`). If the chat posts the model's text, text
-    next to calls that only save is the answer; after text next to calls that send, Skein asks the
-    model again.
+    The run continues if someone still expects an answer. In the run's own chat, it also continues
+    after a step that only saved, because many models save first and answer in the next step. It may
+    end if the step only saved notes for the agent itself (`NOTES`).
+
+    If the model's text is posted in the chat, text in a step that only saves is the answer, and the
+    run may end. After text in a step that also sends, the model is asked again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.
@@ -132,7 +133,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
 
     Args:
         claim: The run's claim, with the answer.
-        step: The answer, which has no follow-up, and whose calls sent and saved only.
+        step: The answer. It has no follow-up, and its calls only sent or saved something.
     """
     if step.fault == "unspoken":
         return Ending(None, Reason.UNSPOKEN_TEXT)
@@ -168,7 +169,7 @@ def ending_without_steps(claim: Claim, reading: Reading) -> Ending:
 def _fault_of(
     claim: Claim, step: Step, earlier: Sequence[Step], reading: Reading
 ) -> AnswerFault | None:
-    """Return the fault of an answer without tool calls that the provider reports as whole."""
+    """Return the fault of a complete answer without tool calls; None if the run may end with it."""
     names = speakers_in(reading)
     if is_silence(without_labels(step.text, names)):
         return None

@@ -51,12 +51,11 @@ class ToolExecutor:
     ) -> tuple[ToolResult, ...]:
         """Carry out the tool calls of a step.
 
-        Calls to tools of the tenant come first, all at the same time.
-
-        Calls run in order, with two exceptions. The last `send_message` with `wait` ends the
+        Calls to the tenant's tools are made first, in parallel. The built-in tools then run in the
+        order of their calls, with two exceptions. The last `send_message` with `wait` ends the
         activation, so it runs after the other calls, in the chat that was active at its position.
-        Earlier ones are sent without waiting. `end_run` runs last, and calls after it are not
-        carried out.
+        Earlier calls with `wait` send their message and don't wait. `end_run` runs last, and calls
+        after it are not carried out.
 
         If a tool refuses a call, the model gets the error as the result. Any other exception
         propagates, and the run is retried. Afterwards, `Activation.results_wanted` says whether
@@ -146,7 +145,7 @@ class ToolExecutor:
         }
 
     def _ask_a_person(self, activation: Activation, step: Step, reading: Reading) -> None:
-        """Put the run's own chat on the desk after a call that went wrong, if the tenant wants it.
+        """Put the run's own chat on the desk, if the tenant has set `desk_on_tool_failure`.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -221,10 +220,10 @@ class _CallPositions:
     """The positions of a step's calls.
 
     Attributes:
-        first: The calls before `end_run`, including the one that waits.
+        first: The calls before `ends`, including `waits`.
         waits: The last `send_message` with `wait`; None if there is none.
-        ends: The first valid `end_run`; None if there is none. An invalid `end_run` before it is
-            refused at its position.
+        ends: The first valid `end_run`; None if there is none. An invalid `end_run` is among the
+            calls in `first`, and is refused there.
     """
 
     first: range
@@ -244,16 +243,18 @@ class _CallPositions:
 
 
 def _went_wrong(outcome: Outcome) -> bool:
-    """Return whether a call failed, or was refused by its service, rather than by our checks."""
+    """Return whether a call failed or the service refused it; a refusal by Skein doesn't count."""
     refused = outcome.status == "correctable" and outcome.usage is not None
     return refused or outcome.status in {"failed", "unknown"}
 
 
 def _check_proven(reading: Reading, name: str, arguments: dict[str, Any]) -> None:
-    """Refuse every call for an unproven number, except messages in its own chat.
+    """Check that a call is allowed if the active chat's number is unproven.
+
+    Only messages in the active chat are allowed then.
 
     Raises:
-        Failed: The number of the active chat is unproven, and the call is another one.
+        Failed: The number is unproven, and the call does something else.
     """
     if reading.unproven is None or reading.chat is None:
         return
@@ -295,7 +296,7 @@ def _check_uncut(call: ToolCall) -> None:
     """Check that the arguments of a call were recorded whole.
 
     Raises:
-        Correctable: They were too long.
+        Correctable: The arguments were too long.
     """
     if call.cut_from is not None:
         raise Correctable(

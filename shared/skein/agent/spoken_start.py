@@ -85,10 +85,10 @@ def _certain_end(text: str) -> int:
 
 @lru_cache(maxsize=64)
 def _unfinished_labels_of(names: frozenset[str]) -> tuple[Any, ...]:
-    """Return a pattern for each form of a label, which can match the beginning of one.
+    """Return a pattern for each form of a label, which also matches an unfinished label.
 
-    One form can continue another, so each is tried separately. Only the library `regex` can
-    distinguish the beginning of a match from no match.
+    The beginning of one form can be another form, so each is tried separately. The library `regex`
+    is used because it can distinguish a partial match from no match.
     """
     return tuple(regex.compile(label_pattern(form)) for form in label_forms(names))
 

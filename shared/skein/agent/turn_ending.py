@@ -151,7 +151,7 @@ class TurnEndings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSettlement:
-    """The service that settles turns which cannot go on."""
+    """The service that defers, retries, hands over or ends the run of a turn that cannot go on."""
 
     leases: NoticedLeases
     activations: Activations
@@ -168,7 +168,7 @@ class TurnSettlement:
         return Stop(Reason.HANDED_OVER)
 
     def rebuild(self, turn: Turn) -> None:
-        """Drop the activation because the chat has new readers; end a run dropped too often."""
+        """Drop the activation because the chat has new readers; end the run after too many drops."""
         activation = turn.activation
         if activation.stream is not None:
             activation.stream.close()

@@ -119,8 +119,7 @@ class TurnSteps:
     def carry_out(self, turn: Turn, opened: Opened) -> None:
         """Carry out the calls of the newest step, and record their results.
 
-        Nothing is recorded if the run waits or has ended, or if a new activation has begun: its
-        worker carries on.
+        Nothing is recorded if the run waits or has ended, or if a new activation has begun.
         """
         activation, reading, step = turn.activation, opened.reading, opened.steps[-1]
         activation.earlier = tuple(opened.steps[:-1])

@@ -26,8 +26,8 @@ class Opened:
 
     Attributes:
         number: The number of the activation.
-        fixed: The fixed answer to the message of the run; None if the model answers. Only then are
-            there `tools`, a `prompt` and a `budget`.
+        fixed: The fixed answer to the message of the run; None if the model answers. `tools`,
+            `prompt` and `budget` are only set if the model answers.
         agreed: The calls that people have approved, before they are recorded as the first step.
     """
 
@@ -111,8 +111,8 @@ class Turn:
     Attributes:
         activation: The state of the run's newest activation that tools use.
         deadline: When this invocation will be stopped.
-        prefetched: The items that were read with the claim; they serve the first opening only.
-        opened: The activation as opened; None before, and after its readers have changed.
+        prefetched: The items that were read with the claim, for the first activation only.
+        opened: The open activation; None before it is opened, and after its readers have changed.
         stopped: Why the turn is over, once it is.
     """
 
@@ -124,9 +124,10 @@ class Turn:
 
     @property
     def is_current(self) -> bool:
-        """Whether the newest activation is open.
+        """Whether `opened` is the run's newest activation.
 
-        A question that finds an existing reply begins a new activation of the run.
+        It is not if the model asked a question whose reply was already there: the run then has a
+        new activation.
         """
         opened = self.opened
         return opened is not None and opened.number == self.activation.run.activation

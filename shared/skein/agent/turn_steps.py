@@ -295,8 +295,8 @@ def fixed_answer(run: Run, reading: Reading) -> FixedAnswer | None:
 def reaches_nobody(run: Run, reading: Reading) -> bool:
     """Return whether the answer of a run would reach no one, because its person has opted out.
 
-    The answer of a run that a person requested in the app is still read, and so is that of a run
-    that works for another chat and asked a question here.
+    Two answers are still read: that of a run that was triggered manually, and that of a run of
+    another chat that asked a question here.
     """
     if not reading.opted_out or run.trigger.type == "manual":
         return False

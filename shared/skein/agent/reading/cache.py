@@ -1,7 +1,7 @@
 """The context cache of a container: an agent's memories, and the messages of a chat.
 
 Cached data is never stale. Cached memories carry the revision of their partition, which every
-change raises. Each turn reads the current revision and compares. Cached messages carry the epoch of
+change raises. Each turn compares it with the current revision. Cached messages carry the epoch of
 their chat, which an erasure raises. Each turn reads the messages after the newest cached one. So
 the cache saves bytes and not calls.
 """

@@ -14,9 +14,9 @@ PAIR = 2  # members of a group that is a conversation of two
 def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
     """Return whether someone expects this agent to answer in the run's own chat.
 
-    An answer is always expected in a direct chat and in a group of two. In any other group, one is
-    expected if a message to answer names the agent or replies to it, if the run has received a
-    reply to its question, or if a person requested the run.
+    An answer is always expected in a direct chat and in a group of two. In a larger group, an
+    answer is expected if a message to answer names the agent or replies to it, if the run has
+    received a reply to its question, or if a person requested the run.
 
     Args:
         home: The run's own chat; None for a run without one.
@@ -31,7 +31,7 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
 
 
 def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
-    """Return the messages that triggered the run and were read."""
+    """Return the messages that triggered the run, as far as the reading has them."""
     here = reading.chat is not None and reading.chat.id == home.id
     found = {one.seq: one for one in reading.of(History).messages} if here else {}
     message = reading.of(ShownTrigger).message

@@ -1,6 +1,6 @@
 """Readings with only the current message, for a degraded context or a chat without context.
 
-If the run answers several messages, the reading also holds the ones before the current message.
+If the run answers several messages, the reading also holds those before the current message.
 """
 
 from collections.abc import Sequence

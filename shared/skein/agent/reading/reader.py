@@ -284,7 +284,7 @@ def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
 
 
 def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
-    """Add the insiders to what was read; other chats get titles that insiders and readers may see.
+    """Add the insiders to what was read, and replace other chats' titles that must not be shown.
 
     Args:
         agent: The agent as just read.
@@ -370,7 +370,7 @@ def _own_chats(read: SectionReads, found: Mapping[Key, Item], keys: Sequence[Key
 
 
 def _audience_of_history(run: Run, chat: Chat | None, history: History) -> Audience:
-    """Return the people who were present for all shown messages; without a chat, the run's."""
+    """Return the people who were present for all shown messages, or else the run's audience."""
     if chat is None:
         return run.audience
     return audience_of(chat, since_seq=history.messages[0].seq if history.messages else 1)

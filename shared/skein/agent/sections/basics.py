@@ -36,8 +36,8 @@ def identity_of(agent: Agent, counter: TokenCounter) -> Section:
 def active_chat(given: SectionInput) -> Section | None:
     """Render the title of the active chat, if neither the history nor the trigger names it.
 
-    A direct chat whose history is in roles has its title here and not in the trigger, as the title
-    never changes.
+    In a direct chat with its history as roles, the title is shown here and not in TRIGGER, because
+    the title never changes.
     """
     chat, home = given.reading.chat, given.reading.of(ShownTrigger).home
     if chat is None:
@@ -78,7 +78,7 @@ def today(given: SectionInput) -> Section:
 def now(given: SectionInput) -> Section:
     """Render the time of day to the minute, in the zone of the reading and in UTC.
 
-    TODAY has the date; the time in UTC has its own if it differs.
+    The date is in TODAY. The UTC time shows its own date if that date is a different one.
     """
     moment, zone = given.reading.now, given.reading.zone
     utc = to_utc(moment)

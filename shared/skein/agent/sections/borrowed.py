@@ -42,7 +42,7 @@ class BorrowedItems(SectionItems):
 
     Attributes:
         context: The staging, with the messages as they are now if they could be read again.
-        newer: How many messages the other chat has after these, if the readers may know.
+        newer: How many newer messages the other chat has, if the readers may know the number.
     """
 
     context: BorrowedContext | None = None
@@ -59,8 +59,9 @@ class BorrowedItems(SectionItems):
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of the staging for the active chat, and of the chat that it comes from.
 
-        The other chat costs no call if the staging was read with the run. In a private chat, an
-        open one is always read, because a reader may have been invited to it since.
+        The other chat costs no call if the staging was read with the run. If the active chat is
+        private and the other chat open, the other chat is always read, because a reader may have
+        been invited to it since.
         """
         run, chat = read.run, read.chat
         if chat is None:

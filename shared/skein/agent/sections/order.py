@@ -92,12 +92,12 @@ NEEDS: Mapping[Callable[[SectionInput], Section | None], type[SectionItems]] = {
     handed_back: Briefings,
     done_before: RecordedCalls,
 }
-"""The items without which a section is empty, so that a prompt without them does not ask for it."""
+"""The items that a section renders; if there are none, the section is skipped."""
 IN_CHAT: Mapping[Callable[[SectionInput], Section | None], str] = {
     desk: "desk",
     outreach: "contact_order",
 }
-"""The same for the attribute of the active chat that a section shows."""
+"""The attribute of the active chat that a section renders; if unset, the section is skipped."""
 ITEMS: tuple[type[SectionItems], ...] = (
     History,
     MessageMedia,
@@ -120,9 +120,9 @@ ITEMS: tuple[type[SectionItems], ...] = (
 
 
 def _overriding(method: str) -> tuple[type[SectionItems], ...]:
-    """Return the kinds that have a method of their own."""
+    """Return the kinds of items that override a method of `SectionItems`."""
     return tuple(each for each in ITEMS if method in vars(each))
 
 
 GUESSING, NAMING, QUERYING = map(_overriding, ("guess", "keys", "queries"))
-"""The kinds of items that are read with the run, by key, and by a query."""
+"""The kinds of items that are read together with the run, by key, or by a query."""

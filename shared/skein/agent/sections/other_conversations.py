@@ -2,8 +2,8 @@
 
 - Read: the same chats as for YOUR CHATS. Their summaries are stored with them.
 - Kept: summaries that may be shown and that began after the last reset of their chat. If the prompt
-  holds only insiders' words, the summary must do so, too. Its chat must have had a
-  message in the last six hours, or be one of the three newest of a direct chat's person.
+  holds only insiders' words, so must the summary. The summary's chat must have had a message in the
+  last six hours, or, in a direct chat, be one of the three newest chats with its person.
 - Order: most recently active first, at most 10. In a private prompt, chats of outsiders come last,
   and only a few of them are shown (`for_readers`). In a direct chat, the summary of the person's
   last session in another chat has a section of its own.
@@ -51,8 +51,8 @@ class OtherSummaries(SectionItems):
     """The agent's other chats whose agent summary may be shown, and the person's last session.
 
     Attributes:
-        chats: The chats, most recently active first. Their agent summaries may be shown even where
-            the chats may not.
+        chats: The chats, most recently active first. A chat's agent summary may be shown even to
+            readers who may not see the chat itself.
         last_session: The last session of a direct chat's person, if it was in another direct chat.
     """
 
@@ -176,6 +176,6 @@ def other_conversations(given: SectionInput) -> Section | None:
 
 
 def _telling(chat: Chat, summary: Summary) -> Telling:
-    """Return which messages of its chat a summary repeats, including newer ones with its words."""
+    """Return a summary as content of all messages from its first one to the chat's last one."""
     span = Span(chat_id=chat.id, first_seq=summary.from_seq, last_seq=chat.last_seq)
     return Telling((span,), summary.text)

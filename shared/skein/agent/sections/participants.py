@@ -35,9 +35,9 @@ USER_ID = "user_id"
 
 
 def participants(given: SectionInput) -> Section | None:
-    """Render the legend; None without a chat, and in a chat of one person and one agent.
+    """Render the legend; None without a chat.
 
-    Such a chat has a legend if one of them was renamed.
+    A direct chat of one person and one agent has a legend only if one of them was renamed.
     """
     chat, messages = given.reading.chat, given.reading.of(History).messages
     if chat is None:

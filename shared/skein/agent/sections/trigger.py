@@ -97,8 +97,8 @@ def trigger(given: SectionInput) -> Section | None:
     The text of the trigger's message is repeated only if the history does not show the message.
 
     Returns:
-        The section; None in a direct chat in roles if the last message of the history started the
-        run and there is nothing to add.
+        The section; None in a direct chat with its history as roles if the last message started
+        the run and there is nothing to add.
     """
     days = given.reading.unproven
     return _cause(given) if days is None else _unproven(given, days)
@@ -176,7 +176,8 @@ def _of_service(service: ServiceTrigger, where: str) -> str:
 def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool) -> list[str]:
     """Return the sentences on a message: its sender, chat, addressees, and other triggered agents.
 
-    None in a direct chat in roles if the message is the last one and there is nothing to add.
+    Empty in a direct chat with its history as roles if the message is the last one and there is
+    nothing to add.
     """
     run, reading, names = given.run, given.reading, given.names
     follows = given.roles and run.resumed is None and reading.chat is home
@@ -237,8 +238,8 @@ def _addressees(
 def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
     """Return the sentence on a plan: its name, its chat, who set it, and when it was due.
 
-    In a direct chat in roles, the chat is left out because ACTIVE CHAT names it. On the same day,
-    the date is left out because TODAY has it.
+    In a direct chat with its history as roles, the chat is left out because ACTIVE CHAT names it.
+    A due date of today is left out because TODAY has it.
     """
     reading, user_id = given.reading, given.run.trigger.user_id
     setter = _member(home, user_id)

@@ -43,7 +43,7 @@ class LiveRun:
         chat: The chat where the run works or waits; None for a run without a chat.
         waiting: Whether the run waits for a reply in that chat.
         named: Whether the run's id may be shown. The id of a run contains the id of its home chat.
-        wait: Its wait, if it waits there.
+        wait: The run's wait, if it waits in `chat`.
     """
 
     run_id: str
@@ -178,8 +178,8 @@ def _live_runs(
 ) -> tuple[LiveRun, ...]:
     """Return the live runs of `chats` and those without a chat, each once.
 
-    A run without a chat may wait in a chat. It is then returned as waiting there. A run of a
-    private chat may wait in an open chat. Its id is not shown there.
+    A run without a chat that waits in a chat is returned as waiting there. If a run of a private
+    chat waits in an open chat, its id is not shown there.
 
     Args:
         chats: The chats that are shown.

@@ -103,9 +103,7 @@ def enabled(names: Sequence[str]) -> tuple[Tool, ...]:
 
 
 def offered(reading: Reading) -> tuple[OfferedTool, ...]:
-    """Return the tools that the model is offered for a reading's prompt.
-
-    Those of the tenant come last.
+    """Return the tools that the model is offered for a reading's prompt, the tenant's tools last.
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
     not offered if every other chat has readers who may not see this one and no person to ask.

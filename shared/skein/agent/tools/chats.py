@@ -48,8 +48,8 @@ def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
     """Return one of the agent's chats with the agent's membership.
 
     Raises:
-        NotFound: The agent is not a member of such a chat, or a reader of the prompt is invited to
-            the chat and has not accepted.
+        NotFound: The agent is not a member of a chat with this id, or a reader of the prompt is
+            invited to the chat and has not accepted.
         Conflict: The chat was discarded.
     """
     tenant, agent = call.activation.run.tenant, call.activation.claim.agent

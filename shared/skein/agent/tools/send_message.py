@@ -307,7 +307,7 @@ def _ask(call: ToolContext, new: NewMessage, until: datetime | None) -> str:
 
 
 def made_for(call: ToolContext) -> Audience:
-    """Return the audience of the held content that the message is made from; else NOBODY."""
+    """Return the audience of the held content that the message is made from, or NOBODY."""
     held = call.activation.run.held
     return held.audience if held is not None else NOBODY
 
