@@ -1,4 +1,4 @@
-"""Define the interfaces of sections and tools, for the packages that provide some."""
+"""Define the interfaces of sections and tools, for the packages that implement them."""
 
 __all__ = [
     "arguments",

@@ -75,7 +75,7 @@ class History(SectionItems):
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of the agent's runs that answer messages that this run leaves out.
 
-        There are none for a run that answers the chat's messages itself.
+        A run that answers the chat's messages itself leaves out none, so there are no keys.
         """
         run, chat, member = read.run, read.chat, read.member
         if chat is None or member is None or not run.leaves_messages(chat.id):
@@ -114,8 +114,8 @@ def words_of(messages: Iterable[Message]) -> Authors:
 def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
     """Return the seq of the first message to read.
 
-    The messages to answer can be of an earlier session. At most 20 of them are read then, and
-    none before a reset.
+    The messages to answer can belong to an earlier session. In that case, at most 20 of them are
+    read, and none from before a reset.
     """
     start = shown_from(chat, summary_before(chat), settings)
     asked = run.trigger.from_seq if chat.id == run.chat_id else None
@@ -236,7 +236,7 @@ def addressed(
 ) -> list[Message]:
     """Return the messages of a group that name an agent or reply to it, and have no answer yet.
 
-    The list is empty if only the trigger's message does, because TRIGGER describes it anyway.
+    The list is empty if the trigger's message is the only one, because TRIGGER describes it anyway.
     """
     if chat is None or chat.kind == "direct":
         return []

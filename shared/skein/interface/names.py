@@ -21,7 +21,7 @@ class Names:
     """The names of members in one prompt: plain, and unique.
 
     Attributes:
-        agent: The agent that reads the prompt, which is `You`; None if no agent is.
+        agent: The agent that reads the prompt and is called `You`; None if no agent is.
         known: The names of the other members.
         formerly: Old user ids of people, with their current ids.
     """
@@ -124,7 +124,7 @@ def speakers(names: Names, chat: Chat, messages: Iterable[Message], *, named_in:
     """Render the members who wrote some messages, as in a legend.
 
     Args:
-        named_in: A text that names other members by their current or former names.
+        named_in: A text; members that it names by current or former names are included, too.
     """
     shown = {names.current(message.sender).ref: message.sender for message in messages}
     shown |= {each.ref: each for each in chat.former_names if _is_in(named_in, _name_of(each))}

@@ -136,7 +136,7 @@ class SectionReads:
     def admits(self, message: Message) -> bool:
         """Return whether the activation may hold the words of a message of the active chat.
 
-        It may hold what the agent itself has asked or told the readers on behalf of others, such as
+        This includes what the agent has asked or told the readers on behalf of others, such as
         the question of an errand and its answer; see `Insiders.of_readers`.
         """
         own = message.sender.ref == MemberRef(kind="agent", id=self.run.agent_id)

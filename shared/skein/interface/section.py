@@ -83,7 +83,11 @@ class SectionInput:
     told: Told | None = None
 
     def tells(self, spans: Sequence[Span], text: str) -> bool:
-        """Return whether the prompt already contains all of a text made from some messages."""
+        """Return whether the prompt already says everything in `text`.
+
+        Args:
+            spans: The messages that the text was made from.
+        """
         return self.told is not None and self.told.repeats(spans, text)
 
     @property
@@ -132,7 +136,7 @@ class Section:
         shorter: Renders the section again in at most the given tokens, or in as few as possible.
         marks: Marks on the run that tell operators how the section was built.
         entries: Where the entries of the section come from, for operators.
-        told: What it says, for the sections after it.
+        told: What the section says, so that later sections don't repeat it.
     """
 
     name: str

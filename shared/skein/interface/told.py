@@ -1,7 +1,7 @@
 """What a prompt already says, so that no other section repeats the same fact.
 
-A text repeats another one if both were made from the same messages and the other one has all its
-words and numbers. If the messages themselves are shown, only their numbers are compared.
+A section leaves a text out if an earlier text was made from the same messages and contains all of
+its words and numbers. If the prompt shows the messages themselves, their words are not compared.
 """
 
 import re
@@ -20,9 +20,9 @@ class Telling(NamedTuple):
 
     Attributes:
         spans: The messages.
-        text: Its words; None if it shows the messages themselves.
-        of_some: Whether it can repeat a text that was also made from other messages, as a plan
-            repeats a memory of the whole conversation in which it was set.
+        text: The words of the part; None if it shows the messages themselves.
+        of_some: Whether the part can repeat a text that was also made from other messages. A plan,
+            for example, can repeat a memory of the whole conversation in which the plan was set.
     """
 
     spans: tuple[Span, ...]
@@ -30,7 +30,11 @@ class Telling(NamedTuple):
     of_some: bool = False
 
     def repeats(self, spans: Sequence[Span], text: str) -> bool:
-        """Return whether this part already says a whole text that was made from messages."""
+        """Return whether this part already says everything in `text`.
+
+        Args:
+            spans: The messages that the text was made from.
+        """
         return self._covers(spans) and (self.text is None or says_all(self.text, text))
 
     def _covers(self, spans: Sequence[Span]) -> bool:
@@ -43,10 +47,10 @@ class Told:
     """Everything that a prompt says so far, while its sections are built one after another.
 
     Args:
-        first: Returns what the prompt says without these sections; called when first needed.
+        first: Returns what other parts of the prompt say; called when first needed.
 
     Attributes:
-        relied_on: Whether a section left something out because of it.
+        relied_on: Whether a section left something out because the prompt already says it.
     """
 
     def __init__(self, first: Callable[[], Iterable[Telling]]) -> None:
@@ -61,7 +65,11 @@ class Told:
                 self._by_chat.setdefault(chat_id, []).append(telling)
 
     def repeats(self, spans: Sequence[Span], text: str) -> bool:
-        """Return whether the prompt already says a whole text that was made from messages."""
+        """Return whether the prompt already says everything in `text`.
+
+        Args:
+            spans: The messages that the text was made from.
+        """
         if self._first is not None:
             self.add(self._first())
             self._first = None

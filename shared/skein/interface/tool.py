@@ -28,7 +28,7 @@ ToolEffect = Literal["read", "send", "save", "end"]
 what Skein keeps, and `end` ends the run. The model waits for the result of `read` only."""
 
 CONTINUE = "continue"
-"""The argument of tools that send or save: whether the model is asked again after the call."""
+"""The argument of tools that send or save with which the model asks to continue after the call."""
 
 
 HIDDEN_CONTINUE = Annotated[JsonBool | None, Field(json_schema_extra={NOT_SHOWN: True})]
@@ -50,9 +50,9 @@ class Tool:
     """A tool of an agent: a function, its name, its description, its effect and its arguments.
 
     Attributes:
-        groups_only: Whether it is offered in groups only.
-        announced: The beginning of its result if Skein itself has announced the call in the chat,
-            so that the run may end without another message; "" if Skein never does.
+        groups_only: Whether the tool is offered in groups only.
+        announced: The beginning of the tool's result if Skein has announced the call in the chat,
+            so that the run may end without another message; "" if Skein never announces it.
     """
 
     name: str
