@@ -168,7 +168,7 @@ class TurnSettlement:
         return Stop(Reason.HANDED_OVER)
 
     def rebuild(self, turn: Turn) -> None:
-        """Drop the activation because the chat has new readers; end the run after too many drops."""
+        """Drop the activation because the chat has new readers; end a run dropped too often."""
         activation = turn.activation
         if activation.stream is not None:
             activation.stream.close()
