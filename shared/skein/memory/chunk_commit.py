@@ -48,7 +48,7 @@ MAX_BYTES = 3_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkCommitter:
-    """Writer of an agent's memories of a chat and of its consolidation watermark."""
+    """Writer of an agent's memories from a chat, and of its consolidation watermark there."""
 
     table: Table
     clock: Clock
@@ -112,7 +112,7 @@ class ChunkCommitter:
     def fail(self, batch: AgentChunk, failure: Failure) -> None:
         """Record a failed chunk and the time of its retry; keep the watermark.
 
-        Nothing is recorded if the watermark has moved or the agent left.
+        Nothing is recorded if the watermark has moved or the agent has left the chat.
         """
         target, since = batch.target, batch.since
 
@@ -130,7 +130,7 @@ class ChunkCommitter:
     ) -> None:
         """Move the watermark without asking the model.
 
-        This is done for messages with nothing new, and for all messages of a deleted agent.
+        This is done for messages that say nothing new, and for a deleted agent.
         """
 
         def attempt() -> None:
@@ -170,7 +170,7 @@ class ChunkCommitter:
     ) -> tuple[Sequence[Write], int]:
         """Return the writes that fill a person's profile, and the number of values.
 
-        A person who is being erased gets none.
+        For a person who is being erased, there are no writes.
         """
         if person is None or person.erasure_id is not None:
             return (), 0
@@ -198,7 +198,7 @@ class _Reading(NamedTuple):
     Attributes:
         revision: The write that raises the revision of the agent's memories, as it was read.
         person: The person whose profile is filled.
-        kept: What an earlier attempt with an unknown outcome has stored; None if it stored nothing.
+        kept: The counts that an earlier attempt has stored, if its outcome was unknown; else None.
     """
 
     membership: Membership
@@ -236,7 +236,7 @@ def commit_chunk(
     An erasure raises the chat's epoch, so that no memory is made from messages that it removes.
 
     Args:
-        chat: The chat as it was read before the question.
+        chat: The chat as it was read before the model was asked.
         watermark: The write that moves the watermark, if it is unchanged.
 
     Raises:

@@ -1,8 +1,8 @@
 """Chunking: split a chat's messages into chunks that each fit one question.
 
-Messages are only split if a single one is too long. Messages are read one by one, a whole message
-is measured once, and only one chunk is held at a time. So time and memory grow at most in
-proportion to the messages that are read.
+A message is only split if it is too long for one chunk. Messages are read one by one, each whole
+message is measured once, and only one chunk is in memory at a time. So time and memory grow at most
+in proportion to the messages that are read.
 """
 
 from bisect import bisect_left
@@ -18,11 +18,11 @@ NEAR_THE_END = 0.9  # a part ends at a space if its last tenth has one
 CAUTION = 0.95  # factor on the estimate of how many characters fit
 
 Measure = Callable[[Message, int, int], int]
-"""Counts the tokens of a message's characters from a start up to an end (exclusive)."""
+"""Counts the tokens of a part of a message, given its first character and its end (exclusive)."""
 
 
 class HistoryPosition(NamedTuple):
-    """Consolidation watermark: all of message `seq`, and a number of characters of the next one."""
+    """Consolidation watermark: all of message `seq`, and `characters` of the message after it."""
 
     seq: int
     characters: int = 0
@@ -94,7 +94,7 @@ def chunks(
     Args:
         messages: The messages after `since`, in ascending order.
         since: The watermark before the first chunk.
-        until: The last chunk's watermark, which also passes messages without words.
+        until: The last message; it becomes the last chunk's watermark even if it has no words.
         limit: Tokens per chunk; a single longer message is a chunk of its own.
         longest: A message with more tokens than this is split; at least `limit`.
         joins: The numbers of the messages after which a person joined, ascending. A chunk ends

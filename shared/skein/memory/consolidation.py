@@ -4,8 +4,8 @@ The task takes a chat's agents one after another, and the messages since an agen
 by chunk. In a group with many agents, those with the same watermark share one question, so that the
 cost does not grow with their number. If a chunk fails, the watermark stays before it. A lease
 ensures that one worker at a time consolidates a chat; the lease ends with the worker's invocation.
-If time runs out, the worker sends a new job for the rest. The chat stays due, for the tick or the
-hourly finder, until every agent is done.
+If time runs out, the worker sends a new job for the rest. Until every agent is done, the chat has a
+due pointer, with which the tick or the hourly finder starts the task again.
 """
 
 from collections import defaultdict
@@ -73,7 +73,7 @@ class ConsolidationClaim(NamedTuple):
 
     Attributes:
         idle: Whether the chat was quiet, so that all its messages may be consolidated.
-        without: The ids of the agents that do not consolidate the chat, unless requested.
+        without: The ids of the agents that consolidate the chat only if an operator requests it.
         requested_seq: The last message that an operator had requested when the claim was made.
         fence: The fencing token of the claim.
     """
@@ -143,10 +143,11 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def read(self, claim: ConsolidationClaim) -> Iterator[Iterator[Batch]]:
         """Read the new messages of each agent in chunks, as one series per agent.
 
-        In a direct chat with a person to whom sharing rules apply, the person's own words follow.
+        In a direct chat with a person to whom sharing rules apply, chunks of the person's own words
+        follow in the same series.
 
-        An agent whose retry is not due yet is left out, unless an operator requested it. So are all
-        agents of a chat whose person has opted out of SMS.
+        An agent whose retry is not due yet is left out, unless an operator requested the
+        consolidation. If the person of the chat has opted out of SMS, all agents are left out.
         """
         chat = claim.snapshot.chat
         if chat.discarded_at is not None:
@@ -182,10 +183,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _series(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> Iterator[AgentChunk]:
-        """Yield the chunks up to message `until`; move the watermark past all others.
+        """Yield the chunks up to message `until` for which the model must be asked.
 
-        If nothing is new (`has_new`), or no person was present for a whole chunk, the watermark
-        moves without a question.
+        The watermark is moved past a chunk without asking the model if the chunk has nothing new
+        (`has_new`), or if no person was present for all of it.
 
         Args:
             members: Agents with the same watermark, for which one question is asked.
@@ -208,7 +209,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _targets(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> list[ConsolidationTarget]:
-        """Return the agents to ask; move the watermark of agents with nothing new."""
+        """Return the agents to ask; for agents with nothing new, only move the watermark."""
         chat, targets = claim.snapshot.chat, list[ConsolidationTarget]()
         for membership in members:
             agent = read_agent(self.table, chat.tenant, membership.member.id)
@@ -322,7 +323,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _keep(self, batch: AgentChunk, answer: Extraction | None, usage: TokenUsage) -> None:
         """Store the results of a chunk for each agent; the first agent's record has the cost.
 
-        Nothing is stored for an agent that was overtaken, which does not affect the others.
+        If another worker has overtaken one of the agents, nothing is stored for that agent only.
 
         Raises:
             Overtaken: All agents were overtaken.

@@ -51,7 +51,7 @@ SCHEMA: dict[str, object] = {
 
 
 class Extraction(NamedTuple):
-    """Entries to store as memories, and values for the person's profile, of one answer.
+    """The entries to store as memories, and the profile values, from one answer of the model.
 
     Attributes:
         authors: The people whose words the memories in the question hold, by digest.
@@ -69,8 +69,8 @@ class Extraction(NamedTuple):
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
         """Return the entries for one of the agents that share the question.
 
-        An entry replaces the agent's own memory with the same words as the one in the question, if
-        there is one.
+        The question shows the memories of one agent. If an entry replaces one of these, the
+        returned entry replaces this agent's memory with the same words, if there is one.
 
         Args:
             live: The agent's memories.
@@ -86,7 +86,7 @@ class Extraction(NamedTuple):
         return [found for each in self.removed if (found := self._own(live)(each)) is not None]
 
     def _own(self, live: Sequence[Memory]) -> Callable[[str], str | None]:
-        """Return a function that maps the id of a memory in the question to the agent's own."""
+        """Return a function from the id of a memory in the question to the agent's memory's id."""
         own = {(memory.kind, normalised(memory.text)): memory.id for memory in live}
         ids = {memory.id for memory in live}
 
@@ -118,7 +118,7 @@ class KnownMemories(NamedTuple):
         return cls(tuple(ordered), frozenset(memory.id for memory in close))
 
     def texts(self, names: Names) -> dict[str, str]:
-        """Return the memories of each kind with numbers and dates, and which of them to compare."""
+        """Return the prompt's variables: memories by kind, and the numbers of those to compare."""
         sources = SourceNames(names.joined(named_in(self.numbered)).__getitem__)
         lines: dict[MemoryKind, list[str]] = {"core": [], "journal": []}
         for number, memory in enumerate(self.numbered, 1):
@@ -148,7 +148,8 @@ def question(
 ) -> Question[Extraction]:
     """Build the question to an agent's model about one chunk of a chat.
 
-    An answer with more than 40 entries, or one that was cut off at the token limit, is too much.
+    If an answer has more than 40 entries or was cut off at the token limit, parsing it raises
+    `TooMuch`.
 
     Args:
         batch: The chunk.
@@ -209,14 +210,14 @@ def _lines_of(plans: Sequence[Plan]) -> str:
 
 
 def _part_of(batch: AgentChunk) -> str:
-    """Return the agents' part in the conversation: they took part, or only read it."""
+    """Return the words for the agents' part in a conversation: "took part in" or "read"."""
     agents = {each.target.agent.id for each in batch.each}
     spoke = any(piece.message.sender.id in agents for piece in batch.chunk.pieces)
     return "took part in" if spoke else "read"
 
 
 def _identity(batch: AgentChunk) -> str:
-    """Return whose memories a question is about: one agent, or the agents that share it."""
+    """Return the words that introduce the agent, or the agents that share the question."""
     if not batch.others:
         return batch.target.agent.identity
     known = batch.target.names()

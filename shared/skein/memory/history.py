@@ -82,7 +82,7 @@ class ConsolidationRequests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundRecords:
-    """Records of the last 90 days of background work on memories."""
+    """Lists of the records of background work on memories, which are kept for 90 days."""
 
     table: Table
     clock: Clock
@@ -125,7 +125,7 @@ class BackgroundRecords:
         )
 
     def _kept(self, kind: type[Record]) -> Callable[[Item], Record | None]:
-        """Return a function that parses a record; None for one that has expired."""
+        """Return a function that parses a record, and returns None if the record has expired."""
         now = self.clock.now()
 
         def read(item: Item) -> Record | None:

@@ -1,7 +1,8 @@
 """Own words: ask for memories made only from a person's messages, without the agent's answers.
 
-Sharing rules may show such a memory where they may show each of its messages. So a question only
-contains messages to which the same rules apply now, and all of them are sources of each memory.
+A sharing rule may show such a memory to people to whom it may show each source message. So a
+question only contains messages to which the same rules apply now, and every memory from its answer
+has all of these messages as its sources.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +74,7 @@ class OwnWordsChunk(NamedTuple):
 
     @property
     def made_from(self) -> MadeFrom:
-        """The messages, each on its own, as the provenance of a memory."""
+        """The provenance of a memory from this chunk, with each message as a separate span."""
         seqs = [one.seq for one in self.messages]
         return MadeFrom.each(
             self.target.chat.id, seqs, [one.sender.person_id for one in self.messages]

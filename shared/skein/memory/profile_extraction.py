@@ -116,7 +116,7 @@ def asked_profile(
 ) -> AskedProfile | None:
     """Return the fields to ask for; None if there are none.
 
-    Values of an operator or of the person are never overwritten, so these fields are not asked for.
+    A field that an operator or the person has set is never overwritten, so it is not asked for.
 
     Args:
         agent: The agent, whose `profile_fields` are allowed.
@@ -138,9 +138,9 @@ def asked_profile(
 
 
 def person_of(owner: Owner) -> str | None:
-    """Return the person whose profile may be filled from an owner's chunk; None if there is none.
+    """Return the person whose profile a chunk may fill; None if there is no such person.
 
-    That is the person of a private direct chat, if only they were present for the chunk.
+    A chunk may fill the profile of a private direct chat's person, if no other person was present.
     """
     person = owner.audience.only_person
     alone = owner.audience == Audience(open=False, people=(person,)) if person else False

@@ -57,7 +57,7 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(slots=True)
 class ReflectionClaim:
-    """The work on one partition; several workers at once are harmless.
+    """The claim of a worker on one partition; several workers at once are harmless.
 
     Attributes:
         left: How many entries may still be promoted.
@@ -83,9 +83,10 @@ class ChosenEntries(NamedTuple):
 class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], ChosenEntries]):
     """Background task that promotes at most 10 fading journal entries of a partition per job.
 
-    One question never mixes entries with different audiences, or open entries with different
-    authors or chats, because it may end the entries that it promotes (`Readers.changes`). While the
-    tenant is over its budget, entries that would soon fade are kept longer.
+    All entries in one question have the same audience, and open entries also have the same authors
+    and chats. Otherwise, the task could not have the right to end all entries that the answer
+    promotes (`Readers.changes`). While the tenant is over its budget, entries that would soon fade
+    are kept longer.
     """
 
     name: ClassVar[str] = "reflection"
@@ -108,9 +109,9 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
         """Read the undecided entries that fade soon, grouped into questions with the same rights.
 
-        Entries with words that a sharing rule showed are left to fade, because a promoted memory
-        would leave their chat. Entries of one question come oldest first. A failed question does
-        not stop the others.
+        Entries that may repeat words shown by a sharing rule are left to fade, because these words
+        must stay in their chat and a core memory could be shown in others. Entries of one question
+        come oldest first. A failed question does not stop the others.
         """
         now = self.clock.now()
         due = islice(
@@ -161,10 +162,10 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     ) -> None:
         """Write core memories for the chosen entries; mark the others as considered.
 
-        Chosen entries over the limit keep their due pointer; the next day's job asks again. Each
-        attempt reads the entries again (optimistic lock). An entry that was removed meanwhile is
-        skipped. A chosen entry is not promoted if a core memory already has its words, or if this
-        question has no right to end it.
+        Chosen entries over the limit keep their due pointer, so that the next day's job asks about
+        them again. Each attempt reads the entries again (optimistic lock). An entry that was
+        removed meanwhile is skipped. A chosen entry is not promoted if a core memory already has
+        its words, or if the task has no right to end the entry.
         """
         reach = self._reach(claim.job, batch[0], answer.authors)
         job, wanted_later = claim.job, {one.id for one in answer.entries[claim.left :]}

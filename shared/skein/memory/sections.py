@@ -73,10 +73,10 @@ def journal(given: SectionInput) -> Section | None:
 
 
 def _untold(given: SectionInput, kind: MemoryKind) -> list[Memory]:
-    """Return the memories of a kind without consolidated ones that the prompt repeats anyway.
+    """Return the memories of a kind, without those whose content the prompt shows elsewhere.
 
-    Memories that the agent saved with a tool stay, because it would save them again. So do memories
-    that an operator wrote, and memories that were made from items other than messages.
+    Only memories from consolidations of messages are left out. A memory that the agent saved with a
+    tool is always shown, because the agent would otherwise save it again.
     """
     return [
         memory

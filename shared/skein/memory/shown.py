@@ -1,7 +1,7 @@
 """The choice, the order and the format of the memories that a model is shown.
 
-Prompts, consolidation and reflection use it. A prompt and the question of consolidation show core
-memories and journal entries. The question of reflection shows only core memories.
+Prompts, consolidation and reflection use this module. Prompts and the questions of consolidation
+show core memories and journal entries; the questions of reflection show only core memories.
 """
 
 from collections.abc import Collection, Sequence

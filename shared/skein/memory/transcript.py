@@ -82,7 +82,7 @@ class TimeZones:
 def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int) -> str:
     """Format a message or a part of it as one line with sender and time.
 
-    If only a part is shown, the line says which characters.
+    If only a part is shown, the line says which characters of the message it is.
 
     Args:
         names: The names of the members; the agent that reads the line is `You`.
@@ -210,8 +210,8 @@ class AgentChunk(NamedTuple):
     def may_hold(self, memory: AgentItem) -> bool:
         """Return whether the question may show a known memory or a plan.
 
-        In an open chat, it shows none with words of outsiders, because it could then not replace
-        any memory; see `Readers.changes`.
+        In an open chat, a memory or plan with words of outsiders is not shown. Otherwise, the
+        consolidation would have no right to replace memories; see `Readers.changes`.
         """
         return not self.owner.audience.open or self.insiders.wrote(memory.authors)
 

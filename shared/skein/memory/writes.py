@@ -94,7 +94,7 @@ def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
 def double_of(
     kind: MemoryKind, text: str, live: Sequence[Memory], *, by_operator: bool = False
 ) -> Memory | None:
-    """Find a live memory with the same words that is a core memory or of the given kind.
+    """Find a live memory with the same words; it must be a core memory or have the given kind.
 
     Args:
         by_operator: Whether only an operator's memory counts.
@@ -118,9 +118,9 @@ def remember(
 ) -> MemoryWrites:
     """Build the writes that store a consolidation's results as memories, for one transaction.
 
-    A duplicate is not stored again. If a duplicate entry replaces a memory, the existing memory
-    supersedes that one. A core memory also supersedes a journal entry with the same words. A memory
-    to be removed stays if an entry repeats it.
+    An entry that has the same words as an existing memory is not stored again. If such an entry
+    should replace another memory, the existing one supersedes it. A core memory also supersedes a
+    journal entry with the same words. A memory in `removed` is kept if an entry repeats its words.
 
     Args:
         owner: The agent, and the scope, audience and source of the memories.

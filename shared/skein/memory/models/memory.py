@@ -47,11 +47,11 @@ class Memory(MemoryFields, AgentItem):
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
         made_by: What created the memory: consolidation, a tool, the API or reflection.
-        learned_at: For consolidations, when the newest message that it was made from was posted;
-            None if that is when it was created.
+        learned_at: For a memory from a consolidation, the time of the newest source message; None
+            means that the agent learned it when the memory was created.
         fades_at: When a journal entry fades; None for core memories.
         superseded_by: The memory that replaced this one.
-        status: `live`, also for a journal entry that has faded; `removed` or `superseded`.
+        status: `live`, `removed` or `superseded`. A journal entry that has faded remains `live`.
         considered: Whether reflection has decided about this journal entry. Reflection does not
             consider it again, even if an operator restores it.
     """
@@ -93,7 +93,7 @@ class Memory(MemoryFields, AgentItem):
 
     @property
     def promoted_from(self) -> str | None:
-        """The journal entry that reflection made this memory from, its only named item."""
+        """The id of the journal entry that reflection made this memory from; else None."""
         return next(iter(self.made_from.items), None) if self.made_by == "reflection" else None
 
     @property
@@ -128,7 +128,8 @@ class Memory(MemoryFields, AgentItem):
     def promotable(self) -> bool:
         """Whether reflection may still promote this journal entry.
 
-        It must not end operators' entries, or open ones with too many authors (`Readers.changes`).
+        Reflection must not end entries of operators, or open entries with too many authors
+        (`Readers.changes`).
         """
         unowned = self.audience.open and self.authors.many
         return not (self.kind == "core" or self.considered or self.by_operator or unowned)
