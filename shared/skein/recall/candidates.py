@@ -66,14 +66,14 @@ class RecallRequest:
         readers: The readers to whom messages are shown.
         query: The text to find messages by.
         tokens: The token budget, including headings.
-        first_at: Only messages from this time on, in seconds since 1970.
-        last_at: Only messages until this time.
-        person: Only messages of this person or agent, by id or name.
-        only_chat_id: Only messages of this chat.
+        first_at: If set, only messages from this time on are found; in seconds since 1970.
+        last_at: If set, only messages until this time are found; in seconds since 1970.
+        person: If set, only messages of this person or agent are found; an id or a name.
+        only_chat_id: If set, only messages of this chat are found.
         shown: The messages that the readers are shown anyway.
-        thorough: Whether to also search by meaning for long messages of agents, and for messages of
-            a person that the query names. A prompt does not, so that it makes only one search for
-            each scope.
+        thorough: Whether to make additional searches by meaning, for long messages of agents and
+            for messages of a person that the query names. It is false for a prompt, which makes
+            only one search for each scope.
         insiders: The insiders of the run that recalls, which determine whose words it may be shown.
         reader_rules: The sharing rules that apply to the readers; None if no rule can apply.
         told: The people whose words the run has already been shown by sharing rules, by id.
@@ -175,7 +175,10 @@ class RecallRequest:
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Return whether messages that may repeat a rule's words are shown: only in their chat."""
+        """Return whether messages of a chat are shown if they may repeat words shown by a rule.
+
+        They are shown only if that chat is the active one.
+        """
         return self.chat is not None and self.chat.id == chat_id
 
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
@@ -188,7 +191,7 @@ class RecallRequest:
         return not chat.hides(seq, at, here=self.chat)
 
     def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
-        """Return whether a message may be recalled, as far as this is known before reading it."""
+        """Return whether a message may be recalled, judged by what is known before it is read."""
         if expires_at is not None and expires_at <= self.now.timestamp():
             return False
         if self.only_chat_id not in {None, chat_id} or (chat_id, seq) in self.shown:
@@ -199,11 +202,11 @@ class RecallRequest:
 
     @property
     def members(self) -> frozenset[str] | None:
-        """The people of a private chat, whose messages have no limit; see `few_of_strangers`."""
+        """The people of a private active chat, else None; see `few_of_strangers`."""
         return members_of(self.chat)
 
     def may_hold(self, author: str) -> bool:
-        """Return whether an author's words may be held, as far as the id shows."""
+        """Return whether the activation may hold an author's words, judged by the author's id."""
         if not self.insiders.alone:
             return True
         person_id = person_of_author(author)
@@ -283,7 +286,7 @@ class OwnRequest(RecallRequest):
         return chat.id in self.own
 
     def memberships_in(self, chat: Chat, items: Mapping[Key, Item]) -> Sequence[Membership]:
-        """Return an empty list: the person's membership decides, and `own` has only such chats."""
+        """Return an empty list, because the memberships of agents don't limit a person's search."""
         del chat, items
         return ()
 
@@ -402,9 +405,9 @@ class _Reach(NamedTuple):
     """How much a recall reads.
 
     Attributes:
-        keys: The number of messages, and of the items that decide whether to show them.
-        tokens: The estimated tokens of the messages.
-        posted: The messages that are read because of a rare word.
+        keys: The maximum number of items: messages, and what decides whether to show them.
+        tokens: The maximum of the messages' estimated tokens.
+        posted: The maximum number of messages that are read because of a rare word.
     """
 
     keys: int

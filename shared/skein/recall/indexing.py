@@ -56,7 +56,7 @@ Indexed = Mapping[int, Passages]
 
 @dataclass(frozen=True, slots=True)
 class IndexTarget:
-    """An agent in a chat, whose index holds the messages that it was present for.
+    """An agent in a chat; its index holds the messages for which the agent was present.
 
     Attributes:
         membership: The open or closed membership; None if the agent never was a member.
@@ -126,11 +126,10 @@ class RecallIndexing:
     def index(self, job: RecallJob, *, deadline: datetime) -> None:
         """Index a range of a chat's messages until 30 seconds before the deadline (idempotent).
 
-        Another job continues with the rest of the range. If a membership or the chat's scope has
-        changed or the chat was discarded meanwhile, the same job is sent again. If an agent's first
-        passage has a vector of a different model, the embeddings were changed, and a job for the
-        whole chat follows. Nothing is indexed for a deleted agent, and its passages in the range
-        are deleted.
+        Another job continues with the rest of the range. The same job is sent again if, in the
+        meantime, a membership or the chat's scope has changed or the chat was discarded. If an
+        agent's first passage has a vector of an earlier embeddings model, a job for the whole chat
+        is also sent. A deleted agent's passages in the range are removed from the index.
 
         Raises:
             Transient: The table or the queue failed. The job can be repeated.
@@ -180,8 +179,8 @@ class RecallIndexing:
     def _is_outdated(self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None]) -> bool:
         """Return whether memberships or scope have changed since passages were written from them.
 
-        An agent that was deleted meanwhile also counts. If something changes after this check, the
-        change feed sends a job, which then finds the passages that were written here.
+        It also returns true if an agent was deleted meanwhile. If something changes after this
+        check, the change feed sends a job, which then finds the passages that were written here.
         """
         chat = snapshot.chat
         current = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
@@ -384,9 +383,10 @@ class RecallIndexing:
 
 
 def _first_seq(job: RecallJob, chat: Chat) -> int:
-    """Return the first message to index: a new conversation also reindexes the one before it.
+    """Return the first message to index.
 
-    It may be shared with others now, if a sharing rule applies to the chat's person.
+    The first message of a new conversation also reindexes the conversation before it, because a
+    sharing rule may now share that one with others.
     """
     sharing = chat.sharing
     if sharing is None or not sharing.before or job.first_seq < sharing.before:
@@ -424,7 +424,7 @@ def _with_embedding(passage: RecallPassage, embedding: Embedding) -> RecallPassa
 
 
 def _basis(snapshot: ChatSnapshot, agents: Collection[str]) -> object:
-    """Return the inputs of the passages of agents other than the messages."""
+    """Return everything that the agents' passages depend on, except the messages."""
     chat = snapshot.chat
     presence = {
         (member.member.id, member.joined_seq, member.left_seq)

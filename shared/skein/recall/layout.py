@@ -23,7 +23,7 @@ Named = Callable[[NamedMember], str]
 
 @dataclass(frozen=True, slots=True)
 class RecalledEntry:
-    """A message that recall found passages of and that the readers may see.
+    """A message or a memory that recall found and that the readers may see.
 
     Attributes:
         chat: The chat, with a title that the readers may see.
@@ -33,8 +33,8 @@ class RecalledEntry:
         audience: The people who may know the message.
         rules: The sharing rules that let the readers see it; empty if they were present.
         author_version: The sharing version of the author under the rules, as read before the chat.
-        memory: The memory that is shown instead of the messages it was made from; `message` is the
-            last of them. None for a message.
+        memory: The memory that is shown in place of its source messages; `message` is then the last
+            of these. None if the entry shows a message.
     """
 
     chat: Chat

@@ -1,6 +1,6 @@
 """Passages of memories from a person's own words, stored beside those of their last message.
 
-They are only in the partitions in which others can find all messages that a memory was made from.
+The passages of a memory are only in partitions that also contain all of its source messages.
 """
 
 from collections import defaultdict
@@ -22,13 +22,13 @@ from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage
 
 
 class MemorySources(NamedTuple):
-    """A memory with the messages that it was made from; None for a message that is gone."""
+    """A memory with its source messages; None in place of a message that was deleted or hidden."""
 
     memory: OwnWordsMemory
     messages: tuple[Message | None, ...]
 
     def seen_by(self, present: Callable[[Message], bool]) -> "MemorySources":
-        """Return the memory without the messages for which an agent was not present."""
+        """Return a copy with None in place of messages for which the agent was not present."""
         seen = (each if each is not None and present(each) else None for each in self.messages)
         return self._replace(messages=tuple(seen))
 

@@ -1,7 +1,7 @@
 """Commit of passages: those of a message and the postings of its words change in one transaction.
 
-So the first passage of a stored message lists all postings that refer to the message, which can be
-removed from the index without its text.
+So the first passage of a stored message lists all postings that refer to the message. With that
+list, a message can be removed from the index after its text was erased.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ class PostingKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """The passages of one message before and after a change; empty if it is not indexed."""
+    """The passages of one message before and after a change; empty where it is not indexed."""
 
     old: Passages
     new: Passages
@@ -161,9 +161,9 @@ def posting_after(
 ) -> Posting | None:
     """Return a posting after a change; None if nothing is left to store.
 
-    A common word has no references. If a message with the word is removed, the posting is emptied
-    and collects later messages. Otherwise, the word would stay in the table even if all messages
-    with it were erased.
+    The posting of a common word has no references. When a message with the word is removed, the
+    posting starts again without references, and lists later messages. Otherwise, the word would
+    remain in the table even after all messages with it were erased.
     """
     kept = old
     if old is not None and old.common:

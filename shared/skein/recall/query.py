@@ -117,7 +117,7 @@ class QueryReader:
 def needs_recall(text: str) -> bool:
     """Return whether answering messages may need old messages, unlike small talk.
 
-    A question must have one word that is not small talk, and other messages must have two.
+    True if a question has at least one word that is not small talk, or another message has two.
     """
     stems = frozenset(stems_of(text)) - _stems_of_words(f"{_SMALL_TALK} {_TALK} {_IDLE}")
     asks = any(ends_with_question(line) for line in text.splitlines())
@@ -132,8 +132,8 @@ def ends_with_question(text: str) -> bool:
 def people_named(text: str, names: Mapping[str, str]) -> list[str]:
     """Return the ids of the people that a text names by their whole name or a part of it.
 
-    A name counts with its capital letters, so that `will` is not Will. In a text without capital
-    letters, names count without them.
+    A name must be written with its capital letters, so that `will` is not Will. In a text without
+    any capital letter, names in lower case also count.
     """
     plain = not any(character.isupper() for character in text)
     words = set(_words(text.casefold() if plain else text))

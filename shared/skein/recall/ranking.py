@@ -39,7 +39,7 @@ MIN_DEVIATION = 0.05  # of a part's values; fewer than a dozen passages differ b
 
 Values = list[float]
 MessageRef = tuple[str, int]
-"""A message: the id of its chat, and its number. A memory stands alone, with its id as the chat."""
+"""A message: the id of its chat, and its number. For a memory, its own id replaces the chat's."""
 
 
 class MemoryRef(NamedTuple):
@@ -170,8 +170,8 @@ def parts_of(query: RecallQuery, lines: Sequence[Line]) -> Parts:
 def _meaning(lines: Sequence[Line], reach: int) -> Values:
     """Return the cosine of the query and each passage together with its neighbours.
 
-    A message is represented by its best passage. The length of a sum of vectors is estimated from
-    the usual cosine. A passage that was not found counts like the worst found one.
+    A neighbouring message is represented by its best passage. The length of a sum of vectors is
+    estimated from the usual cosine. A passage without a cosine gets the lowest one of the others.
     """
     best: dict[MessageRef, Line] = {}
     found = [line for line in lines if line.cosine is not None]

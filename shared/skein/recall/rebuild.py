@@ -110,7 +110,7 @@ class RecallRebuild:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
-        """Yield the chats whose first person this is, and former chats that have no people left."""
+        """Yield the chats in which the person is the first one, and those they left empty."""
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):
             if chat.person_ids[:1] == (user_id,):

@@ -73,7 +73,7 @@ class RecallResult:
 
     @property
     def people_of_rules(self) -> frozenset[str]:
-        """The people whose words it shows by sharing rules, by their ids at that time."""
+        """The people whose words the result shows by sharing rules, by their ids at that time."""
         return frozenset(entry.message.sender.id for entry in self.entries if entry.rules)
 
 
@@ -335,9 +335,9 @@ def _batches(keys: Sequence[Key]) -> list[Sequence[Key]]:
 def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None]:
     """Return the authors to search for; None means everyone.
 
-    Passages of others with the same words may fill the nearest 100. So if the query names one
-    person, a thorough recall makes a separate search for that person's passages. A prompt makes
-    only one search for each scope.
+    A vector search returns the nearest 100 passages, and all of these may be from other people. So
+    if the query names one person, a thorough recall makes a separate search for that person's
+    passages. A prompt makes only one search for each scope.
     """
     named = prepared.query.sender_ids
     if request.author is not None or not request.thorough or len(named) != 1:
@@ -398,7 +398,7 @@ def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
 
 
 def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> list[RecalledEntry]:
-    """Return entries without those shown by rules that would exceed the people limit of a run."""
+    """Drop entries shown by sharing rules that would exceed the run's limit of different people."""
     readers = request.reader_rules.versions if request.reader_rules is not None else {}
     people, kept = {*request.told, *readers}, list[RecalledEntry]()
     for entry in entries:

@@ -257,10 +257,10 @@ def recalled(given: SectionInput) -> Section | None:
 def _without_repeats(
     entries: Sequence[RecalledEntry], repeats: Callable[[Message], bool]
 ) -> list[RecalledEntry]:
-    """Return entries without messages that the prompt has elsewhere, and without their neighbours.
+    """Return the entries without messages that the prompt already shows in another section.
 
     A neighbour of such a message is also left out if it matches less well, because it may have been
-    found only because of that message. Words shown by sharing rules stay.
+    found only because of that message. Entries shown by sharing rules are never left out.
     """
     gone: dict[MessageRef, float] = {}
     for entry in entries:

@@ -35,7 +35,7 @@ class RecallSweep:
         """Send a job for each agent whose index lacks the newest message older than 5 minutes.
 
         Args:
-            members: Its open memberships.
+            members: The chat's open memberships.
         """
         agents = [member for member in members if member.member.kind == "agent" and member.active]
         if not agents or chat.discarded_at is not None or not self.settings.recall:
@@ -60,7 +60,7 @@ class RecallSweep:
         return [agent for agent in agents if agent.member.id not in deleted]
 
     def _newest(self, chat: Chat) -> Message | None:
-        """Return the newest message that recall should find by now, if it is among the newest."""
+        """Return the newest message that should be indexed by now; None if it is not recent."""
         first = Message.key_of(chat.tenant, chat.id, 0)
         page = self.table.query(
             Query.under(first.pk, Message.PREFIX, limit=NEWEST, newest_first=True)
@@ -73,7 +73,7 @@ class RecallSweep:
         return None
 
     def _job(self, chat: Chat, agent: Membership) -> RecallJob:
-        """Return the job that indexes what follows the agent's newest passage."""
+        """Return the job that indexes all messages after the agent's newest passage."""
         partition = chat_partition(chat.tenant, chat.id)
         prefix = RecallPassage.prefix_of(agent.member.id)
         page = self.table.query(Query.under(partition, prefix, limit=1, newest_first=True))

@@ -175,7 +175,7 @@ def _year_and_month(months: int) -> tuple[int, int]:
 
 
 def _ago(match: re.Match[str], today: date) -> Days | None:
-    """Return the time that many days, weeks, months or years ago, as exact as its unit."""
+    """Return the day, week, month or year that a phrase such as "two weeks ago" means."""
     count = int(_COUNTS.get(match["count"].lower(), 0) or match["count"])
     unit = match["unit"].lower()
     if unit == "day":
@@ -190,7 +190,7 @@ def _ago(match: re.Match[str], today: date) -> Days | None:
 
 
 def _past(match: re.Match[str], today: date) -> Days:
-    """Return the time from that many days, weeks, months or years ago until today."""
+    """Return the range that a phrase such as "the past two weeks" means; it ends today."""
     count = int(_COUNTS.get((match["count"] or "one").lower(), 0) or match["count"])
     days = {"day": 1, "week": 7, "month": 31, "year": 366}[match["unit"].lower()]
     return today - timedelta(days=days * count), today

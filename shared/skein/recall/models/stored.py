@@ -47,7 +47,7 @@ class RecallPassage(Stored):
         scope: The chat's scope when the message was indexed; see `owned_partition`.
         version: The optimistic lock.
         recall_scope: The partition of the vector index; see `recall_partition`. A message that
-            sharing rules may show has a copy of each passage in each partition of such words.
+            sharing rules may show has a copy of each passage in each partition for such messages.
         recall_model: The name of the embeddings' model.
         recall_author: The sender; see `author_of`.
         recall_month: The month of the message by UTC, such as `2026-02`.
@@ -60,9 +60,9 @@ class RecallPassage(Stored):
         characters: The length of the message.
         created_at: When the message was posted, in whole seconds since 1970.
         expires_at: When the message expires, in seconds since 1970; None if never.
-        memory_id: The id of a memory that rules may show. Its passage is stored beside those of the
-            last message that it was made from.
-        sources: For such a memory, each message that it was made from, as number and time.
+        memory_id: For a passage of a memory that sharing rules may show, the memory's id. The
+            passage is stored beside those of the memory's last source message.
+        sources: For a passage of a memory, the number and the time of each source message.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("RECALL#")
@@ -155,9 +155,9 @@ def recall_partition(
     """Return the partition of the vector index for an agent's passages in one scope.
 
     Args:
-        since: The first message since which all people of a private group were present. A search
-            returns only the nearest passages, so the partition must not contain messages that some
-            of them may not see.
+        since: For a private group, the first message from which on all of its people were present.
+            A search returns only the nearest passages, so the partition must not contain messages
+            that some of these people may not see.
         answers: Whether the passages belong to long messages of agents. These have a separate
             partition, because they would otherwise crowd out the other results.
     """
@@ -189,9 +189,10 @@ class Posting(Stored):
         stem: The stem.
         refs: The newest messages with the stem, newest first; at most `MAX_REFS`.
         common: Whether more messages than `MAX_REFS` have the stem. Such a posting has no
-            references, and further messages do not change it. It starts over when a message with
-            the stem leaves the index. In the scope of a private chat, postings are never common,
-            because this could reveal earlier messages to people who joined later.
+            references, and further messages do not change it. When a message with the stem leaves
+            the index, the posting starts again without references. In the scope of a private chat,
+            postings are never common, because this could reveal earlier messages to people who
+            joined later.
         version: The optimistic lock.
         expires_at: When the last message expires, in seconds since 1970; None if one never does.
     """
