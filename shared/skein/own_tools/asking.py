@@ -1,8 +1,8 @@
 """Ask for approval of calls, and find the calls that were approved.
 
 Skein builds the question from the operator's words and all arguments. The question names the call
-by its run, step and position, so that exactly the recorded call is made after the yes, and no words
-are stored twice.
+by its run, step and position. So after a yes, exactly the recorded call is made, and the arguments
+are not stored twice.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -181,7 +181,7 @@ class Approvals:
         """Return the person for whom an approved call is made, if it may still be made.
 
         Raises:
-            Failed: The tool was changed since, or other people would see the result.
+            Failed: The tool was changed after the approval, or other people would see the result.
         """
         held = call.activation.run.held
         if approved.version != tool.tool.version:
@@ -233,8 +233,8 @@ class Approvals:
     def _agreed(self, run: Run, reading: Reading) -> list[tuple[AgreedCall, str | None]]:
         """Return the calls that people approved in the messages that a run answers.
 
-        Each call comes with the question that shows it, except for questions to operators and of
-        services.
+        Each call comes with the text of the question that shows its arguments. The text is None if
+        an operator approved the call, or if the question came from the service.
         """
         service, resumed = run.trigger.service, run.resumed
         if service is not None and service.decided is not None and resumed is None:
@@ -300,7 +300,7 @@ def _agreed_in(choice: Choice) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return an approved call, without its version if the question shows other arguments."""
+    """Return an approved call, with `NO_VERSION` if the question showed other arguments."""
     if question is None:
         return agreed
     try:

@@ -1,9 +1,9 @@
 """The calls of a step to the tools of a tenant: approved, recorded, and made once, in parallel.
 
-A step is recorded before its calls are made, which records the intent of a `read`. The intent of a
-`write` is recorded in the ledger of calls before it is sent, and its outcome afterwards. So a
-worker that takes over knows which writes have begun: a write with an unknown outcome is not sent
-again, unless the service is idempotent.
+A step is recorded before its calls are made. For a call that only reads, that is enough. A call
+that writes is also recorded in the ledger of calls, before it is sent and again with its outcome.
+So a worker that takes over knows which writes have begun. It does not send a write with an unknown
+outcome again, unless the service is idempotent.
 """
 
 import logging
@@ -72,8 +72,8 @@ class PlannedCall:
         arguments: The arguments, as the model wrote them.
         context: The context to be signed.
         call: The tool context of the agent's call.
-        record: The existing or new record of a call that writes; None for a read.
-        ambiguous: Whether an earlier try of the call has an unknown outcome.
+        record: The existing or new record of a call that writes; None for a call that reads.
+        ambiguous: Whether an earlier attempt at the call has an unknown outcome.
         reply: A person's answer to the service's question about this call.
     """
 
@@ -176,7 +176,8 @@ class OwnCalls:
 
         Args:
             person: The only person whose messages the activation answers.
-            others: The equal calls that were made before, so that a person must approve one more.
+            others: Equal calls that were made before. If there are some, a person must approve this
+                one.
 
         Raises:
             ToolError: The call is not allowed, or there is no one to ask.
@@ -307,7 +308,7 @@ class OwnCalls:
     def _known(
         self, call: ToolContext, tool: CallableTool, record: RecordedCall, *, reused: bool = False
     ) -> Outcome:
-        """Return the part that may be shown here of the outcome of a call that is not made again.
+        """Return the outcome of a call that is not made again, as far as it may be shown here.
 
         Args:
             reused: Whether the record belongs to an equal call that was made before.
@@ -337,7 +338,7 @@ class OwnCalls:
     def _over_limit(
         self, activation: Activation, planned: Sequence[PlannedCall]
     ) -> dict[int, Outcome]:
-        """Return the refusals of calls over the daily limit, which calls in progress may exceed."""
+        """Return a refusal for each call over the daily limit; parallel workers may exceed it."""
         run, over = activation.run, dict[int, Outcome]()
         for each in planned:
             most = each.tool.tool.max_calls_per_day
@@ -348,7 +349,7 @@ class OwnCalls:
         return over
 
     def _keep(self, activation: Activation, tool: CallableTool, outcome: Outcome) -> None:
-        """Add the content that a call has shown to the held content, and log it."""
+        """Add the content that a call has shown to the held content, and log the call."""
         run = activation.run
         if outcome.shows:
             readers = run.held.readers if run.held is not None else OPEN

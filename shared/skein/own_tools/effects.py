@@ -11,7 +11,7 @@ from skein.services.choices.effect import AnswerEffect, check_once
 
 
 class CallEffect(AnswerEffect):
-    """The answer triggers the agent; after a yes, its run makes the call (`asking.py`)."""
+    """An answer that starts a run of the agent; after a yes, that run makes the call."""
 
     triggers_agent: ClassVar[bool] = True
 

@@ -32,9 +32,9 @@ def check_address(url: str, field: str, settings: Settings) -> None:
 
 
 def request_of(call: HttpCall, arguments: Mapping[str, Any]) -> HttpRequest:
-    """Return the request of a call, with arguments in the order of their names.
+    """Return the request of a call, with its arguments sorted by name.
 
-    So a model cannot encode information for the service in their order.
+    The model's own order is not sent, because it could encode information for the service.
 
     Raises:
         Correctable: An argument cannot be used in the URL.

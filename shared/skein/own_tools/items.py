@@ -147,8 +147,8 @@ def keys_named(tenant: str, names: Iterable[str]) -> list[Key]:
 class OwnToolItems(SectionItems):
     """The tenant's tools that the agent may call, by name.
 
-    They are not a section, because the model is offered them beside its prompt. But they are read
-    with the sections, so that they do not cost an extra call.
+    The tools are not a section of the prompt: the model is offered them in the request's list of
+    tools. They are read together with the sections' items, so that they cost no extra call.
     """
 
     tools: tuple[CallableTool, ...] = ()

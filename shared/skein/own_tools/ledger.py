@@ -38,8 +38,8 @@ class EarlierCalls:
     """The earlier calls that an activation finds before it makes a write.
 
     Attributes:
-        reused: The recorded call to use instead; None if there is none.
-        others: The equal calls that were made before, if this would be another one.
+        reused: The recorded call whose outcome is used, so that this call is not made; else None.
+        others: The equal calls that were made before, if this call would be made in addition.
     """
 
     reused: RecordedCall | None = None
@@ -50,7 +50,7 @@ class EarlierCalls:
 class BegunCalls:
     """The writes of a step that have begun, by position, with their results so far.
 
-    Several calls end at the same time.
+    Calls run in parallel, so several can end at the same time.
     """
 
     step: Step
@@ -103,8 +103,9 @@ class CallLedger:
     def earlier(self, call: ToolContext, step: Step, position: int, digest: str) -> EarlierCalls:
         """Return the calls with the same tool and arguments from before this activation.
 
-        The first of equal calls reuses the first recorded one, and so on. An additional call is
-        new, and so is a call in an activation that also answers newer messages.
+        If the activation makes equal calls, the first one reuses the first recorded call, the
+        second one the second, and so on. A call without such a record is new. All calls are new in
+        an activation that also answers newer messages.
         """
         known = call.reading.of(RecordedCalls)
         equal = [each for each in known.before if each.digest == digest and each.state != "failed"]
@@ -138,7 +139,7 @@ class CallLedger:
         )
 
     def _answered_first(self, step: Step, ref: CallRef) -> tuple[int, int]:
-        """Return the messages that the run whose model made the call answered; 0 for none."""
+        """Return the first and last message that the call's original run answered; 0 for none."""
         made: Step | None = step
         if ref.run_id != step.run_id:
             made = Step.read(self.table, Step.key_of(step.tenant, ref.run_id, ref.step))
@@ -182,7 +183,7 @@ class CallLedger:
 
         Raises:
             LostLease: Another worker has taken the run over.
-            ConditionFailed: One of the calls was recorded since.
+            ConditionFailed: One of the calls was recorded after the records were read.
         """
         now = self.clock.now()
         begun: dict[int, RecordedCall] = {}
@@ -229,7 +230,7 @@ class CallLedger:
 
 
 def first_call_of(step: Step, position: int) -> CallRef:
-    """Return a call as its model first made it: after a yes, the one in the run that asked."""
+    """Return the reference of the model's own call; after a yes, it is in the run that asked."""
     if step.agreed:
         first = step.agreed[position]
         return CallRef(run_id=first.run_id, step=first.step, position=first.position)

@@ -1,7 +1,7 @@
 """MCP servers: the tools that they offer, cached for an hour, and calls of approved tools.
 
-A model is shown only what an operator approved. If a server changes a tool, its calls are refused
-until an operator approves the change, so that a server cannot talk a model into something new.
+A model is shown only what an operator approved. If a server changes a tool, calls of the tool are
+refused until an operator approves the change. So a server cannot show a model new instructions.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,7 +72,7 @@ class McpServers:
         """Call a tool of a server, if it is unchanged since an operator approved it.
 
         Args:
-            record: One of `OwnTool.of_server`.
+                record: One of `OwnTool.of_server`.
             seen: Called with each answer of the server.
             may_ask: Whether a person can be asked a question of the server.
             reply: A person's answer to the question of an earlier call.

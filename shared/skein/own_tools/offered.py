@@ -10,7 +10,7 @@ from skein.own_tools.schema import fault_of_schema
 MAX_NAME = 64
 
 OfferState = Literal["new", "approved", "changed", "gone"]
-"""`changed`: calls are refused until an operator approves the change."""
+"""The state of a tool; calls of a `changed` tool are refused until an operator approves it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Calls that wait for an operator: list them, show one, and decide.
 
 A decision starts a run of the agent in the chat. After a yes, the run first makes the recorded
-call, after checking the rights again. After a no, it informs the people there.
+call, after checking the rights again. After a no, the run informs the people of the chat.
 """
 
 import json

@@ -354,8 +354,8 @@ class OwnTools:
     ) -> tuple[ServerTool, ...]:
         """Return the tools of an MCP server that agents may call.
 
-        A tool that was approved before stays as it was then; for others, the server's current offer
-        is used.
+        A tool that was approved before is returned as it was approved. For other tools, the
+        server's current offer is returned.
 
         Raises:
             Unprocessable: The server has no such tool, or models could not call it.

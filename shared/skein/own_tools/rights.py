@@ -85,7 +85,7 @@ def who_is_asked(
 
 
 def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
-    """Return who must approve that a service learns something private: a person.
+    """Return that a person must approve that a service learns something private.
 
     Raises:
         Failed: The operator of the tool does not allow such a question; the error says `refusal`.
@@ -107,7 +107,7 @@ def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -
 
 
 def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
-    """Return how many bits a call with closed arguments reveals: the choice among all such calls.
+    """Return how many bits a call with closed arguments reveals by the choice among such calls.
 
     Args:
         tool: The tool that is called.
@@ -118,7 +118,10 @@ def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
 
 
 def _closed(tool: CallableTool) -> dict[str, int]:
-    """Return the closed parameters of a tool; a server's count only if an operator says so."""
+    """Return the closed parameters of a tool, and the number of choices for each.
+
+    Those of an MCP server's tool count only if the operator has classified the tool so.
+    """
     confirmed = all(each.values_confirmed for each in tool.tool.rights.values())
     return closed_values(tool.schema) if confirmed else {}
 

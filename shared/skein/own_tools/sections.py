@@ -35,12 +35,12 @@ STATES: dict[CallState, str] = {
 class RecordedCalls(SectionItems):
     """The recorded calls that concern an activation.
 
-    They cost one query, and only if the agent has a tool that writes.
+    Reading them costs one query, and nothing if the agent has no tool that writes.
 
     Attributes:
         answered: The first and the last message that the activation answers; None if there is none.
         calls: The agent's calls for these messages and newer ones, by message and run.
-        before: The calls among them that were made before this activation, for the same messages.
+        before: The calls in `calls` that were made before this activation for the same messages.
         shown: The newest of `before` whose words the prompt may hold.
         steps: The steps that hold these words, by key.
     """

@@ -28,7 +28,7 @@ class CallContext(Value):
         agent_id, chat_id, run_id: None for a call that an operator tries.
         person: The only person whose messages the call answers; None if that is unclear.
         readers: The people who will see the result; None for everyone in the tenant.
-        idempotency_key: The same in each retry of the call.
+        idempotency_key: The key of the call, which is the same in each retry.
     """
 
     tenant: Tenant

@@ -1,4 +1,4 @@
-"""Calls of tools that operators try, with arguments of their own."""
+"""Trial calls of tools by operators, who provide the arguments."""
 
 import json
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ The record is created before the call is sent, and changed after it:
     `begun`                     -> `unknown` the call may have had its effect
     `begun`, `unknown`          -> `done`    also if the worker has lost its run meanwhile
 
-A record that stays `begun` is left by a worker that died, so its outcome is also unknown.
+If a worker dies during a call, the record remains `begun`, and the call's outcome is unknown.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ class RecordedCall(Stored):
         from_seq: The first of these messages.
         activation: The activation of the run that made the call.
         digest: The digest of the tool's name and the arguments, by which equal calls are found.
-        made_in: The call of the step that carried it out; after a yes, that of another run.
+        made_in: The call in the step that carried it out; after a yes, that step is in another run.
         audience: The people who were present for all content that the activation was shown.
         authors: The people whose words it was shown, and the tool.
         begun_at: When the call was last sent.

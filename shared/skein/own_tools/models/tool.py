@@ -210,7 +210,8 @@ class OwnTool(ToolFields, Stored):
         nonce: The random part of the secret that signs the context of calls; see `secret_of`.
         secret: The secret, to be shown once, if it was just created; it is never stored.
         approved: The tools of an MCP server that agents may call, as an operator approved them.
-        rights: The operator's classification of them, by digest; tools without one are writes.
+        rights: The operator's classification of these tools, by digest. A tool without one counts
+            as a tool that writes.
         version: The optimistic lock, and the number of the tool's version.
     """
 
