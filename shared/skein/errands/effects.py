@@ -1,4 +1,4 @@
-"""The effects of answers to an errand: by the person who is asked, and by the one who asks."""
+"""The effects of answers to an errand's questions, which go to the asked person and the asker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,16 +29,16 @@ ANOTHER_TRY = timedelta(hours=1)  # if the person has too many open errands
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrandEffect(AnswerEffect):
-    """The effect of an answer: its words go to the home chat, or it confirms a meeting."""
+    """The effect of the asked person's answer: it is reported, or it confirms a meeting."""
 
     takes_place: ClassVar[bool] = False
 
     table: Table
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse a second open question of the same asker, and more than the limit of all askers.
+        """Refuse a second open question of the same asker, or too many open questions in total.
 
-        The person is asked later, and the asker does not learn why.
+        If the question is refused, the person is asked later, and the asker does not learn why.
         """
         if any(each.traced_to == new.traced_to for each in asked):
             raise rate_limited("the person has an open question of this asker", ANOTHER_TRY)
@@ -68,7 +68,7 @@ class ErrandEffect(AnswerEffect):
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Count the notice to a person of a meeting, because texts about a meeting are limited."""
+        """Count the notice about the refusal as one of the person's limited texts on a meeting."""
         ref = ErrandData.from_item(choice.data).errand
         item = self.table.get(ref.key(tenant)) if ref.times else None
         if item is None:

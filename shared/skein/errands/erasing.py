@@ -56,7 +56,7 @@ def _meeting_erased(
 
 
 def _changes_of(changed: Errand | Meeting, *names: str) -> Write:
-    """Return the write of attributes that only erasure changes; a worker's own write fails once."""
+    """Return the write of the named attributes; a worker's concurrent write fails once."""
     stored = changed.attributes()
     change = {name: stored[name] for name in names}
     return Update(changed.key, set=change, add={"version": 1}, condition=Exists())

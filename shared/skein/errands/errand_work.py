@@ -1,8 +1,8 @@
 """Carry out errands: ask the person once, and tell the home chat the answer or the deadline.
 
 Each step is one transaction that is conditional on the errand's version. So the person is asked
-once and the home chat gets one report, even after a crash. The home chat does not learn of problems
-on the way: an errand without an answer stays open until the deadline.
+once and the home chat gets one report, even after a crash. If the person can't be reached or does
+not answer, the home chat does not learn that: the errand is shown as open until the deadline.
 """
 
 import logging
@@ -124,9 +124,9 @@ class ErrandWorker:
         self._look_again(errand, later)
 
     def _question_chat(self, errand: Errand) -> _QuestionChat:
-        """Return the person's newest direct chat with the agent, or open one by text.
+        """Return the person's newest direct chat with the agent, or open one with a first SMS.
 
-        A chat whose person has opted out of SMS comes last, after the app.
+        A chat whose person has opted out of SMS is chosen only if there is no other one.
 
         Raises:
             NotFound, Conflict: The person cannot be reached.
@@ -190,7 +190,7 @@ class ErrandWorker:
     def _read_times(self, errand: Errand, ref: ErrandRef, now: datetime) -> None:
         """Store the times from an answer and make the meeting due; ask once more if it is unclear.
 
-        A person who does not answer, or whose second answer is also unclear, has no times.
+        If the person does not answer, or the second answer is also unclear, no times are stored.
         """
         answer = self._times_of(errand, ref, now)
         if answer is None:
@@ -216,7 +216,7 @@ class ErrandWorker:
             return None if now < errand.until else TimesAnswer(clear=True)
 
     def _ask_back(self, errand: Errand) -> None:
-        """Ask once more; the new question replaces the answer."""
+        """Ask the person once more, and remove the unclear answer."""
 
         def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:
             again = {

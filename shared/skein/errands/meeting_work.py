@@ -1,8 +1,8 @@
 """Find a time: propose the first time that suits everyone, get it confirmed, and tell the group.
 
-The group gets a proposal as soon as everyone has answered and their times have one in common. If
-there is no common time, the group is told only at the deadline, so that it does not learn whose
-times were the reason.
+The group gets a proposal as soon as everyone has answered and there is a time that suits everyone.
+If there is none, the group is told only at the deadline, so that it does not learn whose answer was
+the reason.
 """
 
 import logging
@@ -198,7 +198,8 @@ class MeetingWorker:
     ) -> None:
         """Post in the group, and record the step in the same transaction.
 
-        The topic may come from another chat. If people have joined since, it is removed first.
+        The topic may come from another chat. If people have joined the group since the meeting was
+        requested, the topic is removed first.
         """
         _, write = revise(meeting, changes, also=also)
 

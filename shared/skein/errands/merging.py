@@ -76,7 +76,7 @@ def _renamed(thing: Errand | Meeting, old: str, new: NamedMember) -> dict[str, A
 def _line_moved(
     table: Table, before: Errand, after: Errand, old: str, new: NamedMember
 ) -> Iterator[Write]:
-    """Yield the writes that move a line, or delete the remains that a late writer has left."""
+    """Yield the writes that move an errand's line in prompts, or that delete a leftover line."""
     key, moved_key = before.line_key, after.line_key
     line = OpenErrand.read(table, key)
     if line is not None:

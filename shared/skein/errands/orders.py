@@ -1,7 +1,7 @@
-"""Order errands, at once or after the person who asks has approved.
+"""Order errands, either at once or after the asker has approved them.
 
 Content leaves a person's private chat only if they approve exactly the words that others will get.
-A run that was shown nothing private orders at once.
+If the run was shown nothing private, the errands are ordered at once.
 """
 
 from collections.abc import Iterator, Sequence

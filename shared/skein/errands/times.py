@@ -1,4 +1,4 @@
-"""Read the times in a person's words with the agent's model, which is shown nothing else."""
+"""Read the times in a person's words with the agent's model, which is shown only these words."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

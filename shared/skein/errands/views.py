@@ -66,7 +66,7 @@ class ErrandViews:
 
 
 def exported_errand(table: Table, link: Item, now: datetime) -> tuple[str, dict[str, Any]] | None:
-    """Return the agent and the content of an errand that its person may see; None if they may not.
+    """Return the agent's id and the content of an errand; None if its person may not see it.
 
     Args:
         link: The item that leads from the person to the errand.

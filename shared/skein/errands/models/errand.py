@@ -39,8 +39,8 @@ from skein.models.visibility.ownership import StoredAuthors, effect_id, owned_pa
 from skein.models.visibility.provenance import NO_AUTHORS
 
 ErrandState = Literal["open", "answered", "no_answer"]
-"""A refusal, silence, a missing consent, STOP and a failed delivery read alike: open until the
-deadline, and then without an answer."""
+"""An errand without an answer is `open` until the deadline and then `no_answer`, no matter whether
+the person refused, was silent, has opted out, or could not be reached."""
 
 ErrandRole = Literal["asker", "asked"]
 """The part of a person in an errand."""
@@ -73,12 +73,12 @@ class ErrandRef(Value):
 
 
 class ErrandOrder(Value):
-    """A question for one or several people, which a person has an agent ask; each is an errand.
+    """A person's order to an agent to ask people a question; there is one errand for each person.
 
     Attributes:
         chat_id: The home chat, where the result is posted.
         scope: The scope of the home chat.
-        asked_by: Who asks, under the name in the text to the people.
+        asked_by: The person who asks, with the name that the text to the people shows.
         asked: The people.
         question: The words of the question.
         text: The whole text to the people, as the asker has approved it.
@@ -124,14 +124,14 @@ class Errand(Stored):
         choice_seq: The message of the question.
         answer: The words of the answer; None if there is none.
         answered_at: When the person answered.
-        ended_at: When the result was posted in the home chat, or the times were read. Nothing is
-            left to be done then, unless the person has to confirm a time.
-        meeting: The meeting, for a person who is asked for times. The answer is not posted in its
-            group.
+        ended_at: When the result was posted in the home chat, or the times were read. After that,
+            the errand is over, unless the person has to confirm a time.
+        meeting: The meeting, if the person is asked for times. The person's answer is then not
+            posted in the group.
         times: The times that were read from the answer; None before that.
-        asked_back: Whether an unclear answer was asked back.
+        asked_back: Whether the person was asked a second time, after an unclear answer.
         confirm_seq: The message that asks the person to confirm the proposed time.
-        confirmed: Whether the person confirms it; None before their answer.
+        confirmed: Whether the person confirms the proposed time; None before their answer.
         texts: For a meeting, how many texts the person got about it.
         line_scope: The scope that its line in prompts moved to when accounts were linked.
         version: The optimistic lock: every change raises it.
@@ -236,12 +236,12 @@ class Errand(Stored):
 
     @property
     def may_ask(self) -> bool:
-        """Whether the person may be asked for times again and still be asked about the proposal."""
+        """Whether the limit of texts allows to ask for times again, and then for confirmation."""
         return self.meeting is None or self.texts + 2 <= MAX_TEXTS
 
     @property
     def may_confirm(self) -> bool:
-        """Whether the person may be asked about the proposal."""
+        """Whether the limit of texts allows to ask the person to confirm the proposal."""
         return self.confirm_seq is None and self.texts < MAX_TEXTS
 
     def may_tell(self, now: datetime, *, over: bool) -> bool:
@@ -338,7 +338,7 @@ def errands_partition(tenant: str, ref: ErrandRef) -> str:
 
 
 class OpenErrand(Stored):
-    """An errand as prompts of its home chat show it until that chat is told.
+    """An open errand, as prompts of its home chat show it until the result is posted there.
 
     It is among the items that each prompt reads in one query (`agent/reading/owned_items.py`).
 

@@ -107,9 +107,9 @@ class Meeting(Stored):
 
 
 def wake(tenant: str, ref: ErrandRef, at: datetime) -> Update:
-    """Return the write that makes a meeting due, in the transaction that ends a step of an errand.
+    """Return the write that makes a meeting due when a step of one of its errands ends.
 
-    It fails if the meeting is gone.
+    The write fails if the meeting no longer exists.
     """
     key = Meeting.key_of(tenant, ref)
     due = due_pointer("choice", key, at) | {"due_tries": None}
