@@ -230,12 +230,13 @@ def check_listed(
     *,
     by_operator: bool,
 ) -> None:
-    """Check the limit on listed documents, which prompts read.
+    """Check the limits on listed documents, which prompts read.
 
     The limit `most` counts only documents that may be shown to the readers, so the error does not
-    reveal hidden ones. All listed documents, including hidden ones, are limited to twice as many,
-    because a prompt reads them all at once. For an operator's document, only the first limit
-    applies, and it counts only operators' documents. A list that does not grow always passes.
+    reveal hidden ones. The limit on all listed documents, including hidden ones, is twice `most`,
+    because a prompt reads them all at once. An operator's document is checked only against `most`,
+    and only operators' documents are counted. A change that does not make the list longer is always
+    allowed.
 
     Args:
         before: The ids that are listed now.
@@ -272,7 +273,7 @@ class DocumentEdit(NamedTuple):
         found: The items that were read for this change.
         shown: Counts the documents among given ids that may be shown.
         hidden: A document of the same name that may not be shown here. The caller must not learn
-            that it exists.
+            that this document exists.
         renamed: The hidden document under its new name.
     """
 

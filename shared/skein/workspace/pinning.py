@@ -47,8 +47,8 @@ class Pins:
             The changed membership.
 
         Raises:
-            NotFound: The agent is not a member of such a chat, or has no such thread that may be
-                shown there.
+            NotFound: The agent is not a member of a chat with this id, or has no thread with this
+                id that may be shown there.
             Conflict: The thread has ended, or the chat is discarded.
         """
         return optimistic(self.clock, lambda: self._pin_once(tenant, chat_id, agent_id, thread_id))

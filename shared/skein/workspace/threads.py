@@ -164,14 +164,15 @@ class Threads(OwnedStore[Thread]):
     ) -> Thread | None:
         """Make an open thread the active one; None makes no thread active.
 
-        Only the last scope is written. Outsiders' words cannot make an open thread active for
-        others, because the open scope belongs to all open chats. A thread that may not be changed
-        from here stays unchanged: this chat is not added to its `chat_ids`. The run is not added to
-        the export of a thread of another scope, or of one that people outside this place may see.
+        The thread becomes active only in the last scope of `reach`. The open scope belongs to all
+        open chats, so a run with words of outsiders cannot make a thread active there. If the
+        thread may not be changed from here, this chat is not added to its `chat_ids`. The run is
+        added to the thread's export only if the thread is in the same scope, and only people of
+        this scope may see it.
 
         Args:
-            reach: The partitions in which to look for the thread; the last scope is the
-                place's own.
+            reach: The partitions in which to look for the thread; the thread becomes active in
+                the last scope.
             author: The author of the change.
 
         Raises:
@@ -213,7 +214,7 @@ class Threads(OwnedStore[Thread]):
 
         Raises:
             NotFound: The thread, a document or a skill does not exist.
-            Conflict: The thread has ended and is not opened again, or too many are open.
+            Conflict: The thread has ended and the change does not reopen it, or too many are open.
             Unprocessable: A value is invalid, or the values contradict each other.
         """
         if given.get("status") == Thread.LIVE_STATUS:

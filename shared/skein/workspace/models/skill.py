@@ -81,7 +81,7 @@ class Skill(SkillFields, Stored):
 
 
 class SkillCatalog(Stored):
-    """The heads of a tenant's skills, from which prompts choose without a query.
+    """The heads of a tenant's skills in one item, so that choosing skills needs no query.
 
     Attributes:
         heads: The heads, sorted by name.

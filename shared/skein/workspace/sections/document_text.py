@@ -59,8 +59,8 @@ def document_text(
 def part_of_text(head: str, text: str, *, characters: int, offset: int) -> str:
     """Render a part of a text behind bars, after its head; see `document_text`.
 
-    A part ends after a line, unless that would halve it, so that the next part begins with a new
-    line.
+    The part ends at a line break, so that the next part begins with a new line. If that would make
+    the part less than half as long, it ends within a line.
     """
     whole, end = len(text), min(offset + characters, len(text))
     if end < whole:

@@ -119,7 +119,7 @@ def thread_text(
 ) -> Callable[[int], str]:
     """Return a function that renders a thread with at most n characters of each document.
 
-    The default priority is left out, and so are tags that equal the media type of a shown document.
+    A default priority is not rendered, nor is a tag that equals the media type of a shown document.
     """
     facts = [f"{thread.kind}", *_priority(thread)]
     if thread.mode:
@@ -160,7 +160,7 @@ def pending_line(thread: Thread, counter: TokenCounter) -> str:
 
 
 def _line(thread: Thread, characters: int) -> str:
-    """Render the line with at most `characters` of each text; below 8, without any text."""
+    """Render the line with at most `characters` of each text, or without texts if below 8."""
     parts = _priority(thread)
     head = f"  - {quoted_id(thread.id)}"
     if characters >= MIN_PART:

@@ -53,7 +53,7 @@ def author_of(call: ToolContext, *items: str) -> Author:
 
 
 def document_reach(call: ToolContext) -> DocumentReach:
-    """Return the reach for documents: the chat's, the activation's scope's, and open ones."""
+    """Return the reach for documents of the chat, the activation's scope and the open scope."""
     reading, run = call.reading, call.activation.run
     folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
     if reading.scope is not None:
@@ -71,7 +71,7 @@ def document_reach(call: ToolContext) -> DocumentReach:
 
 
 def file_of_chat(call: ToolContext, name: str) -> MediaFile:
-    """Return a file of the active chat, by its id or by the numbers of its message and itself.
+    """Return a file of the active chat, by its id, or by a name such as `picture 12.1`.
 
     The file and its message count as shown to the activation.
 
