@@ -1,6 +1,6 @@
-"""Agent summaries: a background task that keeps each agent's note on where a chat stands.
+"""Agent summaries: a background task that keeps each agent's summary of where a chat stands.
 
-A note is created only while another chat can show it, and never while a run of the agent is queued
+A summary is made only if a prompt in another chat can show it, and if no run of the agent is queued
 or running in the chat.
 """
 
@@ -46,8 +46,8 @@ class AgentSummaries(SummaryTask):
         """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
 
         If no other chat can show it, the messages count as summarised. A chat that is created later
-        requests the summary with its own job (`SummaryJob.wanted_in`). Then this chat becomes due
-        for upkeep again, which requests it once more if the summary is not made now.
+        requests the summary with its own job (`SummaryJob.wanted_in`). That job also makes this
+        chat due for upkeep, which requests the summary again if this attempt fails.
         """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, agent = snapshot.chat, MemberRef(kind="agent", id=job.agent_id or "")
@@ -111,9 +111,9 @@ class AgentSummaries(SummaryTask):
         )
 
     def _missing(self, chat: Chat, rows: Sequence[Item], covered: int, first_seq: int) -> int:
-        """Count the messages after the summary and before those shown.
+        """Count the messages between the summary and the messages that the question shows.
 
-        For messages that were not read, only the numbers are known, so notices may also be counted.
+        Messages that were not read are counted by their numbers, which can include notices.
         """
         read_from = rows[-1]["seq"]
         between = (each.seq for each in messages_for_elsewhere(chat, rows))

@@ -1,7 +1,7 @@
 """Titles of chats: a background task that names each chat once, from its first texts.
 
-A title is made once there are three texts that everyone in the chat was present for. A title that a
-person sets meanwhile is kept.
+A title is made as soon as the chat has three texts for which everyone in it was present. If a
+person sets a title meanwhile, that title is kept.
 """
 
 from collections.abc import Mapping
@@ -67,11 +67,11 @@ class ChatTitles(ChatSummaryTask):
         }
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Remove the state once there is a title."""
+        """Return the change that removes the state once there is a title."""
         return {"title_state": None} if made else {}
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:
-        """Return whether a new title is valid: no other title, no new readers, no deletions."""
+        """Return whether a new title still fits: no other title, new reader or deletion since."""
         same_start = first_to_summarize(fresh) == first_to_summarize(chat)
         unnamed = not fresh.named and not fresh.title
         return unnamed and same_start and fresh.epoch == chat.epoch

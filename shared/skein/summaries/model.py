@@ -1,4 +1,4 @@
-"""Summary questions and answers: render the question to the light model, and parse its summary."""
+"""Questions and answers of summaries: render the question for the light model, parse its answer."""
 
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
@@ -52,7 +52,7 @@ def ask_agent(
     Args:
         previous: The previous summary; None if there is none.
         messages: The newest messages, oldest first.
-        missing: How many messages between the previous summary and these are left out.
+        missing: How many messages between the previous summary and `messages` are left out.
     """
     own = (agent.summary_instruction or "").strip()
     many = sum(member.kind == "agent" for member in chat.roster) > MANY_AGENTS

@@ -1,7 +1,7 @@
 """The chats that show an agent summary: the agent's other chats whose readers may see it.
 
 A prompt shows the summaries of the agent's newest open chats and of the newest chats of its reader
-(`agent/reading/reader.py`). The same chats are read here.
+(`agent/reading/reader.py`). This module finds the same chats.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,8 +33,8 @@ class OtherChats:
     def can_show(self, chat: Chat, agent: MemberRef, now: datetime) -> bool:
         """Return whether another chat of the agent has readers who may see its summary of `chat`.
 
-        The private chats of people who are not in `chat` are not found, because they are not listed
-        under the agent. They request summaries themselves (`wanted_in`).
+        A private chat whose people are not in `chat` is not found, because it is not listed under
+        the agent. The job for such a chat requests summaries itself (`wanted_in`).
         """
         people = chat.person_ids
         if len(people) > PEOPLE_READ:

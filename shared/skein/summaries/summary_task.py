@@ -1,8 +1,8 @@
 """Tasks of the background engine that renew summaries and titles: the common part.
 
-The claim on a summary is its state with the time of the claim, when the cooldown begins. A worker
-writes only while the state is the one that it has claimed. The chat stays due for upkeep as long as
-a summary is stale, so a crash delays a renewal by at most one cooldown.
+A worker claims a summary by writing the time of the claim into its state, which also begins the
+cooldown. The worker's later writes fail if another worker has changed the state. The chat is due
+for upkeep as long as a summary is stale, so a crash delays a renewal by at most one cooldown.
 """
 
 from abc import abstractmethod
@@ -78,9 +78,9 @@ class SummaryRequest(NamedTuple):
 class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     """Renewal of one kind of summary: at most one call of the model per summary and cooldown.
 
-    If the model fails or its answer is invalid, the old summary stays, and the next attempt follows
-    after the cooldown. If the tenant's daily budget is spent, it follows the next day; during a
-    pause of background work, it follows after at least an hour.
+    If the model fails or its answer is invalid, the old summary is kept, and the next attempt is
+    made after the cooldown. If the tenant's daily budget is spent, the next attempt is made on the
+    next day; during a pause of background work, it is made after at least an hour.
     """
 
     name: ClassVar[str] = "summary"
@@ -177,9 +177,9 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     def rows(
         self, chat: Chat, since: int, *, limit: int, newest_first: bool = False
     ) -> Sequence[Item]:
-        """Read messages from `since` up to the chat's `last_seq` as read, in one query.
+        """Read the messages from `since` up to `chat.last_seq`, in one query.
 
-        Newer messages are left out, because the members were read with that version of the chat.
+        Messages posted after the chat was read are left out, because its members may have changed.
         """
         query = Query(
             chat.key.pk,
@@ -253,7 +253,7 @@ def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
 
 
 def words_of(messages: Iterable[Message]) -> Words:
-    """Return the people who wrote some messages, or whose words led to them."""
+    """Return the people to charge: those who wrote the messages, or whose words led to them."""
     return Words.of((message.payer, len(message.full_text)) for message in messages)
 
 

@@ -36,9 +36,9 @@ class Upkeep:
 
     Derived data is the activity hour, which moves the chat up in its members' lists, the members'
     names, a group's retention and the location of closed memberships. Separate workers renew
-    the summaries. In the first upkeep of an hour, and after an agent has joined, the recall sweep
-    looks for messages that are not in the index, and jobs are sent for summaries of the agents'
-    other chats that this chat would show.
+    the summaries. The first upkeep of an hour, and the one after an agent has joined, also runs the
+    recall sweep, which finds messages that are missing in the index. It also sends jobs for stale
+    summaries of the agents' other chats that prompts in this chat would show.
     """
 
     table: Table
@@ -111,7 +111,7 @@ class Upkeep:
         ]
 
     def _left(self, chat: Chat) -> list[NamedMember]:
-        """Read the members who have left; only a chat with a renamed member needs them."""
+        """Read the members who have left; they are needed only if a member was renamed."""
         every = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
         return [membership.member for membership in every.members if not membership.active]
 
