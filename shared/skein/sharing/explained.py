@@ -1,7 +1,7 @@
 """Explain why a reader may or may not see an item now.
 
-Nothing is decided here: audiences say who was present, and `ReaderRules.decided` says what rules
-allow, the same as for prompts.
+The explanation uses the same decisions as prompts: audiences decide by who was present, and
+`ReaderRules.decided` by the sharing rules.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Explanation:
 
     Attributes:
         decided_by: The reason, or the first condition of sharing rules that fails.
-        decision: What the sharing rules say; empty if presence decided.
+        decision: The decision of the sharing rules; empty if it depends on presence alone.
     """
 
     may_see: bool
@@ -68,7 +68,8 @@ class AskedReaders:
 
     Attributes:
         users: The readers with their records; the requested reader is the first.
-        chat: The chat in which they would read it; None for any chat that the reader can read.
+        chat: The chat in which they would read the item; None for any chat that the reader can
+            read.
         known: Whether all people of that chat have a record; otherwise rules do not apply.
     """
 
@@ -83,7 +84,7 @@ class AskedReaders:
         return Audience(open=False, people=tuple(person.id for person in self.users))
 
     def elsewhere(self, chat: Chat | None) -> bool:
-        """Return whether they would read it in a different chat."""
+        """Return whether the readers would read the item in a different chat than `chat`."""
         return self.chat is not None and (chat is None or self.chat.id != chat.id)
 
 
@@ -121,7 +122,7 @@ class Explanations:
     def of_messages(
         self, tenant: str, chat_id: str, seqs: Sequence[int], readers: AskedReaders
     ) -> tuple[ExplainedMessage, ...]:
-        """Explain the existing ones among messages of a chat, in their order.
+        """Explain the messages with these numbers in their order; missing ones are left out.
 
         Raises:
             NotFound: The chat does not exist.
@@ -161,8 +162,8 @@ class Explanations:
     ) -> Explanation:
         """Explain a memory made from one person's own words, based on its messages.
 
-        A rule must allow each of them. A reader who may see the messages anyway is not shown the
-        memory.
+        A sharing rule must allow each of these messages. A reader who may see the messages without
+        a rule is not shown the memory.
 
         Raises:
             NotFound: The chat has no such memory.
@@ -192,7 +193,7 @@ class Explanations:
         """Explain the summary of a chat.
 
         Args:
-            by_agent: Whether it is the agent's own summary.
+            by_agent: Whether to explain the agent's own summary instead of the chat's.
 
         Raises:
             NotFound: There is no such chat or summary.
@@ -217,7 +218,7 @@ class Explanations:
         return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
 
     def _hindrance(self, chat: Chat, readers: AskedReaders) -> AccessReason | None:
-        """Return why no agent can tell the readers words of a chat by a rule; None if one can."""
+        """Return why no agent could tell the readers words of a chat by a sharing rule, or None."""
         if readers.audience.open:
             return AccessReason.READERS_OPEN
         if not readers.known:
@@ -255,7 +256,7 @@ def _of_made(audience: Audience, *, shown: bool, admitted: bool) -> Explanation:
     Args:
         audience: The people who were present for all of its content.
         shown: Whether the readers are among them.
-        admitted: Whether the agent's prompt for them may hold its words.
+        admitted: Whether the agent's prompt for these readers may hold the item's words.
     """
     if not shown:
         return Explanation(may_see=False, decided_by=SharingRefusal.NOT_OWN_WORDS)

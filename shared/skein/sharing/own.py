@@ -101,7 +101,7 @@ class OwnSharing:
     def receive(self, tenant: str, person: NamedMember, *, receives: bool) -> None:
         """Allow or forbid agents to tell a person what others said by sharing rules.
 
-        Runs that were shown such words build their prompts again before they post.
+        A run in progress that was shown such words builds its prompt again before it posts.
         """
         self.users.recorded(tenant, person)
 
@@ -147,9 +147,9 @@ class OwnSharing:
         *,
         last_seq: int = 0,
     ) -> Chat:
-        """Change a chat's data for sharing rules, and make runs check it.
+        """Change a chat's sharing state, and make runs in progress check it again.
 
-        The feed triggers reindexing of the words.
+        The change feed then sends jobs that index the chat's messages again.
         """
 
         def attempt() -> Chat:
@@ -173,7 +173,7 @@ class OwnSharing:
 
 
 def _names(chat: Chat | None) -> tuple[str, ...]:
-    """Return the names of the people in a chat; empty if it is gone."""
+    """Return the names of the people in a chat; empty if the chat no longer exists."""
     roster = chat.roster if chat is not None else ()
     return tuple(member.name for member in roster if member.kind == "user")
 

@@ -58,7 +58,7 @@ class NewVersion:
         return cls(known, (*left, rule), (*known.ended, *over), by, at)
 
     def writes(self, table: Table) -> list[Write]:
-        """Return the writes; the first one also makes turns read the tenant's rules."""
+        """Return the writes of the version; before the first version, also that of `_announced`."""
         known = self.known
         revised, write = revise(
             known,
