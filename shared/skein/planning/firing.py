@@ -46,10 +46,11 @@ class Firing:
         moves the plan to its next time. So the run starts once, even if ticks overlap or die
         half-way. If several times were missed, the plan fires once for all of them.
 
-        The run belongs to the plan's chat, if the plan has one. The plan is canceled with a reason
-        instead if its agent was deleted or has left the chat, if the chat was discarded, if the
-        person who set the plan has left a private chat, or if that person has not been active for
-        `MAX_IDLE` and the plan is a cron plan.
+        The run belongs to the plan's chat, if the plan has one.
+
+        The plan is canceled instead, with a reason, if its agent was deleted or has left the chat,
+        if the chat was discarded, or if the person who set the plan has left a private chat. A cron
+        plan is also canceled if that person has not been active for `MAX_IDLE`.
 
         If the chat is reached by SMS and its person has quiet hours now, the plan is deferred to
         their end (`QuietTimes`): it is due again at that time. While a person of the team holds the

@@ -49,7 +49,7 @@ class Goals(OwnedStore[Goal]):
         Args:
             owner: The agent, and the chat and audience in which the goal is made.
             text: The aim, 1 to 1,000 characters.
-            reach: The goals that may be shown there; None for all goals in the owner's partition.
+            reach: The goals that count towards the limit; None for all in the owner's partition.
             goal_id: The goal's id; for a run's effect, an id that is the same on every attempt.
                 None for a new id.
             priority: 1 (first) to 5.

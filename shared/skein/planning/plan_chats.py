@@ -59,9 +59,9 @@ class PlanChats:
         return owner.model_copy(update={"scope": scope_of(chat), "audience": audience})
 
     def time_zone(self, owner: Owner, agent: Agent) -> str:
-        """Return the time zone of a plan without an explicit one, from the plan's owner.
+        """Return the time zone of a plan that does not name one.
 
-        That is the person's zone for a plan of that person's private direct chat, else the agent's.
+        In a person's private direct chat, this is the person's time zone; otherwise, the agent's.
         """
         person = owner.audience.only_person
         if person is None or owner.scope != private_scope(user_id=person):

@@ -117,7 +117,7 @@ class Plans(OwnedStore[Plan]):
     ) -> Plan:
         """Create a plan, or replace the one of the same name.
 
-        A plan of this name that may not be shown there is kept as a second item, under another id.
+        An existing plan of this name that may not be shown within `reach` is kept under another id.
 
         Args:
             owner: The agent, and the chat and audience in which the plan is made.
@@ -137,7 +137,7 @@ class Plans(OwnedStore[Plan]):
             guard: A check on the run that sets the plan.
 
         Returns:
-            The plan; for a repeated effect, the plan as the first time returned it.
+            The plan; for a repeated effect, the plan that the first call returned.
 
         Raises:
             Unprocessable: Not exactly one of the three times is given, a value is invalid, the
@@ -299,10 +299,10 @@ class Plans(OwnedStore[Plan]):
 def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
     """Return the generation for a new plan, and whether a hidden plan must move away from it.
 
-    The first choice is an active plan within reach that may be changed, then an ended one, then the
-    first generation. A plan beyond reach that has the first generation moves to the first unused
-    one. So the new plan's id, which also determines the order of plans in the same minute, does not
-    reveal whether there is such a plan.
+    The new plan replaces an active plan within reach that may be changed, or else an ended plan
+    within reach. If there is neither, it gets the first generation, and a hidden plan that has it
+    moves to the first unused one. So the id of the new plan does not reveal whether a hidden plan
+    exists.
 
     Args:
         named: The plans of the name by generation; the last generation is unused.

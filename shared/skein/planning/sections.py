@@ -45,7 +45,7 @@ class Plans(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Plans":
-        """Keep the plans that may be shown and are due again, by time."""
+        """Keep the plans that may be shown and have a next time, sorted by that time."""
         plans = read.shown(Plan)
         coming = [(plan.next_at, plan.id, plan) for plan in plans if plan.next_at is not None]
         return cls(tuple(plan for _, _, plan in sorted(coming, key=lambda entry: entry[:2])))
