@@ -1,6 +1,6 @@
 """Check the pictures and files of messages, let people upload and see them, and describe them.
 
-Each is an item, `MediaFile`, with a file in the bucket. The tools use `texts`.
+A picture or file is an item, `MediaFile`, with a file in the bucket. The tools use `texts`.
 """
 
 __all__ = ["api", "copies", "deleting", "describing", "receiving", "texts", "uploads"]

@@ -1,7 +1,7 @@
 """Copies of files for the messages of agents, which keep their provenance.
 
-A copy is created like an upload: first its item, which is in no message; then the file; then the
-message that includes it. A run that dies in between leaves an item that its due pointer deletes
+A copy is created like an upload: first its item, then the file in the bucket, then the message that
+includes it. If the run dies in between, the tick finds the item by its due pointer and deletes it
 after a day.
 """
 
@@ -63,7 +63,7 @@ class CopiedFiles:
     files: Callable[[], Files]
 
     def find(self, chat: Chat, name: str) -> MediaFile:
-        """Find a file of a chat by its id, or by the number of its message and its number in it.
+        """Find a file of a chat by its id, or by a name such as `picture 12.1`.
 
         Raises:
             NotFound: There is no such file that can be sent.
@@ -104,7 +104,7 @@ class CopiedFiles:
     def _copy(
         self, new: NewMessage, sender: NamedMember, number: int, original: Original
     ) -> MediaFile:
-        """Return the copy of a file, which is ready when this returns."""
+        """Copy a file, and return the copy in the state `ready`."""
         now = self.clock.now()
         given = f"{new.client_id} {new.chat_id} {number}".encode()
         planned = MediaFile(

@@ -1,8 +1,8 @@
 """Descriptions of pictures and files: what each one shows, in words, generated once.
 
 A model that accepts pictures describes each picture of a message, as a task of the background
-engine. It is shown only the picture, so the description holds no words but those of the picture's
-sender. A document needs no model, because its beginning serves as the description.
+engine. The model is shown only the picture, so the description can't contain words of other people
+than the picture's sender. A document needs no model: its beginning serves as the description.
 
 The description is stored with the file, for the API, and with the message, so that the history,
 summaries, consolidation and recall have it. It is erased with the message.
@@ -61,8 +61,8 @@ SCHEMA: dict[str, object] = {
 class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
     """The description of one picture, by a model that accepts pictures.
 
-    The claim counts as a try, so that workers that die do not ask endlessly. After three tries, the
-    picture stays without a description.
+    Each claim counts as a try, even if the worker dies. After three tries, the picture remains
+    without a description.
     """
 
     name: ClassVar[str] = "description"

@@ -1,8 +1,8 @@
 """Receipt of pictures and files: fetch or read each, check it, and store it without metadata.
 
 A webhook or an upload creates an item in the state `pending`, with a due pointer. This worker may
-die at any call: a file is stored before its item becomes `ready`, and the next job deletes a file
-without an item.
+die at any time: the file is stored before its item becomes `ready`, and if the item was deleted in
+the meantime, the next job deletes the file.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Uploads by people's apps, the messages that include them, and links to files.
 
-An app announces a file, uploads it to a signed URL, and posts a message that names it. Until then,
-the file is in no message, and only its uploader can see it.
+An app announces a file, uploads it to a signed URL, and posts a message that names it. Before the
+message is posted, only the uploader can see the file.
 """
 
 from collections.abc import Mapping, Sequence
