@@ -1,7 +1,7 @@
 """SMS keywords, with which a person opts out, opts in again or asks for help.
 
-They follow Twilio: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out. The keyword is
-the whole message, in upper or lower case. Twilio answers keywords itself and, after a STOP, refuses
+The keywords are Twilio's: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out. Each is
+a whole message, in upper or lower case. Twilio answers keywords itself and, after a STOP, refuses
 further SMS to that person. Skein also treats other requests to stop as a STOP (`opt_out.py`), and
 confirms these itself.
 """
@@ -53,7 +53,7 @@ def keyword_in(
 
 
 def could_start(body: str) -> bool:
-    """Return whether an SMS is an opt-in if its person has opted out before."""
+    """Return whether an SMS opts its sender in again, if the sender has opted out before."""
     return body.strip().lower() == YES
 
 

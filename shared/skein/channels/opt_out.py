@@ -161,7 +161,7 @@ def wants_no_more(text: str, numbers: Iterable[str], countries: Iterable[str] = 
 
 
 def wants_no_more_anywhere(text: str) -> bool:
-    """Return whether a text is such a request in any of the languages."""
+    """Return whether a text is nothing but a request to stop SMS, in any of the languages."""
     codes = frozenset(code for ours in _BY_LANGUAGE.values() for code in ours)
     return _wish(codes).fullmatch(_plain(text)) is not None
 

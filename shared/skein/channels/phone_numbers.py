@@ -63,6 +63,6 @@ def is_toll_free(line: str) -> bool:
 
 
 def _country(number: phonenumbers.PhoneNumber) -> str:
-    """Return a number's country; the main one of its calling code if its own is not assigned."""
+    """Return a number's country; if unassigned, the main country of its calling code."""
     own = phonenumbers.region_code_for_number(number)
     return own or phonenumbers.region_code_for_country_code(number.country_code or 0)

@@ -65,7 +65,7 @@ class Channel:
         kind: The kind of address; None if people are reached by their id.
         prefix: What the provider puts before an address of this channel.
         style: The prompt that says how to write here; None if there is nothing to say.
-        unit: What limits, usage and prices count; None if messages cost nothing.
+        unit: The unit that limits, usage and prices count; None if messages cost nothing.
         states: The states that the provider reports, in order, except failures.
         window: How long after a person's last message any text may be sent; None for no limit.
         buttons: The maximum number of quick replies of a message.
@@ -81,8 +81,8 @@ class Channel:
         opts_out: Whether keywords such as STOP end messages on this channel.
         stop_word: The word that people are told to send to stop messages on this channel.
         keeps_quiet_hours: Whether plans send nothing in quiet hours.
-        in_order: Whether people see their messages and ours in one order, so that a typed yes is
-            the answer to the question before it.
+        in_order: Whether people see Skein's messages and their own in the order of posting, so that
+            a typed yes is the answer to the question before it.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Channel:
         return media_type in self.media_types and size <= self.media_bytes
 
     def fitting(self, text: str, ending: str, settings: ChannelSettings) -> int:
-        """Return how many characters of an answer to send at once; a cut one ends with `ending`."""
+        """Return how many characters of an answer to send; a cut answer ends with `ending`."""
         return len(text)
 
     def objection(self, question: str) -> str | None:

@@ -1,4 +1,4 @@
-"""SMS by Twilio. What needs a library is imported at its first use: few functions need it."""
+"""SMS by Twilio. Libraries are imported at their first use, because few functions need them."""
 
 from collections.abc import Iterable, Sequence
 

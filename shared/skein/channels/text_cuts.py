@@ -24,10 +24,10 @@ WORD_END = re.compile(r"(?=\s)")
 def cut_position(text: str, longest: int) -> int:
     """Return the best position, from 1 to `longest`, at which to cut a longer text.
 
-    If that keeps more than half of the length, the cut is after a sentence, or else at the end of a
-    line. Otherwise it is between words, or else between characters. A character is one symbol as a
-    reader sees it: accents, skin tones and joined emoji stay whole, unless one alone is longer than
-    `longest`.
+    The cut is after a sentence or else at the end of a line, if that keeps more than half of
+    `longest`. Otherwise, the cut is between words, or else between characters. A character is one
+    symbol as a reader sees it: an accented letter or a joined emoji is not split, unless it is
+    longer than `longest` by itself.
     """
     window = text[: longest + 1]
     for ends in (_sentence_ends, _line_ends, _word_ends):
