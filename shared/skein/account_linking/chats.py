@@ -32,7 +32,7 @@ def replace_member(
     """Return the writes that replace member `old` by `new` in a chat (optimistic lock).
 
     If `old` is not a member of the chat, there are no writes. The chat becomes due for upkeep,
-    which summarises the agents' other chats with the person for this one.
+    which sends jobs for the summaries that this chat now shows.
 
     Args:
         old: The former user.
@@ -107,7 +107,7 @@ def _left(table: Table, membership: Membership, chat: Chat) -> list[Write]:
 
 
 def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -> list[Write]:
-    """Return the writes for the membership of `new`, merged with an existing one of `new`."""
+    """Return the writes that turn a membership into one of `new`, merged with an existing one."""
     keys = membership_keys(chat.tenant, chat.id, new.ref)
     found = table.get_many(keys)
     item = next((found[key] for key in keys if key in found), None)

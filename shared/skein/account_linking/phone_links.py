@@ -58,7 +58,7 @@ LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user
 RETRY = Retry(minutes(1))
 
 Move = Callable[[Table, str, str, NamedMember, datetime], None]
-"""Moves what a subject keeps of the former user, given by id, to the user (idempotent)."""
+"""Moves one package's items of the former user, given by id, to the known user (idempotent)."""
 MOVES: tuple[Move, ...] = (move_errands,)
 
 logger = logging.getLogger(__name__)
@@ -132,8 +132,8 @@ class PhoneLinks:
     def continue_merge(self, item: Item, now: datetime) -> None:
         """Complete a merge of users, for the tick.
 
-        The merge stays due until 15 minutes after its creation, so that items of late writers move
-        too. If an agent is at work in a chat, the merge is retried after 1 minute.
+        The merge is due again until 15 minutes after its creation, so that items that are written
+        late move too. If an agent is at work in a chat, the merge is retried after 1 minute.
 
         Args:
             item: The item of the merge, as just read.
