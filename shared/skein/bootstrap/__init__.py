@@ -72,8 +72,7 @@ def load_adapters(*ports: str) -> None:
     Lambda starts containers before they are needed, and with more CPU than they get later. So a
     function loads the adapters that every event needs; other adapters are imported by the first
     event that needs them. No connection is opened, and no setting is read. If the container already
-    has an app, nothing is loaded: that app may have other adapters, as that of the local stack
-    does.
+    has an app, nothing is loaded, because that app may use other adapters (the local stack's does).
 
     Args:
         ports: The names of ports. The ports that every function needs (`SHARED`) are loaded, too.
@@ -99,8 +98,8 @@ def load_adapters(*ports: str) -> None:
 def _seed_after_restore() -> None:
     """Seed the random numbers of each container that starts from a snapshot.
 
-    Otherwise all of them would wait equally long before they retry. Lambda's runtime has the
-    module; elsewhere there are no snapshots.
+    Otherwise, all of these containers would wait equally long before they retry. The module that
+    this needs exists only in Lambda's runtime; elsewhere, there are no snapshots.
     """
     if find_spec("snapshot_restore_py"):
         import_module("snapshot_restore_py").register_after_restore(random.seed)

@@ -155,7 +155,7 @@ class Ports:
 
     @lazy
     def vectors(self) -> VectorIndex:
-        """The index of the vectors of blocks."""
+        """The vector index of recall's passages."""
         from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 
         return DynamoVectorIndex(
@@ -363,7 +363,7 @@ class Ports:
 
 @cache
 def port_types() -> Mapping[object, str]:
-    """Return the port of each type that a constructor may ask for, by name; `APP` is the app."""
+    """Return the name of the port for each type of a constructor's parameter; `APP` is the app."""
     from skein import ports
 
     built = {name: value for name, value in vars(Ports).items() if isinstance(value, lazy)}
