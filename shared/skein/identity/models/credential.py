@@ -60,7 +60,7 @@ class Credential(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """The stored form of the secret. It is random, so a fast hash suffices."""
+        """The stored hash of the secret; a fast hash suffices because the secret is random."""
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
     def matches(self, stored: str) -> bool:
