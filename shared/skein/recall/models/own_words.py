@@ -14,7 +14,7 @@ OwnWordsText = Annotated[str, StringConstraints(min_length=1, max_length=PASSAGE
 
 
 class OwnWordsMemory(AgentItem):
-    """A memory from one person's own words; sharing rules apply to it as they apply to these words.
+    """A memory from one person's own words; the sharing rules for these words apply to it, too.
 
     Its sources are the individual messages of `made_from`. It is never shown without a rule,
     because the person's own prompts have the memories of everything that was said there.
