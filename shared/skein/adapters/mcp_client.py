@@ -1,7 +1,7 @@
 """The client of MCP servers, by the official library over Streamable HTTP.
 
 All requests go through a function that the caller passes, which guards the network and signs the
-requests. The library uses it as the transport of its HTTP client, so it opens no connection itself.
+requests. The library uses this function as its HTTP transport, and opens no connection itself.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _in_session(
 async def _session(
     url: str, version: str | None, send: SendRequest, raised: list[BaseException]
 ) -> AsyncIterator[ClientSession]:
-    """Open a session; no request is sent first if the server's version is known to be stateless."""
+    """Open a session; if the server's version is known to be stateless, without a request."""
     import httpx2
     from mcp.client._probe import negotiate_auto
     from mcp.client.session import ClientSession
@@ -216,7 +216,7 @@ def _guarded(send: SendRequest, raised: list[BaseException]) -> httpx2.AsyncBase
 
 
 async def _asked(context: Any, params: Any) -> Any:
-    """Decline a question that a server does not ask in the result of a call."""
+    """Decline a question that a server sends as a request of its own, not as a call's result."""
     from mcp_types import ElicitResult
 
     return ElicitResult(action="decline")

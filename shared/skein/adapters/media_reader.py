@@ -1,9 +1,9 @@
 """Pictures and documents from people: check their real format, and remove hidden metadata.
 
 Pictures are decoded and encoded again, so that only the pixels of the original file are left: no
-location, no device, no comment and no appended data. A file can be made to keep its decoder busy
-for hours. So `media_decoding.py` decodes each file in a separate process, which is ended after some
-seconds of CPU time. Lambda has no shared memory, which `multiprocessing` needs.
+location, no device, no comment and no appended data. A hostile file can keep its decoder busy for
+hours. So `media_decoding.py` decodes each file in a separate process, which is ended after some
+seconds of CPU time. `multiprocessing` is not used, because Lambda lacks the shared memory it needs.
 """
 
 import json

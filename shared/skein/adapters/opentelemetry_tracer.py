@@ -93,7 +93,7 @@ class XRayExporter(SpanExporter):
 
 
 def segment_document(span: ReadableSpan) -> dict[str, Any]:
-    """Return a span as X-Ray's segment document; a part of a segment becomes a subsegment."""
+    """Return a span as X-Ray's segment document; a span inside another becomes a subsegment."""
     context, parent = span.get_span_context(), span.parent
     if context is None:
         raise ValueError("a span needs a context")

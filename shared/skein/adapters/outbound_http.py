@@ -1,11 +1,11 @@
 """Requests to services that operators name, within limits and never to private addresses.
 
-A host is resolved once, each of its addresses is checked, and the connection goes to the address
+A host is resolved once, each of its addresses is checked, and the connection goes to an address
 that was checked. So it makes no difference if the name resolves to another address later (DNS
-rebinding). The library of the model's client resolves names itself, out of reach of such a check.
+rebinding). The HTTP library of the model's client can't be used, because it resolves names itself.
 
-The time-out of a socket holds for each read of a few bytes, so a slow service could make a request
-last for hours. Therefore a timer ends the connection when the time of the whole request is over.
+The time-out of a socket applies to each read of a few bytes, so a slow service could make a request
+last for hours. Therefore, a timer ends the connection when the time of the whole request is over.
 """
 
 import http.client
@@ -50,7 +50,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_public(address: IpAddress) -> bool:
-    """Return whether an address is on the public internet and does not translate to another one."""
+    """Return whether an address is on the public internet and is not translated to another one."""
     return address.is_global and not any(address in network for network in SPECIAL)
 
 

@@ -43,7 +43,7 @@ def meaning_of(error: AwsError, *, writing: bool) -> Exception:
 
     Returns:
         A `SkeinError`, or a ValueError for a request that no engine accepts. Any other error
-        (access denied, no such table) is a fault of the deployment and is returned as it is.
+        (access denied, no such table) is a fault of the deployment and is returned unchanged.
     """
     if isinstance(error, ClientError):
         return _answered(error, writing=writing)

@@ -27,7 +27,7 @@ _SMALLEST_PLAIN = 1e-4  # Python writes smaller fractions with an exponent
 
 
 def marshal(value: Any) -> AttributeValue:
-    """Convert a value to a DynamoDB attribute value; equal values of all types convert alike.
+    """Convert a value to a DynamoDB attribute value; equal values have equal results, as 1 and 1.0.
 
     Raises:
         ValueError: A number has more than 38 digits or is not finite, a string has a lone

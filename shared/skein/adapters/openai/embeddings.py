@@ -92,8 +92,8 @@ class OpenAIEmbeddings:
 class QueryEmbeddings:
     """`Embeddings` of queries; they are empty if the provider fails, so recall uses words only.
 
-    After a failure, the provider is not asked for 30 seconds: otherwise each prompt would wait for
-    it.
+    After a failure, the provider is not called for 30 seconds. Otherwise, each prompt would have to
+    wait for the provider.
 
     Args:
         failed: Called after each failure.

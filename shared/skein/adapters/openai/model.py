@@ -94,8 +94,8 @@ class OpenAIModel:
     and never closed while a call uses it.
 
     Args:
-        api_key: Returns the key, None if there is none; called when the key is needed, so that no
-            secret is read before.
+        api_key: Returns the key, or None if there is none. It is called when the key is needed, so
+            that no secret is read before.
         base_url: The base URL of a compatible API; None for OpenAI's own.
         reasoning_tokens: The tokens that a reasoning model may use before its answer. They are
             added to the limit of the answer, which they would otherwise use up.
@@ -131,8 +131,8 @@ class OpenAIModel:
             Unreachable: There is no connection to the provider.
             KeyRefused: The provider refuses the API key, or there is no key.
             ModelUnknown: The provider has no such model, or no such call at this address.
-            Unavailable: The provider is too slow or broken. The run caused none of these errors, so
-                the run is deferred and does not fail.
+            Unavailable: The provider is too slow or broken. The errors up to here are not the run's
+                fault, so the run is deferred and does not fail.
             ModelFiltered: The provider's content filter refuses this request.
             ModelRejected: The provider refuses this request for another reason.
         """
@@ -366,7 +366,8 @@ class OpenAIModel:
     def _give_up(self, connection: _Connection) -> None:
         """Keep new calls off a connection, and close the connection once no call uses it.
 
-        If another thread has replaced the connection, the new one stays. The caller holds the lock.
+        If another thread has already replaced the connection, the new one is kept. The caller must
+        hold the lock.
         """
         connection.given_up = True
         if self._connection is connection:
@@ -398,7 +399,7 @@ class OpenAIModel:
 
 
 def _no_late_retry(_: Request) -> None:
-    """Prevent the SDK's retry once the caller of the call has given up.
+    """Prevent the SDK's retry after the call's time-out.
 
     Raises:
         Unavailable: The time of the call is over.
@@ -498,9 +499,10 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
 
 
 def _tool_calls(choice: Choice, request: ModelRequest) -> tuple[ToolCall, ...]:
-    """Return the tool calls of an answer; each has an id of its own.
+    """Return the tool calls of an answer, each with a unique id.
 
-    A call without an id gets one that counts the messages and calls: stable, and unique in a run.
+    If the provider gives no id, it is made of the number of messages and the call's position. Such
+    an id is stable, and unique in a run.
     """
     calls = [call for call in choice.message.tool_calls or () if call.type in {"function", None}]
     ids: list[str] = []

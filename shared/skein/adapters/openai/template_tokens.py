@@ -1,8 +1,8 @@
 """Chat-template tokens in prompts, which some providers read as the start of another message.
 
 Servers of open models (llama.cpp, vLLM and others) may parse the tokens of a model's own template
-in the text of a message. An invisible character after the first one breaks a token. Stored texts
-are not changed: the character is added to requests and removed from answers.
+in the text of a message. To break such a token, an invisible character is inserted after its first
+character. Stored texts are not changed: requests get the character, and answers lose it again.
 """
 
 import re

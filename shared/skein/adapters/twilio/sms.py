@@ -172,7 +172,7 @@ def _asked(clients: "Sequence[Client]", ask: Callable[["Client"], Any]) -> Any:
 
 
 def _status_of(error: Exception) -> int | None:
-    """Return the HTTP status of an error; that of a list request is in the error's response."""
+    """Return the HTTP status of an error; for a list request, it is in the error's response."""
     response = error.args[1] if len(error.args) > 1 else None
     return getattr(error, "status", None) or getattr(response, "status_code", None)
 
@@ -184,8 +184,8 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
     class HttpClient(TwilioHttpClient):  # type: ignore[misc] # the library has no types
         """Twilio's HTTP client with two time-outs, one connection per call, and any API URL.
 
-        A connection that is kept open while Lambda freezes the container breaks when it is used
-        next. Then it is unknown whether Twilio accepted the SMS.
+        If Lambda freezes the container, an open connection breaks at its next use. It would then be
+        unknown whether Twilio accepted the SMS.
         """
 
         def request(
