@@ -31,7 +31,7 @@ class BorrowedMessage(Value):
         seq: The number of the message in its chat.
         author: The sender's name when the context was borrowed.
         text: The text, at most 2,000 characters.
-        authors: The people whose words the message or the title of its chat may contain, by digest.
+        authors: The people whose words the message or its chat's title may contain, by digest.
     """
 
     seq: int
@@ -42,7 +42,7 @@ class BorrowedMessage(Value):
 
 
 class BorrowedContext(Stored):
-    """The borrowed context of an agent in this chat; only the newest is kept.
+    """The borrowed context of an agent in this chat; a newer one replaces it.
 
     Attributes:
         staging: The id of this staging. Only a run whose prompt showed the staging clears it.

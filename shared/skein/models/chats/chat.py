@@ -166,7 +166,7 @@ class Chat(ChatFields, Stored):
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
-        formerly: Old user ids of people who have posted here, with their current ids.
+        formerly: The current user id of people who have posted here, by their old ids.
         summary: The chat summary, in the third person.
         summary_state: When the chat summary was last renewed, and whether that succeeded.
         made_title: The messages that the light model made the title from; None if people set it.
@@ -177,19 +177,19 @@ class Chat(ChatFields, Stored):
         activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
         listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
         upkeep_at: When upkeep must renew data derived from the chat; the time of the due pointer.
-        consolidation_at: When the messages may be consolidated; `Consolidation` is also due then.
+        consolidation_at: When the messages may be consolidated; the due time of `Consolidation`.
         epoch: Raised by an erasure; part of every cache key.
         documents: The ids of the documents that the chat owns.
         person_seq: For a direct chat, the newest text of its person, or 0; resets do not count.
         session: For a direct chat, the session since the last gap or reset.
-        overrides: For a direct chat, the overrides of agent, line and tenant as of the last post of
-            a person.
+        overrides: For a direct chat, the overrides of agent, line and tenant when a person last
+            posted.
         retention: How long messages and runs of this chat are kept; None means without limit.
-        desk: The stay on the desk, where a person of the team takes the chat over; None if it is
-            not on the desk.
+        desk: The state on the desk, where a person of the team can take the chat over; None if the
+            chat is not on the desk.
         contact_order: The newest order that made the agent write to the person of this direct chat.
-        briefing: The team's note to the agents when it last handed the chat back; prompts show it
-            while their history begins before it.
+        briefing: The team's note to the agents when it last handed the chat back. A prompt shows
+            the note if its history begins before the note was written.
         sharing: For a direct chat, the state of sharing its person's messages with others; None if
             no sharing rule has covered the person.
     """
@@ -297,7 +297,7 @@ class Chat(ChatFields, Stored):
         return {"title": None, "made_title": None, "title_state": None}
 
     def titled_by(self, insiders: Insiders, readers: Audience) -> "Chat":
-        """Return the chat, without its title if an activation may not hold it.
+        """Return the chat, without its title if an activation may not hold the title.
 
         Args:
             readers: The readers of the active chat, who know the titles of their own chats.
@@ -312,8 +312,8 @@ class Chat(ChatFields, Stored):
     def titled_for(self, readers: Audience, *, known: str | None = None) -> "Chat":
         """Return the chat with a title that an audience may see.
 
-        A chat's title may be shown to the chat's current readers. A person who has left may have
-        missed a new title, even if that person may still be shown earlier messages.
+        A title may be shown to the chat's current readers only: a new title may not be shown to a
+        person who has left, although that person may still be shown earlier messages.
 
         Args:
             readers: The audience that will see the title.
@@ -499,8 +499,8 @@ class Message(Stored):
         introduction: The introduction that precedes the first text to a person.
         team: For a message of the team, the team's name, which an SMS shows beside the sender.
         resets: Whether this is a person's reset, which is answered without the model.
-        keeps: Whether the person uses it to keep the talk private, which is also answered without
-            the model.
+        keeps: Whether this is a person's request to keep the talk private, which is also answered
+            without the model.
         noticed_rules: The sharing rules that the message announces to the person of a direct chat.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
@@ -645,9 +645,9 @@ class Message(Stored):
     def attributes(self) -> Item:
         """Return the message as table attributes.
 
-        Its files have a separate attribute, because release 0.2.0 expects a URL in `media`. So does
-        the message that a choice repeats, because release 0.3.0 does not know this attribute of a
-        choice.
+        The files are stored in an attribute of their own, because release 0.2.0 expects a URL in
+        each entry of `media`. `Choice.repeats` is too, because release 0.3.0 refuses a choice with
+        a field that it doesn't know.
         """
         made = super().attributes()
         if self.media:

@@ -13,7 +13,7 @@ from skein.models.common.base import Identifier, Instant, NamedMember, Stored, V
 from skein.models.visibility.audience import Audience
 
 QUESTION = "question"
-"""The purpose of an agent's own question; with any other, Skein asks."""
+"""The purpose of a question by an agent; questions with any other purpose are asked by Skein."""
 CALL = "tool"
 """The purpose of a question whether to call a tool of the tenant."""
 IN_TALK = frozenset({QUESTION, CALL})
@@ -26,7 +26,7 @@ ChoiceStatus = Literal["open", "answered", "expired"]
 YES = "yes"
 NO = "no"
 SEE = "see"
-"""The only option of an announcement: to see who invites, and to what."""
+"""The only option of an invitation's announcement; it shows who invites to which chat."""
 MAX_OPTIONS = 5
 MAX_LABEL = 40
 MAX_QUESTION = 1_000
@@ -98,7 +98,8 @@ class Choice(Value):
             what an answer does (`skein/interface/extensions.py`).
         expires_at: When it can no longer be answered.
         answer: The answer; None while the question is unanswered.
-        repeats: For a repetition, the message with the question. An answer to either counts once.
+        repeats: For a message that repeats a question, the message with the original question. The
+            question is answered once, through either message.
         data: The data for the effect of an answer, as JSON that the effect's subject parses.
     """
 

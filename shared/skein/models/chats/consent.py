@@ -20,8 +20,8 @@ from skein.models.outbox.jobs import ConsentJob
 
 PostStatus = Literal["posting", "posted", "failed"]
 PostFailure = Literal["readers_changed", "left", "discarded", "too_late", "deleted"]
-"""Why words were not posted: other people read the chat now, the person has left it, it was
-discarded, a day has passed, or the person has deleted the words."""
+"""Why the text was not posted: the chat has other readers now, the person has left the chat, the
+chat was discarded, a day has passed, or the person has deleted the text."""
 
 
 class ConsentData(Stored):
@@ -146,7 +146,7 @@ class Consent(Stored):
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`; none once nothing is left to do."""
+        """Return the due pointer at `at`, or its removal once nothing is left to do."""
         return dict(NOT_DUE) if self.over else due_pointer("choice", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:

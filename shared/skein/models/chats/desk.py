@@ -24,7 +24,7 @@ DeskReason = Literal["agent", "words", "failed_answers", "tool", "operator"]
 class Holder(Value):
     """A person of the team who holds a chat.
 
-    The holder is not a member of the chat: neither a reader, nor an asker, nor an outsider.
+    The holder is not a member of the chat, and never counts as a reader, an asker or an outsider.
     """
 
     id: Annotated[Identifier, Field(description="The operator, as the token's `sub`.")]
@@ -52,8 +52,8 @@ class DeskState(Value):
         spoke_at: When the holder last posted a message, or took the chat.
         spoke_seq: The holder's newest message; 0 for none.
         from_seq: The chat's `last_seq` when the holder took it.
-        unanswered: The first unanswered message of each agent that was stopped before its answer,
-            by agent id. For all other agents, that is the first one after `from_seq`.
+        unanswered: For each agent that was stopped before it answered, the first message without an
+            answer, by agent id. For other agents, it is the first message after `from_seq`.
         due_work: Whether plans and calls of services that become due in the meantime wait or are
             dropped.
     """

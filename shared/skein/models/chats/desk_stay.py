@@ -22,7 +22,7 @@ the request), or was silent for too long, or the chat was discarded while it wai
 class DeskStay(Stored):
     """A stay of a chat on the desk: the request, its holder and its end.
 
-    While the stay lasts, `Chat.desk` decides its state; the stay lists it for operators.
+    During the stay, `Chat.desk` is the authoritative state. This item lists the stay for operators.
 
     Attributes:
         id: `dsk_<ulid>`.
@@ -31,7 +31,7 @@ class DeskStay(Stored):
         reason: Why the agent asks, in its own words; shown only to the holder.
         summary: The agent's summary of the matter; shown only to the holder.
         authors: The people whose words the reason, summary and briefing may contain, by digest.
-        made_from: The messages of the chat from which the agent made them.
+        made_from: The messages of the chat from which the agent wrote the reason and the summary.
         noticed_at: When the people of the chat were notified that a person was requested; None
             before.
         holder: The person who holds or held the chat; None before.
@@ -87,7 +87,10 @@ class DeskStay(Stored):
         return Update(self.key, set=dict.fromkeys(WORDS), condition=Exists())
 
     def is_about(self, at: datetime) -> bool:
-        """Return whether its texts may refer to a message of this time, at most a day before it."""
+        """Return whether the stay's texts may refer to a message that was posted at this time.
+
+        They may refer to messages from a day before the stay until its end.
+        """
         return self.since - ABOUT <= at and (self.ended_at is None or at <= self.ended_at)
 
     def to_item(self) -> Item:

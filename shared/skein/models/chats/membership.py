@@ -61,8 +61,8 @@ class Membership(Stored):
         agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
         paused: Whether agents' messages no longer trigger this agent; a person's message clears
             this.
-        late_since: Since when people here, who were told so, have waited for the agent's answer
-            because the model is down; None once the agent has answered.
+        late_since: When people here were told that the agent's answer is late because the model is
+            down; None once the agent has answered.
         failed_since: When this agent last posted a notice about a failed run in a group; None once
             the agent has answered.
         failed_answers: The number of consecutive failed answers of this agent to people here.
@@ -72,8 +72,8 @@ class Membership(Stored):
         consolidated_seq: Watermark: the highest message that the agent has consolidated.
         consolidated_characters: How many characters of the next message are consolidated, if that
             message is very long.
-        own_words_seq: Watermark: the highest message from which the agent has read the person's own
-            words, for memories that sharing rules may share.
+        own_words_seq: Watermark: the highest message that was read for memories of the person's own
+            words, which sharing rules may share.
         consolidation_failures: The number of consecutive failed attempts to consolidate the next
             messages.
         consolidation_retry_at: When to make the next attempt, if the last one failed.
@@ -160,7 +160,7 @@ class Membership(Stored):
 
     @property
     def own_words_read(self) -> int:
-        """The highest message whose text by the person the agent no longer needs to read."""
+        """The highest message that need not be read any more for memories of own words."""
         return max(self.own_words_seq, self.joined_seq)
 
     @property

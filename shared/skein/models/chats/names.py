@@ -100,8 +100,8 @@ def former_with(
 ) -> tuple[FormerName, ...]:
     """Return the former names after members have left or were renamed.
 
-    They keep their numbers, and so do the members who share a name with them. A name that only one
-    member ever had is not kept when that member leaves; the closed membership has it. If there are
+    Former names keep their numbers, as do members with the same name. If only one member ever had a
+    name, it is not kept when that member leaves, because the closed membership has it. If there are
     more than 100 former names, the oldest are dropped.
 
     Args:
@@ -131,7 +131,7 @@ def former_with(
 def former_before(
     member: NamedMember, former: Sequence[FormerName], left: Iterable[NamedMember]
 ) -> tuple[FormerName, ...]:
-    """Return the former names before a member joins or is renamed, with those who have left.
+    """Return the former names, plus members who have left with the name that a member now gets.
 
     Args:
         member: The member with the new name.

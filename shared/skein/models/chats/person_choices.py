@@ -36,7 +36,7 @@ class OpenChoice(Value):
         labels: For SMS, the label of each option; empty if the answer is in words.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the inviter.
-        number: For the question who owns a number, the number.
+        number: For a question about who owns a phone number, the number.
         ask_at: For an invitation, when the tick asks the person by SMS if that has not happened
             yet; None once the person was asked, or cannot be asked.
     """
@@ -78,7 +78,7 @@ class OverCode(Value):
     """A code of a choice that has ended, so that a late SMS gets an explanation.
 
     Attributes:
-        chat_id: The chat of the question, which may contain the same SMS as its answer.
+        chat_id: The chat of the question. An SMS with the code may already be its answer there.
         seq: The question's message.
         until: The time until which the code is kept.
     """

@@ -76,7 +76,7 @@ E164 = Annotated[str, StringConstraints(pattern=r"^\+[1-9][0-9]{6,14}$")]
 
 MemberKind = Literal["user", "agent"]
 SenderKind = Literal["user", "agent", "team"]
-"""Who posts messages: the members of a chat, and a person of the team who holds it."""
+"""Who posts messages: members of the chat, and a person of the team who has taken it over."""
 
 NULL = {"type": "null"}
 TEXTS = {"title", "description"}  # of a property in a JSON schema

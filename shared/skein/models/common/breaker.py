@@ -22,8 +22,8 @@ class Breaker(Value):
 
     Attributes:
         failures: When the last calls failed, while the breaker is closed.
-        open_until: When it passes a probe, or when the current probe counts as lost; None if
-            closed.
+        open_until: When the breaker passes a probe, or when the current probe counts as lost; None
+            if it is closed.
         probing: Whether a probe is in progress.
         pauses: The number of pauses that ended with a failed probe.
     """

@@ -22,7 +22,7 @@ class Retry:
     """A retry policy like Temporal's `RetryPolicy`; without limits, work is retried forever.
 
     Attributes:
-        waits: The waits after the first try, the second and so on; the last one repeats.
+        waits: The waits after the first, second and further tries; the last wait is repeated.
         max_tries: The maximum number of tries.
         give_up: For how long the work is retried.
     """

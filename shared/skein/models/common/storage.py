@@ -45,7 +45,8 @@ class Reads(Protocol):
 class SortKeyPrefix(str):
     """The beginning of all sort keys of one kind of item, e.g. `MSG#`.
 
-    The items of a kind lie between the prefix and `last`. Only models spell prefixes.
+    All items of the kind have sort keys from the prefix to `last`. Prefixes are only written in
+    models.
     """
 
     __slots__ = ()

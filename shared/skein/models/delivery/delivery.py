@@ -42,8 +42,8 @@ class DeliveryPart(Value):
     """One SMS of a delivery.
 
     Attributes:
-        file: The file that is sent with it; None if there is none.
-        content: The template in which it is sent; None for the body itself.
+        file: The file that is sent with the SMS; None if there is none.
+        content: The template in which the SMS is sent; None if the body is sent as it is.
         segments: The number of the channel's units; for SMS, the segments that the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and
             while the outcome is unknown; the other values as Twilio reports them.
@@ -101,13 +101,14 @@ class Delivery(Stored):
         parts: The SMS of the delivery; empty until the first attempt splits the message.
         has_codes: Whether the parts show the codes of a choice, with which it is answered by SMS.
         rest_at: Where the unsent rest of a cut text begins, in characters; None if there is no
-            rest, or all of it was requested.
-        continues: For the rest of a text, the delivery of its beginning.
-        has_files: Whether the rest of a text also contains the files of the message.
+            rest, or the person has requested all of it.
+        continues: For the delivery of a text's rest, the delivery of the text's beginning.
+        has_files: For the delivery of a text's rest, whether it includes the message's files.
         send_at: When the line has capacity for the delivery; None until it is charged.
         announced: Whether the first part announces a long queue, and is sent at once.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
-        confirms_opt_out: Whether it confirms the person's opt-out, and is sent in spite of it.
+        confirms_opt_out: Whether this confirms an opt-out, and so is sent although the person has
+            opted out.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         version: The optimistic lock, since the worker and status callbacks write the same parts.
             Every write raises the version, except the tick's.

@@ -57,7 +57,7 @@ class OutgoingSms(Value):
 
     Attributes:
         line: The address of the line, without the prefix of the channel.
-        phone: The address of the person, in the same form.
+        phone: The address of the person, also without the prefix.
         body: The text; with `content`, the text that the provider renders from the template.
         content: The template in which it is sent; None for the text itself.
         media_url: The URL of the attached file; None if there is no file.

@@ -80,11 +80,14 @@ class AddressOwner(Stored):
     ] = Field(default_factory=dict)
 
     def last_heard(self, channel: str | None = None) -> date | None:
-        """Return the day of the newest message on a channel, or on any if it is new or None."""
+        """Return the day of the newest message on a channel.
+
+        For no channel, or one without a message yet, return the day of the newest on any channel.
+        """
         return self.heard_by.get(channel or "", self.heard_on)
 
     def was_silent(self, today: date, days: int, channel: str | None = None) -> bool:
-        """Return whether a channel was silent for at least `days`; never if that is 0."""
+        """Return whether a channel was silent for at least `days` days; False if `days` is 0."""
         return 0 < days <= self._silence(today, channel)
 
     def has_lapsed(self, today: date, days: int, channel: str | None = None) -> bool:
@@ -186,7 +189,7 @@ class AddressOwner(Stored):
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 
     def lost(self) -> Update:
-        """Return the write that makes the address a new person's with the next SMS."""
+        """Return the write after which the next SMS from the address creates a new person."""
         change = {"unproven": None, "reassigned": True, "consents": None}
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 

@@ -58,7 +58,7 @@ class NumberCode(Stored):
         return self.code_hash is not None and self.tries < MAX_TRIES and now < self.valid_until
 
     def hash_of(self, code: str) -> str:
-        """Return the hash of a code, which is too slow to try all codes while one is valid."""
+        """Return the hash of a code; hashing is too slow to try all codes before one expires."""
         salt = self.id.encode()
         return hashlib.scrypt(code.encode(), salt=salt, n=HASH_COST, r=8, p=1).hex()
 

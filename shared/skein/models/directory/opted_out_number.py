@@ -10,7 +10,7 @@ from skein.models.common.storage import META, Key, SortKeyPrefix
 
 
 class OptOutKey(Stored):
-    """The tenant's key of the hashes; a number cannot be looked up without it.
+    """The tenant's key for hashing numbers; without the key, a number cannot be looked up.
 
     Attributes:
         secret: The key, in hexadecimal digits.

@@ -22,7 +22,7 @@ DueKind = Literal[
 BacklogKind = Literal[
     "run", "delivery", "plan", "chat", "erasure", "paused_run", "paused_delivery"
 ]  # fmt: skip
-"""The kinds of work that operators are shown as waiting."""
+"""The kinds of waiting work that operators are shown."""
 DUE_SHARDS = 8
 
 NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}

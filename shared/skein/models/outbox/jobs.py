@@ -170,8 +170,8 @@ class SummaryJob(Job):
     """An agent summary or, without an agent, a chat summary may be out of date.
 
     Attributes:
-        wanted_in: The other chat that has just appeared and would show the agent summary; None if
-            the chat itself has changed.
+        wanted_in: The other chat that would show the agent summary and requests it; None if the
+            chat itself requests it because it has changed.
         title: Whether the chat needs a title instead of a summary.
     """
 

@@ -93,18 +93,18 @@ class Allowance(Stored):
         owner: `user:{id}`, `all:{shard}`, `agent:{id}`, `number:{hash}`, or `codes` for the codes
             of a tenant. For sent messages, `user:{id}` or `line:{number}` after a channel's name.
         messages_full_at: When the bucket of messages is full again; None if it is full.
-        tokens_full_at: The same for the bucket of model tokens.
-        changes_full_at: The same for the bucket of opened chats and changed members.
-        reads_full_at: The same for the bucket of reads.
-        segments_full_at: The same for the bucket of segments, or other units of the channel.
-        sending_full_at: For a line, the same for the segments that it sends per minute; more than a
-            minute from now if SMS wait for their turn.
-        notices_full_at: For a line, the same for notices of a long queue. For a person, the end of
-            the wait that the newest notice announced.
-        codes_full_at: The same for the bucket of codes that prove phone numbers.
-        contacts_full_at: The same for the bucket of first contacts.
-        invitations_full_at: The same for the bucket of the person's invitations by SMS.
-        uploads_full_at: The same for the bucket of pictures and files.
+        tokens_full_at: When the bucket of model tokens is full again.
+        changes_full_at: When the bucket of opened chats and changed members is full again.
+        reads_full_at: When the bucket of reads is full again.
+        segments_full_at: When the bucket of segments, or the channel's other units, is full again.
+        sending_full_at: For a line, when the bucket of segments per minute is full again; more than
+            a minute from now if SMS wait for their turn.
+        notices_full_at: For a line, when the bucket of notices of a long queue is full again. For a
+            person, the end of the wait that the newest notice announced.
+        codes_full_at: When the bucket of codes that prove phone numbers is full again.
+        contacts_full_at: When the bucket of first contacts is full again.
+        invitations_full_at: When the bucket of the person's invitations by SMS is full again.
+        uploads_full_at: When the bucket of pictures and files is full again.
         over: For a person on SMS, the state of the limit that was exceeded last.
         permits: The runs that work or wait.
         permits_version: The version of the permits, which their optimistic lock compares.

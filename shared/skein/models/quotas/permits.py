@@ -166,7 +166,7 @@ def _created(run: WaitingRun) -> tuple[datetime, str]:
 def _has_room(limit: PermitLimit, held: int, reserved: int) -> bool:
     """Return whether one more run may work.
 
-    The last reservation may exceed the tokens, so that a run begins even if few are left.
+    A run may reserve more tokens than are left, as long as there are some or nothing is reserved.
     """
     if limit.runs and held >= limit.runs:
         return False

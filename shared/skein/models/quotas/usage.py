@@ -51,14 +51,14 @@ class Words(NamedTuple):
     """The people whose messages a background question includes; they pay for the answer.
 
     Attributes:
-        parts: The part of each person, by id, most first; all parts together are 1.
+        parts: The fraction that each person pays, by id, largest first; the sum is 1.
     """
 
     parts: Mapping[str, float] = MappingProxyType({})
 
     @classmethod
     def of(cls, written: Iterable[tuple[str | None, int]]) -> Self:
-        """Return each person's part by the characters that they wrote; None is skipped."""
+        """Return the people's parts, in proportion to the characters they wrote; skip None."""
         counts = Counter[str]()
         for user_id, characters in written:
             if user_id is not None:

@@ -1,8 +1,8 @@
 """The recorded form of a model's answer, bounded to fit in its step's item.
 
 DynamoDB allows 400 KB per item, which a step shares between the prompt, the answer and the tool
-results. Skein uses only the recorded form: its calls are carried out, and the next request repeats
-it. So a worker that takes over the run does the same as the first worker.
+results. Skein uses only the recorded form of an answer, both to carry out its calls and to repeat
+it in the next request. So a worker that takes over the run does the same as the first worker.
 """
 
 import re

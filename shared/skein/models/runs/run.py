@@ -116,9 +116,9 @@ class HeldContent(Value):
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
         authors: The people whose messages were in the prompt and the tool results, by digest.
-        outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
-        beyond_session: Whether it included what people wrote outside of the current session of that
-            chat. A group has one session.
+        outsiders: Whether an author may be an outsider; see `services/visibility/insiders.py`.
+        beyond_session: Whether the content included what people wrote outside of the current
+            session of that chat. A group has one session.
         borrowed: The borrowed context in the prompt.
         sharing_epoch: Set if the prompt or a tool result contained what others said through sharing
             rules: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used.
@@ -217,12 +217,12 @@ class Run(Stored):
 
     Attributes:
         audience: The audience of the trigger, which decides where the run may be shown.
-        scope: The scope of the items that the run makes while it shows no chat: the scope of its
-            plan; see `owned_partition`.
+        scope: The scope of items that the run makes if its prompt shows no chat: the scope of the
+            run's plan; see `owned_partition`.
         for_chat_id: The chat that the run of a plan or a service belongs to. Such a run holds no
             slot there, and is stored in its agent's partition.
-        started_by: The item that must be active for the run to write; None if there is no such
-            item.
+        started_by: The item, such as an outreach, that must be active for the run to write to
+            people; None if there is no such item.
         chain_depth: The number of agents' messages between the run and a person.
         then: Agents that are to respond afterwards, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
@@ -234,8 +234,7 @@ class Run(Stored):
         steps_taken: Model answers recorded so far, over all activations.
         model: The model of the newest answer; None before, and if no model was asked.
         activation: The number of activations: starts and restarts, each with a prompt.
-        active_chat_id: The chat that the agent looks at: the run's own until the agent enters
-            another.
+        active_chat_id: The active chat: the run's own until the agent enters another.
         active_thread_id: The thread that the newest prompt showed as active, or that the run has
             switched to since. The run keeps this thread when other runs switch.
         shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
@@ -385,7 +384,7 @@ class Run(Stored):
     def tells_shared(self, table: BatchReader, now: datetime) -> bool:
         """Read whether all content that the newest activation got from rules may still be shared.
 
-        Content that a worker of release 0.3.0 received may not, because it has no versions.
+        False for content that a worker of release 0.3.0 received, because it has no versions.
         """
         if self.held is None or self.held.sharing_epoch is None:
             return True
@@ -406,7 +405,7 @@ class Run(Stored):
 
     @property
     def while_active(self) -> ActiveItem | None:
-        """The item that must be active for the run to write; None once a person has replied."""
+        """The item that must be active for the run to write to people; None after a reply."""
         replied = self.resumed is not None and self.resumed.seq is not None
         return None if replied else self.started_by
 
@@ -416,10 +415,11 @@ class Run(Stored):
         return self.chat_id or self.for_chat_id
 
     def leaves_messages(self, chat_id: str) -> bool:
-        """Return whether the run leaves a chat's new messages to the agent's own runs there.
+        """Return whether other runs of the agent answer the chat's new messages, and not this one.
 
-        The run of a plan or a service does so in its chat: it holds no slot, so each message has
-        its own run. This ends once a wait there has ended, because a resumed run answers the reply.
+        True for the run of a plan or a service in its own chat, because such a run holds no slot
+        and each message starts a run. False after a wait in that chat has ended, because a resumed
+        run answers the reply.
         """
         resumed_here = self.resumed is not None and self.resumed.chat_id == chat_id
         return chat_id == self.for_chat_id and not resumed_here

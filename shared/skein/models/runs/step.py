@@ -28,7 +28,7 @@ PICTURES = "PICTURES"
 FIXED_ANSWER = "none"  # the model's name in a step whose answer did not come from a model
 
 ToolStatus = Literal["done", "correctable", "failed", "asked", "unknown"]
-"""`asked`: somebody must agree first. `unknown`: a write may or may not have happened."""
+"""`asked`: someone must approve the call first. `unknown`: the write may have happened or not."""
 
 TurnRole = Literal["user", "assistant"]
 
@@ -277,7 +277,7 @@ class Step(Stored):
 
     @staticmethod
     def is_stored_as(item: Item) -> bool:
-        """Return whether an item is a step, if its sort key starts like a run's."""
+        """Return whether an item is a step; its sort key must be that of a run or a step."""
         return STEP in str(item["sk"])
 
     @property

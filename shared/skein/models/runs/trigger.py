@@ -63,7 +63,8 @@ class Trigger(Value):
 
     Attributes:
         type: The kind of trigger.
-        seq: The message that the prompt marks: the newest message of a person, or else the newest.
+        seq: The message that the prompt marks: the newest one of a person or, if there is none, the
+            newest one of an agent.
         from_seq: The first message that the run answers; set if `seq` is.
         to_seq: The last message that the run answers, if an agent wrote it after `seq`.
         by: The author of the message `seq`, or the person who requested the run.

@@ -111,7 +111,7 @@ class Actor(Value):
     Attributes:
         chat_id: The chat that it belongs to; None if there is none.
         authors: The people whose messages it was shown, by digest.
-        outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
+        outsiders: Whether an author may be an outsider; see `services/visibility/insiders.py`.
     """
 
     chat_id: Identifier | None = None
@@ -121,9 +121,10 @@ class Actor(Value):
     def changes_open(self, thing: "DerivedItem") -> bool:
         """Return whether this actor may change or end an open item not made by an operator.
 
-        In the item's own chat, messages of its members may. Elsewhere, all authors of the messages
-        must also be authors of the item, and with messages of outsiders both must be true. A run
-        without a chat that was shown no messages may change items of such runs.
+        An actor in the item's own chat may change it. In another chat, all authors of the messages
+        that the actor was shown must also be authors of the item. If one of these authors may be an
+        outsider, both conditions apply. A run without a chat that was shown no messages may change
+        items of such runs.
         """
         here = thing.home is not None and thing.home == self.chat_id
         authored = self.authors.only(thing.authors.ids)
@@ -161,13 +162,12 @@ class Readers(Value):
         return thing.trusted or self.insiders.admit(thing.authors)
 
     def changes(self, thing: "DerivedItem") -> bool:
-        """Return whether the caller may change, end or supersede `thing`: the rights of all items.
+        """Return whether the caller may change, end or supersede `thing`, an item of any kind.
 
-        Only operators may change operators' items, except for items that agents work on: runs
-        without words of outsiders may change those too. A private item may be changed by content
-        for which all of its people were present, and an open item according to
-        `Actor.changes_open`. Words from sharing rules may only change items that were made in the
-        same chat.
+        An operator's item may be changed by operators only. If it is of a kind that agents work on,
+        runs without words of outsiders may change it, too. A private item may be changed if all of
+        its people were present for the content of the change. An open item may be changed according
+        to `Actor.changes_open`. Words from sharing rules may only change items of the same chat.
         """
         if self.readers is None and self.content is None:
             return True
@@ -185,7 +185,7 @@ class Readers(Value):
         return operators or (self.changes(thing) and not thing.by_operator)
 
     def covers(self, thing: "DerivedItem") -> bool:
-        """Return whether all who may see `thing` were present for the content (`may_change`)."""
+        """Return whether all people who may see `thing` were present for the change's content."""
         content = self.content or self.readers
         return content is None or may_change(content, thing.audience)
 
@@ -249,7 +249,7 @@ class DerivedItem(Stored):
 
     @property
     def trusted(self) -> bool:
-        """Whether all text of the item is an operator's: agents may have worked on it."""
+        """Whether all text of the item is an operator's, and no agent may have worked on it."""
         return self.by_operator and not self.WORKED_ON
 
     @property

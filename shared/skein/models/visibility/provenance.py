@@ -34,8 +34,8 @@ class Authors(Value):
     Attributes:
         ids: At most 20 ids or digests, sorted.
         many: Whether there may be others. In that case, rights fail closed.
-        by_rule: True if a sharing rule brought some of their words into the chat where they were
-            used. Items made from them must not leave that chat.
+        by_rule: Whether some of the words were shown in the chat by a sharing rule. Items made from
+            them must not leave that chat.
     """
 
     ids: tuple[Identifier, ...] = ()
@@ -50,7 +50,7 @@ class Authors(Value):
 
     @classmethod
     def in_digests(cls, ids: Iterable[str | None]) -> "Authors":
-        """Return the people by digest, so that the result names no one and is never erased."""
+        """Return the people by digest, so that the result has no ids that must be erased."""
         return cls.of(digest_of(each) for each in ids if each is not None)
 
     @property
@@ -104,8 +104,9 @@ class Insiders(Value):
     Attributes:
         digests: Their digests, as in `authors`.
         alone: Whether the activation may hold no words of outsiders.
-        of_readers: Whether it may still hold words of outsiders that its readers know from the
-            agent's questions and errands in the active chat, and from the titles of their chats.
+        of_readers: Whether the activation may in any case hold words of outsiders that its readers
+            know from the agent's questions and errands in the active chat, and from the titles of
+            their chats.
     """
 
     digests: frozenset[str] = frozenset()
@@ -278,7 +279,7 @@ class MadeFrom(Value):
     def wrote(self, ids: Iterable[str]) -> bool:
         """Return whether one of these people may have written the messages.
 
-        Text by agents alone may repeat what anyone in their chat wrote.
+        Messages of agents alone may repeat what anyone in the chat wrote.
         """
         return self.writers.empty or self.writers.may_include(ids)
 
@@ -295,8 +296,8 @@ def few_of_strangers(
 ) -> list[Thing]:
     """Return the items in their order, limited to a maximum number per person.
 
-    So other people cannot crowd out what the people of a private chat have said. Items of many
-    people count as items of one additional person.
+    So items from other people cannot crowd out what the people of a private chat have said. All
+    items with `many` writers count as items of one additional person.
 
     Args:
         things: The items, most important first.

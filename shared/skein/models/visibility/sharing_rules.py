@@ -90,7 +90,7 @@ class SharingRule(SharingRuleFields):
 
 
 def _between_roles(rules: Iterable[Any]) -> list[Any]:
-    """Leave out stored rules that name a person, as 0.3.0 made them: they have no effect."""
+    """Leave out rules that name a person; 0.3.0 stored such rules, and they have no effect."""
     return [
         rule
         for rule in rules

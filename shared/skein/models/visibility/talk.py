@@ -1,8 +1,8 @@
 """What one person says to an agent in private, and how much of it may be shared with others.
 
 The state is an attribute of the direct chat's own item, since each post and each recall reads that
-item anyway. A talk is a series of messages of the person without a longer pause than the quiet
-time.
+item anyway. A talk is a series of messages of the person; a pause longer than the quiet time ends
+it.
 """
 
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ class SharingState(Value):
             anyone.
         noticed: The message that told the person about each rule, by the rule's id.
         talk_from: The first message of the newest talk.
-        before: The first message of the talk before it, which may be indexed now; 0 if there is
+        before: The first message of the previous talk, which may be indexed now; 0 if there is
             none.
         spoke_at: When the person last wrote.
         private: Whether the person keeps the newest talk from others.
@@ -69,7 +69,8 @@ class SharingState(Value):
     def kept_private(self, seq: int) -> "SharingState":
         """Return the state after the person has kept the talk private with a message.
 
-        If the message begins a talk, it came too late for the talk before, which is withdrawn too.
+        If the message begins a new talk, the request came after the previous talk had ended, so the
+        previous talk is withdrawn, too.
         """
         late = seq == self.talk_from and 0 < self.before < seq
         state = self.withdrawn(self.before, seq - 1) if late else self
@@ -108,7 +109,7 @@ class SharingState(Value):
 
 
 def _narrowed(ranges: tuple[SeqSpan, ...]) -> tuple[SeqSpan, ...]:
-    """Join adjacent ranges; too many become one, which never shares more with others."""
+    """Join adjacent ranges; if too many are left, one range covers all, which only shares less."""
     joined: list[SeqSpan] = []
     for each in sorted(ranges, key=lambda one: one.first_seq):
         last = joined[-1] if joined else None
