@@ -176,10 +176,10 @@ class SectionItems(ABC):
 
     Attributes:
         owned: The sort keys of the agent's items that `found` takes from `SectionReads.owned`.
-        in_chat: The attributes of the active chat that indicate items.
-        in_reads: The attributes of `SectionReads` that indicate items.
-        optional: Whether there can be items only if there are owned ones or one of those attributes
-            is set. If not, the reader asks the kind for nothing.
+        in_chat: The attributes of the active chat that are set if it may have such items.
+        in_reads: The attributes of `SectionReads` that are set if there may be such items.
+        optional: Whether the reader skips this kind if no `owned` item was read and none of the
+            attributes in `in_chat` and `in_reads` is set.
     """
 
     __slots__ = ()

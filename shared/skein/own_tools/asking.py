@@ -155,7 +155,7 @@ class Approvals:
         """Post a question to the person, unless an equal one is open, and return the call's result.
 
         Args:
-            told: The result after a new question, with a placeholder for its place.
+            told: The result if a new question was posted, with a placeholder for its place.
         """
         if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)

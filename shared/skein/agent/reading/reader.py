@@ -214,7 +214,7 @@ class Reader:
         return sharing
 
     def _queried(self, read: SectionReads) -> SectionReads:
-        """Read the results of the sections' queries, and the items that they then ask for."""
+        """Run the sections' queries, then read the further items that the results refer to."""
         queries = [query for kind in read.possible(QUERYING) for query in kind.queries(read)]
         items = [item for query in queries for item in self.table.query(query).items]
         if not items:
