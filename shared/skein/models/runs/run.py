@@ -116,9 +116,9 @@ class HeldContent(Value):
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
         authors: The people whose messages were in the prompt and the tool results, by digest.
-        outsiders: Whether an author may be an outsider; see `services/visibility/insiders.py`.
-        beyond_session: Whether the content included what people wrote outside of the current
-            session of that chat. A group has one session.
+        outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
+        beyond_session: Whether it included what people wrote outside of the current session of that
+            chat. A group has one session.
         borrowed: The borrowed context in the prompt.
         sharing_epoch: Set if the prompt or a tool result contained what others said through sharing
             rules: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used.

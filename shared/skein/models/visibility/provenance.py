@@ -34,8 +34,8 @@ class Authors(Value):
     Attributes:
         ids: At most 20 ids or digests, sorted.
         many: Whether there may be others. In that case, rights fail closed.
-        by_rule: Whether some of the words were shown in the chat by a sharing rule. Items made from
-            them must not leave that chat.
+        by_rule: True if a sharing rule brought some of their words into the chat where they were
+            used. Items made from them must not leave that chat.
     """
 
     ids: tuple[Identifier, ...] = ()
