@@ -236,12 +236,12 @@ class Errand(Stored):
 
     @property
     def may_ask(self) -> bool:
-        """Whether the limit of texts allows to ask for times again, and then for confirmation."""
+        """Whether the limit of texts leaves room to ask for times again and then to confirm."""
         return self.meeting is None or self.texts + 2 <= MAX_TEXTS
 
     @property
     def may_confirm(self) -> bool:
-        """Whether the limit of texts allows to ask the person to confirm the proposal."""
+        """Whether the limit of texts leaves room to ask the person to confirm the proposal."""
         return self.confirm_seq is None and self.texts < MAX_TEXTS
 
     def may_tell(self, now: datetime, *, over: bool) -> bool:
