@@ -7,7 +7,7 @@ model call, its cost, and how failures are handled.
 
 A job is idempotent. The claim decides from the stored items what is due, and each write is
 conditional on the watermark or the state that was read. So a lost, duplicate or late job does no
-harm, and a worker that was overtaken writes nothing.
+harm, and a worker writes nothing if another worker was faster.
 """
 
 import logging
@@ -39,15 +39,15 @@ Answer = TypeVar("Answer")
 
 
 class UnusableAnswer(SkeinError):
-    """The answer cannot be used; the watermark stays, and the batch is due again."""
+    """The model's answer cannot be used. The watermark stays, and the batch is due again."""
 
 
 class TooMuch(UnusableAnswer):
-    """The answer was cut off, or yields more than one transaction holds."""
+    """The model's answer was cut off, or its results do not fit into one transaction."""
 
 
 class Overtaken(SkeinError):
-    """The watermark or the state has changed since it was read; nothing was written."""
+    """Another worker has changed the watermark or the state; nothing was written."""
 
 
 class Question(NamedTuple, Generic[Answer]):
@@ -56,11 +56,11 @@ class Question(NamedTuple, Generic[Answer]):
     Attributes:
         model: The name of the model.
         schema: The strict JSON schema of the answer.
-        agent_id: The agent that the call is counted for; None if there is none.
-        spread_by: The id that selects the usage counter.
-        parse: Parses the answer; raises `UnusableAnswer` if that is not possible.
+        agent_id: The agent whose usage the call counts toward; None for no agent.
+        spread_by: The id that selects the shard of the tenant's usage counter.
+        parse: Parses the answer; raises `UnusableAnswer` if the answer cannot be used.
         words: The people whose messages the question includes; they are charged for the call.
-        image_bytes: The pictures of the messages, by their ids.
+        image_bytes: The bytes of the pictures in the messages, by picture id.
     """
 
     model: str
@@ -84,9 +84,10 @@ class Failure(NamedTuple):
     """Why a batch was not processed.
 
     Attributes:
-        why: The reason, for operators: the class of the model's error, whose text may quote the
-            prompt, or a sentence of Skein about the answer.
-        usage: The tokens that were used anyway.
+        why: The reason that operators see. If the model call failed, it is the name of the error's
+            class, because the error's text may quote the prompt. If the answer was unusable, it is
+            a sentence by Skein.
+        usage: The tokens that were used for the batch although it failed.
     """
 
     why: str
@@ -97,10 +98,10 @@ class Outcome(NamedTuple):
     """How the work on a claim ended; by default, everything was processed.
 
     Attributes:
-        out_of_time: Whether the deadline passed first.
+        out_of_time: Whether the time ran out before everything was processed.
         not_before: When to try again, if the tenant's budget or a person's share is used up, or
             background work is paused; None otherwise.
-        of_person: Whether a person's share is the cause.
+        of_person: Whether the work stopped because a person's share is used up.
     """
 
     out_of_time: bool = False
@@ -109,13 +110,13 @@ class Outcome(NamedTuple):
 
 
 class Task(ABC, Generic[J, Claim, Batch, Answer]):
-    """The part of background work that differs between its kinds.
+    """One kind of background work, such as consolidation, with the steps that only it has.
 
     Attributes:
         name: The name in logs.
         failures: The metric that counts failures.
         seconds: The maximum duration of the model call, including its own retry.
-        answer_tokens: The limit of an answer.
+        answer_tokens: The maximum number of tokens in an answer.
     """
 
     name: ClassVar[str]
@@ -125,19 +126,19 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
 
     @abstractmethod
     def claim(self, job: J, until: datetime) -> Claim | None:
-        """Claim the due work of a job until the lease ends; None if nothing is due.
+        """Claim the due work of a job until the time `until`; return None if nothing is due.
 
         Raises:
-            ConditionFailed: Another worker was faster; the engine calls again.
+            ConditionFailed: Another worker was faster; the engine calls `claim` again.
             NotFound: The item of the job no longer exists.
         """
 
     @abstractmethod
     def read(self, claim: Claim) -> Iterator[Iterator[Batch]]:
-        """Read the new content since the watermark, in batches of one question each.
+        """Read the new content since the watermark, in series of batches; ask once per batch.
 
-        The batches of a series depend on their order: each batch is read after the one before was
-        written, and a failure ends the series. Other series continue.
+        Within a series, each batch is read after the results of the previous batch were written,
+        and a failure ends the series. Other series continue.
         """
 
     @abstractmethod
@@ -150,19 +151,19 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
 
         Raises:
             Overtaken: The watermark has moved; nothing is stored.
-            TooMuch: The writes exceed one transaction; nothing is stored.
+            TooMuch: The writes do not fit into one transaction; nothing is stored.
         """
 
     @abstractmethod
     def fail(self, claim: Claim, batch: Batch, failure: Failure) -> None:
-        """Record a failure and when to try again; the watermark stays.
+        """Record a failure and the time of the next try; the watermark stays.
 
         Raises:
             Overtaken: The watermark has moved; nothing is stored.
         """
 
     def halves(self, batch: Batch) -> Sequence[Batch]:
-        """Split a batch that has too many results; empty if it cannot be split."""
+        """Split a batch that has too many results; return no parts if it cannot be split."""
         return ()
 
     def release(self, claim: Claim, outcome: Outcome) -> None:
@@ -186,8 +187,9 @@ class BackgroundEngine:
     def run(self, task: Task[J, Claim, Batch, Answer], job: J, *, deadline: datetime) -> None:
         """Carry out a job of a task (idempotent).
 
-        The first question is always asked, each further one only if enough time is left before the
-        deadline. Each question requires that the tenant's budget is not used up.
+        The first question is always asked. Each further question is asked only if enough time is
+        left before the deadline. No question is asked once the tenant's budget or a person's share
+        is used up.
 
         Args:
             task: The task.
@@ -241,7 +243,8 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
         """Ask about a batch and store the answer; split a batch that has too many results.
 
         Returns:
-            Whether it succeeded. After a failure, which is recorded, the series ends.
+            Whether the batch was processed. If not, the failure was recorded, and the caller ends
+            the series.
         """
         left, spent = [whole], TokenUsage()
         while left:
@@ -275,7 +278,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
         return True
 
     def _ask(self, question: Question[Answer], budget: TokenBudget) -> ModelAnswer:
-        """Call the model once, and count the tokens for the tenant and the people who pay."""
+        """Call the model once, and charge the tokens to the tenant and the people in `words`."""
         request = ModelRequest(
             model=question.model,
             messages=question.messages,
