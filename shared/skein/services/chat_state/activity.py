@@ -1,7 +1,7 @@
 """Estimate when a person was last active, from memberships and messages, without extra writes.
 
 A person's SEEN watermark moves when the person posts or marks messages as read. So the person was
-active at or after the creation of the message at the watermark.
+active at or after the time when the message at the watermark was created.
 """
 
 from datetime import datetime
@@ -16,7 +16,7 @@ NEWEST_CHATS = 50
 
 
 def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
-    """Return a lower bound of when a person last posted or read a message.
+    """Return a lower bound for the time at which a person last posted or read a message.
 
     The function looks at the person's 50 newest chats, in three reads.
 

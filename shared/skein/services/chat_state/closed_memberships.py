@@ -1,7 +1,7 @@
-"""Move closed memberships out of the range that posts read, and back on a re-join.
+"""Move closed memberships out of the keys that each post reads, and back on a re-join.
 
-Each move is one transaction, on the condition that the item is as it was read (optimistic lock). So
-no concurrent write is lost, and a member always has exactly one membership in a chat.
+Each move is one transaction, which fails if the item has changed since it was read (optimistic
+lock). So no concurrent write is lost, and a member always has exactly one membership in a chat.
 """
 
 from collections.abc import Mapping
@@ -42,10 +42,10 @@ def membership_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
 
 
 def item_at(table: Table, key: Key) -> Item:
-    """Read the item that a move will replace.
+    """Read the item of a membership that is about to be moved.
 
     Raises:
-        ConditionFailed: The item is gone; read the chat again.
+        ConditionFailed: The item no longer exists; the caller must read the chat again.
     """
     item = table.get(key)
     if item is None:
@@ -71,7 +71,7 @@ def opening(item: Item, chat: Chat, changes: Mapping[str, Any]) -> list[Write]:
 
     Args:
         item: The closed membership as it was read.
-        chat: The chat, from which the attributes of the member's list of chats come.
+        chat: The chat, whose activity determines its position in the member's list of chats.
         changes: The attributes to set; None removes an attribute.
     """
     membership = Membership.from_item(item)
@@ -92,6 +92,6 @@ def _attributes(item: Item) -> dict[str, Any]:
 
 
 def _as_read(item: Item) -> Condition:
-    """Return the condition that no attribute was changed or added."""
+    """Return the condition that no attribute has changed or was added since the item was read."""
     names = sorted(Membership.model_fields.keys() | _attributes(item).keys())
     return all_of(*(Is(name, item.get(name)) for name in names))

@@ -1,4 +1,4 @@
-"""Begin and read stays of chats on the desk, and check the words that begin one."""
+"""Begin and read stays of chats on the desk, and find messages whose words begin a stay."""
 
 import re
 from datetime import datetime, timedelta
@@ -42,7 +42,7 @@ class DeskRequest(Value):
 
 
 class BegunStay(NamedTuple):
-    """The first state of a stay, for the chat's item, and the write of the stay's own item."""
+    """A new stay: the state to store in the chat's item, and the write of the stay's item."""
 
     desk: DeskState
     stay: DeskStay
@@ -57,8 +57,8 @@ class BegunStay(NamedTuple):
 def begun(chat: Chat, stay_id: str, request: DeskRequest, now: datetime) -> BegunStay:
     """Put a chat on the desk, where it waits for a person of the team.
 
-    The caller writes the state as `desk` of the chat's item, in the same transaction, and sends the
-    job.
+    The caller stores the state in the attribute `desk` of the chat's item, in the transaction that
+    stores the stay. After the commit, the caller sends the job.
 
     Args:
         chat: The chat, which is not on the desk.
@@ -90,7 +90,7 @@ def asked_in_words(message: Message, chat: Chat, words: tuple[str, ...]) -> bool
 
     Args:
         chat: The chat before the message.
-        words: The tenant's words for this.
+        words: The tenant's words that put a chat on the desk.
     """
     if not words or message.kind != "text" or message.sender.kind != "user":
         return False
@@ -108,12 +108,12 @@ def job_of(stay: DeskStay) -> DeskJob:
 
 
 def read_stay(table: Table, chat: Chat) -> DeskStay | None:
-    """Read the stay of a chat on the desk; None if the chat is not there."""
+    """Read the stay of a chat on the desk; None if the chat is not on the desk."""
     if chat.desk is None:
         return None
     return DeskStay.read(table, DeskStay.key_of(chat.tenant, chat.id, chat.desk.session))
 
 
 def silence(settings: DeskSettings) -> timedelta:
-    """Return how long a holder may be silent before the chat goes back by itself."""
+    """Return how long a holder may be silent before the chat returns to its agents."""
     return timedelta(minutes=settings.desk_silence_minutes)

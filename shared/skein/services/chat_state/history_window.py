@@ -32,8 +32,9 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
     Args:
         last_seq: The seq of the newest message.
         window: The maximum number of messages in the window.
-        first: The first message of the session; no window begins before that.
-        block: The number of messages by which the start moves; by default `block_of(window)`.
+        first: The first message of the session; no window begins before this message.
+        block: The number of messages by which the start moves at once; by default
+            `block_of(window)`.
     """
     block = block or block_of(window)
     over = max(last_seq - first + 1 - window, 0)
@@ -43,12 +44,12 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> int:
     """Return the seq of the first message that a prompt shows.
 
-    `before` is the pinned summary that the prompt shows, if any.
+    `before` is the pinned summary that the same prompt shows, if any.
 
-    Within the session, the window begins no later than right after the messages that the summary
-    covers. So each message is in the summary or in the window. If the summary is late, the window
-    grows to at most twice its size. Then the start of the window moves past the summary. No summary
-    covers the messages that leave, so at least a whole window stays.
+    The window begins right after the messages that the summary covers, or earlier in the same
+    session. So each message is in the summary or in the window. If no newer summary is written, the
+    window grows to at most twice its size. After that, its start moves on, and no summary covers
+    the messages that drop out. At least a whole window is always shown.
     """
     first, window = first_of_session(chat), window_of(chat, settings)
     start, most = max(before.start if before else first, first), MAX_WINDOWS * window
@@ -60,9 +61,9 @@ def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> 
 def pinned(chat: Chat, summary: Summary | None, settings: Settings) -> PinnedSummary | None:
     """Return the chat summary that prompts show from now on.
 
-    The pinned summary changes only when the window can move, so between two moves both stay the
-    same. The exception is the start of a session: it begins with the newest summary of the messages
-    before, which is replaced as soon as a more complete one is written.
+    The pinned summary changes only when the window can move. Between two moves, both stay the same.
+    The exception is a new session: at first, prompts show the newest summary of the messages before
+    the session. A more complete summary replaces it as soon as there is one.
     """
     current = chat.pinned
     if summary is None:

@@ -1,8 +1,8 @@
-"""Read and change a person's open choices: limits, counts of the day, and the conditional write.
+"""Read a person's open choices, change them within the limits, and store them conditionally.
 
-Each transaction that asks or ends a choice also writes the person's one item `PersonChoices`, under
-an optimistic lock. So an answer counts once. The limits apply to a person in each chat separately,
-so that one chat reveals nothing about another.
+Each person has one item `PersonChoices`. Each transaction that asks or ends a choice also writes
+this item, under an optimistic lock, so that no choice is answered twice. The limits on consents
+apply to each chat separately, so that one chat reveals nothing about another.
 """
 
 from collections.abc import Mapping
@@ -71,16 +71,16 @@ def with_asked(
 ) -> PersonChoices:
     """Return the choices with one more open choice.
 
-    The question about an invitation replaces the invitation itself.
+    A question about an invitation replaces the entry of the invitation.
 
     Args:
         choices: The person's choices as of `now`.
         asked: The choice to ask.
-        consent: Whether it asks for a consent.
+        consent: Whether the choice asks for a consent.
 
     Raises:
-        RateLimited: The person has the maximum number of open invitations or, in this chat, was
-            asked for the maximum number of consents today or refused this agent twice today.
+        RateLimited: The person has the maximum number of open invitations. Or today, in this chat,
+            the person was asked for the maximum number of consents or refused this agent twice.
     """
     others = _others(choices, asked)
     invitations = [choice for choice in others if choice.purpose == INVITATION]
@@ -104,7 +104,7 @@ def with_asked(
 
 
 def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts:
-    """Return the counts of a chat that allow an agent one more consent.
+    """Return a chat's counts of today if they allow the agent to ask for one more consent.
 
     Raises:
         RateLimited: No more consents are allowed today.
@@ -123,7 +123,7 @@ def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts
 def with_ended(
     choices: PersonChoices, ended: OpenChoice, now: datetime, *, refused: bool = False
 ) -> PersonChoices:
-    """Return the choices without one that has ended; its codes stay known for one more day.
+    """Return the choices after one of them has ended; its codes are remembered for a day.
 
     Args:
         choices: The person's choices as of `now`.
@@ -147,7 +147,7 @@ def with_ended(
 
 
 def without_chat(choices: PersonChoices, chat_id: str) -> PersonChoices:
-    """Return a person's choices after a chat no longer lists them as invited."""
+    """Return a person's choices after a chat has stopped listing the person as invited."""
     left = tuple(each for each in choices.invited_in if each != chat_id)
     return choices.model_copy(update={"invited_in": left})
 
@@ -164,7 +164,7 @@ def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | 
 
 
 def with_repeated(choices: PersonChoices, asked: OpenChoice, seq: int) -> PersonChoices:
-    """Return the choices after message `seq` has repeated the question of one of them."""
+    """Return the choices, with message `seq` as the repetition of one choice's question."""
     repeated = asked.model_copy(update={"repeated_seq": seq})
     still_open = tuple(repeated if one == asked else one for one in choices.open)
     return choices.model_copy(update={"open": still_open})
@@ -177,19 +177,19 @@ def stored_choices(choices: PersonChoices) -> Put:
 
 
 def expired(question: Message, now: datetime) -> list[Write]:
-    """Return the write that expires an open question now; empty if it has ended already."""
+    """Return the write that expires a question now; empty if the question is not open."""
     if question.choice is None or question.choice.status(now) != "open":
         return []
     return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]
 
 
 def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:
-    """Return the open choices except the invitation to the chat in question."""
+    """Return the open choices except those about the chat that `asked` invites to."""
     if asked.invited_to is None:
         return list(choices.open)
     return [choice for choice in choices.open if choice.invited_to != asked.invited_to]
 
 
 def rate_limited(message: str, wait: timedelta) -> RateLimited:
-    """Return the error that refuses a choice, with the time after which it may be asked."""
+    """Return the error for a choice that may not be asked yet, with the time to wait."""
     return RateLimited(message, retry_after_seconds=max(1, ceil(wait.total_seconds())))

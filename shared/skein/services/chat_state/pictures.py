@@ -1,7 +1,7 @@
 """Pictures of prompts: load the bytes of the pictures that are sent to a model.
 
-Prompts are recorded with references. The bytes are read just before the model call, so a picture
-that was deleted in the meantime is not sent.
+A recorded prompt contains only references to pictures. The bytes are read just before the model
+call, so a picture that was deleted in the meantime is not sent.
 """
 
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class SentPictures(NamedTuple):
-    """The messages of a request with the pictures that are still stored, and their bytes by id."""
+    """The messages of a request with their loaded pictures, and the pictures' bytes by id."""
 
     messages: tuple[ModelMessage, ...]
     image_bytes: Mapping[str, bytes] = {}
@@ -41,8 +41,8 @@ class Pictures:
     def sent(self, tenant: str, messages: Sequence[ModelMessage]) -> SentPictures:
         """Return messages with their pictures; a sentence replaces a deleted picture.
 
-        A picture that cannot be loaded at the moment is left out, so that the answer to the text
-        does not have to wait for it.
+        A sentence also replaces a picture that cannot be loaded at the moment, so that the answer
+        to the text does not have to wait.
         """
         images = {image.media_id: image for message in messages for image in message.images}
         loaded = self.parallel_map(lambda image: self._load(tenant, image), list(images.values()))
@@ -53,7 +53,7 @@ class Pictures:
         )
 
     def _load(self, tenant: str, image: ImageRef) -> bytes | str:
-        """Return the bytes of a picture, or a sentence that says why there are none."""
+        """Return the bytes of a picture, or a sentence that says why the picture is missing."""
         try:
             content = self.files().get(file_name_of(tenant, image.chat_id, image.media_id))
         except Transient as error:
@@ -63,7 +63,7 @@ class Pictures:
 
 
 def _with_remarks(message: ModelMessage, found: Mapping[str, bytes | str]) -> ModelMessage:
-    """Return a message with the loaded pictures, and a remark for each other picture."""
+    """Return a message with the loaded pictures, and a remark for each missing picture."""
     kept = tuple(image for image in message.images if isinstance(found[image.media_id], bytes))
     remarks = [found[image.media_id] for image in message.images if image not in kept]
     if not remarks:

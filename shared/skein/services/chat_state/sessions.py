@@ -42,7 +42,7 @@ def message_in_session(message: Message, chat: Chat, settings: Settings) -> Mess
 
     Only a person's message in a direct chat can be a reset. The whole text must equal one of the
     chat's `context_reset_phrases`. Case, white space and closing punctuation do not matter. The
-    answer to a choice is not a reset, and neither are words that an agent proposed.
+    answer to a choice is not a reset, and neither is a text that an agent proposed.
     """
     personal = chat.kind == "direct" and message.sender.kind == "user" and message.kind == "text"
     if not personal or message.answers is not None or message.via is not None:
@@ -57,7 +57,7 @@ def _plain(text: str) -> str:
 
 
 def session_with(chat: Chat, message: Message, effective: ChatSettings, ids: Ids) -> Session | None:
-    """Return the session of `message`, which can be a new one; None in a group.
+    """Return the session of `message`, which can be a new session; None in a group.
 
     A session begins with a reset, or after a gap of at least `conversation_gap_minutes`.
 

@@ -13,7 +13,7 @@ from skein.ports import Table
 
 
 class ChatSnapshot(NamedTuple):
-    """A chat and its active memberships; with `closed`, the closed ones too."""
+    """A chat and its active memberships, and its closed memberships if they were requested."""
 
     chat: Chat
     members: tuple[Membership, ...]
@@ -37,15 +37,16 @@ class ChatSnapshot(NamedTuple):
 
     @property
     def opted_out(self) -> bool:
-        """Return whether a direct chat's person has opted out, so that answers would not be read.
+        """Return whether a direct chat's person has opted out of the channel that answers use.
 
-        A person whose last message came from the app reads the answers there.
+        Answers to a person whose last message came from the app are read there, so the result is
+        False.
         """
         people = [m for m in self.members if m.active and m.member.kind == "user"]
         return self.chat.kind == "direct" and bool(people) and all(m.opted_out for m in people)
 
     def replacing(self, changed: Membership) -> "ChatSnapshot":
-        """Return this snapshot with one membership as it will be after a write."""
+        """Return this snapshot with a changed membership in place of the one that was read."""
         ref = changed.member.ref
         members = (changed if m.active and m.member.ref == ref else m for m in self.members)
         return self._replace(members=tuple(members))
@@ -87,9 +88,10 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
-    """Return a snapshot with fresh memberships of the people who do not use the app.
+    """Return a snapshot after reading again the memberships of people outside the app.
 
-    This takes one read per such person, and no read if there are none.
+    Each person whose answers go to a phone takes one read. There is no read if everyone uses the
+    app.
     """
     for person in snapshot.members:
         if person.active and person.member.kind == "user" and person.route is not None:
