@@ -1,4 +1,4 @@
-"""Provide optimistic locks, pagination, quoting, text cuts, times and circuit breakers."""
+"""Provide optimistic locks, pagination, quoting, text search, times and circuit breakers."""
 
 __all__ = [
     "circuit_breaker",

@@ -1,8 +1,9 @@
 """Circuit breaker: stops calls to a dependency after too many recent failures.
 
 A closed breaker passes every call. After a number of failures within a window, the breaker opens
-and refuses calls at once. After a pause, the breaker is half open: it passes one call as a probe,
-whose outcome closes the breaker or opens it again. Each container has its own state.
+and refuses calls at once. After a pause, the breaker is half open: it passes one call as a probe.
+If the probe succeeds, the breaker closes; otherwise, it opens again. Each container has its own
+state.
 """
 
 import logging
@@ -32,8 +33,8 @@ class CircuitBreaker:
 
     Args:
         dependency: The name of the dependency, for logs and errors.
-        slow_seconds: A call that takes longer counts as a failure, but its result is returned.
-            None: the duration of a call does not count.
+        slow_seconds: A call that takes longer counts as a failure, but its result is returned. If
+            None, the duration of a call does not matter.
     """
 
     def __init__(
@@ -63,8 +64,8 @@ class CircuitBreaker:
         """Call `function`, unless the breaker is open.
 
         Exceptions of `function` propagate. `Unavailable`, `Ambiguous` and `Throttled` count as
-        failures. Any other `SkeinError` is an answer of the dependency and counts as a success.
-        Other exceptions say nothing about the dependency and do not count.
+        failures. Any other `SkeinError` counts as a success, because the dependency has answered.
+        Other exceptions count neither as a failure nor as a success.
 
         Raises:
             CircuitOpen: The breaker is open; `function` was not called.
@@ -98,7 +99,7 @@ class CircuitBreaker:
         return "open" if probing else "half_open"
 
     def _enter(self, now: datetime) -> bool:
-        """Admit a call; return whether the call is the probe."""
+        """Admit a call, unless the breaker is open; return whether the call is the probe."""
         with self._lock:
             state = self._state(now)
             if state == "open":

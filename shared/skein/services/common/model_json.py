@@ -13,11 +13,12 @@ def json_object_in(text: str, having: Collection[str]) -> dict[str, Any] | None:
     The object may stand alone, in a fenced block, or between words.
 
     Args:
-        text: A model's answer; the words before the object may hold other objects.
-        having: Keys of which the object has at least one.
+        text: A model's answer, which may contain other objects before the one with a key in
+            `having`.
+        having: The keys; the object has at least one of them.
 
     Returns:
-        The object; None if `text` has no such valid object.
+        The object; None if `text` contains no valid object with one of the keys.
     """
     position = text.find("{")
     while position >= 0:

@@ -1,8 +1,8 @@
 """Optimistic lock: retry conditional writes, change versioned records, guard the writes of runs.
 
-Every change reads, decides and writes under a condition. If a condition fails, another writer was
-faster, and the change is retried on a fresh read. The guards ensure that only the worker that holds
-a run's lease writes for its tools.
+Every change reads the items, decides, and writes on the condition that they have not changed since.
+If the condition fails, another writer was faster, and the change is retried after a new read. The
+guards ensure that a run's tools can write only while their worker has the run's lease.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,15 +46,15 @@ Versioned = TypeVar("Versioned", bound=VersionedRecord)
 def optimistic(
     clock: Clock, attempt: Callable[[], Result], *, finds_own_write: bool = False
 ) -> Result:
-    """Call `attempt` until its optimistic lock holds, at most 20 times.
+    """Call `attempt` until no other writer interferes, at most 20 times.
 
     `attempt` reads, decides and writes. If it raises `ConditionFailed`, another writer was faster,
     and `attempt` is called again after a random, exponentially growing pause of at most 1 second.
 
     Args:
         attempt: Makes the change.
-        finds_own_write: Whether `attempt` notices that an earlier call has made the change. It is
-            then also called again if the outcome of its write is unknown (`Ambiguous`).
+        finds_own_write: Whether `attempt` notices that an earlier call has made the change. If so,
+            `attempt` is also called again if the outcome of its write is unknown (`Ambiguous`).
 
     Returns:
         The result of `attempt`.
@@ -77,11 +77,12 @@ def optimistic(
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
-    """Return a reader for the tries of `optimistic` that skips the first read.
+    """Return a function that returns `known` at first, and reads the data for each retry.
 
     Args:
-        known: The data as the caller has read it, for the first call; None to read it first.
-        read: Reads the data, for each further call.
+        known: The data that the caller has read, for the first call; None if the first call must
+            read.
+        read: Reads the data for each later call.
     """
     readings = iter(() if known is None else (known,))
 
@@ -119,7 +120,8 @@ def transact_guarded(table: Table, writes: Sequence[Write], guard: Check | None)
         guard: The check on a run's fencing token; None for writes outside a run.
 
     Raises:
-        ConditionFailed: Conditions of `writes` failed; `failed` has the positions of those writes.
+        ConditionFailed: Conditions of some writes failed; `failed` has the positions of these
+            writes.
         LostLease: The guard failed: another worker has claimed the run.
     """
     try:

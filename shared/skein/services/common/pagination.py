@@ -1,8 +1,8 @@
-"""Pagination: by query inside the services, and by opaque cursor for clients.
+"""Pagination: read all pages inside the services, and give clients opaque cursors.
 
-A cursor holds a position in a list, never a partition. The partition always comes from the
-signed-in client's own request. So a forged cursor can only skip or repeat items that its sender may
-read anyway.
+A cursor contains a position in a list, but never the partition of the list. The partition always
+comes from the authenticated request. So a forged cursor can only skip or repeat items that the
+client may read anyway.
 """
 
 import binascii
@@ -37,7 +37,7 @@ Sized = TypeVar("Sized", bound=BaseModel)
 class Cursor(Value):
     """The position where the next page of one list starts.
 
-    A list accepts only its own cursors.
+    A list rejects cursors of other lists.
     """
 
     def encode(self) -> str:
@@ -65,9 +65,9 @@ ListName = Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,30}$")]
 
 
 class RowCursor(Cursor):
-    """A cursor that holds the sort key of the last row.
+    """A cursor that contains the sort key of the last row of the previous page.
 
-    Lists that need more than a key to continue have their own cursor.
+    Lists that need more than a sort key have their own class of cursor.
     """
 
     of: ListName
@@ -90,14 +90,14 @@ class RowCursor(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Thing]):
-    """One page of a list; any page can be short, the last has no `next_cursor`."""
+    """One page of a list. Any page can be short; only the last page has no `next_cursor`."""
 
     items: tuple[Thing, ...]
     next_cursor: str | None
 
 
 def fitting(things: Iterable[Sized]) -> list[Sized]:
-    """Return the first of `things` that fit in 2.5 MB, but at least one."""
+    """Return as many of the first `things` as fit in 2.5 MB, but at least one."""
     taken: list[Sized] = []
     size = 0
     for thing in things:
@@ -112,7 +112,8 @@ def pages(ask: Callable[[Item | None], Page]) -> Iterator[tuple[Item, ...]]:
     """Yield the items of each page, in order.
 
     Args:
-        ask: Reads the page that starts at the given `next_start`; None for the first page.
+        ask: Reads the page that starts at its argument: the previous page's `next_start`, or None
+            for the first page.
     """
     start: Item | None = None
     while True:
@@ -154,7 +155,7 @@ def rows_after(
 ) -> list[Item]:
     """Return up to `limit` rows of a `gsi1` relation after the sort key `after`.
 
-    The bound is a key, so the row with that key may have been removed from the relation since.
+    The row with the sort key `after` may have been removed from the relation since it was read.
     """
     query = Query(relation, index="gsi1", limit=limit, newest_first=newest_first)
     if after is not None and newest_first:
@@ -199,7 +200,8 @@ def list_relation(
         of: The list's name, which is part of its cursors.
         limit: The maximum number of rows to read, 1 to 100.
         newest_first: Whether to read from the highest sort key down.
-        keep: Tells whether to show a record; needed because the index is eventually consistent.
+        keep: Returns whether to show a record; the index is eventually consistent, so a record may
+            no longer belong to the list.
 
     Raises:
         Invalid: The cursor does not belong to this list.
@@ -228,7 +230,7 @@ def list_partition(
     cursor: str | None,
     newest_first: bool = False,
 ) -> Listing[Shown]:
-    """List a page of a partition's items, by sort key prefix and sort key.
+    """List a page of a partition's items, section by section, each ordered by sort key.
 
     Args:
         sections: The prefixes of the sort keys, in the order of the list.

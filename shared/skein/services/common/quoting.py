@@ -26,14 +26,14 @@ HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
 def quoted(text: str) -> str:
     """Return `text` as a JSON string with every unprintable character escaped.
 
-    That includes line separators and marks that change the direction of writing, so that a reader
+    Line separators and marks that change the direction of writing are escaped too, so that a reader
     sees exactly the typed text.
     """
     return quoted_json(text)
 
 
 def quoted_json(value: Any) -> str:
-    """Return a JSON value on one line, with its strings quoted as by `quoted`."""
+    """Return a value as JSON on one line, with the strings in it quoted as by `quoted`."""
     return escaped(json.dumps(value, ensure_ascii=False))
 
 
@@ -45,13 +45,13 @@ def escaped(text: str) -> str:
 
 
 def exact_json(value: Any) -> str:
-    """Return a JSON value on one line that shows each character, and reads back as the value.
+    """Return a value as one line of JSON that shows each character and parses to the same value.
 
-    Unlike `quoted_json`, it also escapes printable characters that are invisible, and the second of
-    two spaces. So no client or channel alters the value on the way to a reader.
+    Unlike `quoted_json`, this function also escapes invisible characters that count as printable,
+    and the second of two spaces. So no client or channel changes the value before it is read.
 
     Raises:
-        ValueError: The value holds a number that JSON does not have.
+        ValueError: The value contains a number that JSON cannot express, such as infinity.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     shown = "".join(c if is_visible(c) else _escaped(c) for c in text)
@@ -59,16 +59,17 @@ def exact_json(value: Any) -> str:
 
 
 def quotable(text: str) -> str:
-    """Return `text` in a form that is safe between quotation marks: it cannot close them.
+    """Return `text` in a form that is safe between quotation marks.
 
-    It is on one line, without invisible marks. Its own quotation marks become apostrophes, and a
-    space separates the parts of a link, so that no client hides its address.
+    The result is one line without invisible marks. Quotation marks become apostrophes, so that the
+    text cannot close the quotation. A space separates the parts of a Markdown link, so that no
+    client hides the link's address.
     """
     return HIDING.sub(" ", QUOTATION_MARKS.sub("'", on_one_line(text)))
 
 
 def without_links(text: str) -> str:
-    """Return `text` with a space in each address, so that phones do not turn it into a link.
+    """Return `text` with spaces in web addresses, so that phones do not turn them into links.
 
     `https://a.example` becomes `https: //a. example`.
     """
@@ -83,7 +84,8 @@ def in_quotes(text: str) -> str:
 def behind_bars(text: str) -> str:
     """Prefix each line of `text` with a bar.
 
-    No entry, section or list item starts with a bar, so the lines cannot be mistaken for one.
+    In a prompt, no entry, section or list item starts with a bar. So the lines cannot be mistaken
+    for the start of one.
 
     Lines end at any Unicode line separator (`str.splitlines`).
     """
@@ -91,16 +93,16 @@ def behind_bars(text: str) -> str:
 
 
 def further_lines_behind_bars(text: str) -> str:
-    """Prefix each line but the first with a bar, for text after a speaker's name."""
+    """Prefix all lines except the first with a bar; the first line follows a speaker's name."""
     first, *further = text.splitlines() or [""]
     return "\n".join([first, *map(_barred, further)])
 
 
 def bracket_lines_behind_bars(text: str) -> str:
-    """Prefix the lines that start with a square bracket with a bar.
+    """Put a bar before each line that starts with a square bracket.
 
-    White space and invisible characters before the bracket are skipped. Full-width and vertical
-    forms of the bracket count as brackets; other look-alikes do not.
+    A line also counts if only white space and invisible characters precede the bracket. Full-width
+    and vertical forms of the bracket count as brackets; other look-alikes do not.
     """
     lines = text.splitlines()
     return "\n".join(_barred(line) if _opens_with_bracket(line) else line for line in lines)

@@ -1,4 +1,4 @@
-"""Times of plans: parse delays, times and cron expressions. Pure, except for time zone data."""
+"""Parse the delays, times and cron expressions of plans: pure, except for time zone data."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ def after_a_while(text: str, now: datetime) -> datetime:
     A day is always 24 hours, even when clocks change.
 
     Raises:
-        Unprocessable: The delay has another form or is longer than ten years.
+        Unprocessable: The text is not such a delay, or the delay is longer than ten years.
     """
     match = _AFTER.fullmatch(text.strip().lower())
     if match is None:
@@ -61,8 +61,8 @@ def after_a_while(text: str, now: datetime) -> datetime:
 def moment_of(text: str, zone: ZoneInfo, now: datetime) -> datetime:
     """Parse a future time in RFC 3339 form, or a local time in `zone`.
 
-    A local time that the clocks skip uses the offset before the gap. A local time that occurs twice
-    means the first occurrence. Both rules follow RFC 5545, section 3.3.5.
+    If the clocks skip a local time, the UTC offset before the gap applies. If a local time occurs
+    twice, the first occurrence counts. Both rules follow RFC 5545, section 3.3.5.
 
     Raises:
         Unprocessable: The text is not such a time, or the time is not in the next ten years.
@@ -89,7 +89,8 @@ def deadline_of(text: str, zone: ZoneInfo, now: datetime, longest: timedelta) ->
     """Parse a deadline: a delay such as `3 days`, or a time as in `moment_of`.
 
     Raises:
-        Unprocessable: The text is neither, or the deadline is later than `longest` from now.
+        Unprocessable: The text is neither a delay nor a time, or the deadline is more than
+            `longest` after `now`.
     """
     is_delay = _AFTER.fullmatch(text.strip().lower()) is not None
     try:
@@ -129,7 +130,7 @@ def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
 
 
 def fires_too_often(cron: str, least: timedelta, after: datetime) -> bool:
-    """Return whether any two of a cron expression's next 100 times are less than `least` apart.
+    """Return whether two of the next 100 times of a cron expression are less than `least` apart.
 
     The expression must be valid. The times are computed in UTC, so that no clock change makes a
     plan invalid.

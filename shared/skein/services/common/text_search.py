@@ -1,7 +1,8 @@
-"""Search in short texts: by exact words, then stems, then meaning.
+"""Search short texts for exact words first, then for stems, then for similar meaning.
 
-All statistics come from the given texts, which the readers may see. Texts are embedded when they
-are searched, and no vectors are stored. So no vector of a changed or erased text is left behind.
+Word statistics are computed from the given texts only, all of which the readers may see. Texts are
+embedded at the time of the search, and their vectors are never stored. So no vector outlives a
+changed or erased text.
 """
 
 import hashlib
@@ -40,9 +41,10 @@ class EmbeddingCache:
         self._lock = Lock()
 
     def of(self, texts: Sequence[str]) -> list[Vector]:
-        """Return a unit vector for each text, or an empty vector if there are too many texts.
+        """Return a vector of length 1 for each text; empty for texts beyond the limit.
 
-        The first texts are preferred. A vector covers the first 1,000 characters of its text.
+        If the texts together are too long, only the first ones are embedded. A vector covers the
+        first 1,000 characters of its text.
         """
         heads = [text[:EMBEDDED_CHARACTERS] for text in texts]
         keys = [hashlib.sha256(head.encode(errors="surrogatepass")).digest() for head in heads]
@@ -83,13 +85,14 @@ def best_texts(
 ) -> list[int]:
     """Rank the texts that match a query, best first.
 
-    A better kind of match always comes first: a word of the query as it is written (by BM25), then
-    the stem of an English word, then the meaning, then a filler such as "the". If the query has
-    only fillers, they count as its words. Texts with the same words of the query that are close in
-    meaning may contradict each other, so the newest of them comes first.
+    Texts are ranked by the kind of match: first texts with a word of the query as it is written (by
+    BM25), then texts with the stem of an English word, then texts of similar meaning, then texts
+    that only share a filler such as "the". If the query has only fillers, they count as ordinary
+    words. Texts may contradict each other if they share the same words with the query and are close
+    in meaning. The newest of such texts comes first.
 
     Args:
-        texts: The texts, newest first; equally good ones stay in this order.
+        texts: The texts, newest first; equally good matches keep this order.
         query: The words to search for.
         meanings: The vectors of texts; None compares words only.
 
@@ -115,10 +118,10 @@ def best_texts(
 def closest(
     texts: Sequence[str], others: Sequence[str], limit: int, meanings: EmbeddingCache
 ) -> list[int]:
-    """Find the texts that may state the same fact as one of `others`, or contradict it.
+    """Find the texts that may state the same fact as one of `others`, or the opposite.
 
     Two texts are close if their meanings are similar, or if they share many words; rare words count
-    more. Closeness does not mean that two texts agree: only a reader can decide that.
+    more. Close texts may agree or contradict each other, which only a reader can decide.
 
     Args:
         texts: The texts to choose from, newest first.
@@ -172,7 +175,7 @@ def _tiers(
     telling: frozenset[str],
     vectors: Sequence[Vector] | None,
 ) -> Iterator[list[int]]:
-    """Yield the indexes of the texts that match in each way; the best way comes first."""
+    """Yield the indexes of the matching texts for each kind of match, the best kind first."""
     by_word = _by_bm25(words, wanted)
     yield [position for position in by_word if not telling.isdisjoint(words[position])]
     asked = list(
@@ -214,7 +217,7 @@ def _newest_of_like(
     vectors: Sequence[Vector] | None,
     limit: int,
 ) -> list[int]:
-    """Move the newest of several texts about the same subject to the place of the best one."""
+    """Return the tier with texts about the same subject together, the newest of them first."""
     if vectors is None:
         return list(tier)
     left = list(tier)

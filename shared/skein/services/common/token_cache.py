@@ -1,4 +1,4 @@
-"""The token cache: consecutive prompts share most of their text, so counts are reused."""
+"""The token cache: reuses token counts, because consecutive prompts share most of their text."""
 
 from hashlib import blake2b
 from operator import attrgetter
@@ -17,10 +17,10 @@ COUNT = -1  # replaces the size of a cut
 
 
 class RememberedTokens:
-    """Token counter with a least-recently-used cache of counts and cuts.
+    """Token counter with a least-recently-used cache of token counts and cut positions.
 
-    The cache is keyed by a digest of the text. So a long text takes no more memory than a short
-    one, and no text of a person is kept.
+    The cache is keyed by a digest of the text. So long texts take no more memory than short texts,
+    and the cache keeps no person's text.
 
     Args:
         counter: The counter behind the cache.
@@ -33,7 +33,7 @@ class RememberedTokens:
         self._lock = Lock()  # every lookup changes the order of the entries
 
     def for_model(self, model: str) -> "RememberedTokens":
-        """Return the counter of a model, which shares this cache and its memory limit."""
+        """Return the token counter of a model; it shares this cache and its memory limit."""
         counter = self._counter.for_model(model)
         if counter is self._counter:
             return self
@@ -64,5 +64,5 @@ class RememberedTokens:
 
     @cachedmethod(attrgetter("_known"), key=_digest, lock=attrgetter("_lock"))
     def _measured(self, text: str, cut: int) -> int:
-        """Return the tokens of a text, or the characters of its prefix of `cut` tokens."""
+        """Return the number of tokens in a text, or of characters in its first `cut` tokens."""
         return self._counter.count(text) if cut == COUNT else len(self._counter.cut(text, cut))

@@ -45,18 +45,18 @@ def _kind_of(character: str) -> str:
 
 
 def has_stem(word: str) -> bool:
-    """Return whether a word has a stem: it has ASCII letters only, and at least 3 of them."""
+    """Return whether a word can have an English stem: at least 3 letters, all of them ASCII."""
     return len(word) >= MIN_STEMMED and word.isascii() and word.isalpha()
 
 
 @lru_cache(maxsize=10_000)
 def stem_of(word: str) -> str:
-    """Return the stem of an English word in lower case; other words stay as they are."""
+    """Return the stem of an English word in lower case; other words are returned unchanged."""
     return _stemmer()(word) if has_stem(word) else word
 
 
 def stems_of(text: str) -> tuple[str, ...]:
-    """Return the stems of a text's words, and its numbers, in order and without fillers.
+    """Return the stems of the words in a text, and its numbers, in order, without fillers.
 
     Words of languages other than English stay as they are.
     """
