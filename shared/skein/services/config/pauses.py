@@ -14,10 +14,11 @@ logger = logging.getLogger(__name__)
 
 
 def keys_of_pauses(tenant: str, reader: str) -> tuple[Key, Key]:
-    """Return the keys of the items with the pauses of a tenant and of the stack.
+    """Return the keys of the items that contain the pauses of a tenant and of the stack.
 
     Args:
-        reader: The id that the pauses are read for, e.g. a run's; it selects the stack's copy.
+        reader: The id of what may be paused, e.g. of a run; the id selects one copy of the stack's
+            item.
     """
     return TenantSettings.key_of(tenant), StackSettings.key_for(reader)
 
@@ -27,7 +28,7 @@ def is_paused(kind: PauseKind, tenant: str, reader: str, found: Mapping[Key, Ite
 
     Args:
         kind: The kind of work.
-        reader: The reader of `keys_of_pauses`.
+        reader: The id that was passed to `keys_of_pauses`.
         found: The items under `keys_of_pauses`; a missing item means that nothing is paused.
     """
     items = (found.get(key) for key in keys_of_pauses(tenant, reader))
@@ -35,7 +36,7 @@ def is_paused(kind: PauseKind, tenant: str, reader: str, found: Mapping[Key, Ite
 
 
 def pauses_of(item: Item | None) -> Pauses:
-    """Return the pauses in the settings of a tenant or the stack."""
+    """Return the pauses in an item with the settings of a tenant or the stack."""
     known = item.get("pauses") if item is not None else None
     return Pauses.from_item(known) if known else NO_PAUSES
 
@@ -56,7 +57,7 @@ class PauseReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantPauses:
-    """The service by which operators pause the work of their tenant."""
+    """The service with which operators pause the work of their tenant."""
 
     table: Table
     clock: Clock
@@ -68,7 +69,7 @@ class TenantPauses:
         return pauses_of(found.get(tenants)), pauses_of(found.get(stacks))
 
     def switch(self, tenant: str, kind: PauseKind, *, on: bool) -> None:
-        """Begin or end a pause of a tenant (idempotent); the tick resumes the work.
+        """Begin or end a pause of a tenant (idempotent). After a pause, the tick resumes the work.
 
         Raises:
             Contention: 20 tries failed.

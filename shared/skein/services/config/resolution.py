@@ -1,8 +1,9 @@
-"""Resolve settings: agent, line, tenant, stack, environment, default; the first value wins.
+"""Resolve settings: the first level with a value wins, from the agent down to the defaults.
 
-A chat stores the settings of its agent, line and tenant as of the last message of a person there
-(`Chat.overrides`). So code that has the chat needs no further read. Groups, in which several agents
-share one history window and one summary, use only the deployment's settings.
+The levels are agent, line, tenant, stack, environment and default. With each message of its person,
+a direct chat stores the settings of agent, line and tenant (`Chat.overrides`), so code that has the
+chat needs no further read. Groups, in which several agents share one history window and one
+summary, use only the deployment's settings.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ OF_TENANT = frozenset({DESK_WORDS, *Retention.model_fields})
 
 
 def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
-    """Return the defaults of a kind of chat for the settings that the environment does not set."""
+    """Return a kind of chat's own defaults, for settings that the environment does not set."""
     in_app = DEFAULTS_IN_GROUPS if kind == "group" else {}
     known = DEFAULTS_ON_LINES if on_line else in_app
     return {name: value for name, value in known.items() if name not in settings.model_fields_set}
@@ -42,14 +43,14 @@ def effective_settings(
     chat: Chat | None,
     stack: Overrides | None = None,
 ) -> Settings:
-    """Return the settings of an agent in a chat, or without one.
+    """Return the settings of an agent, in a chat or outside of chats.
 
     Args:
-        agent: The agent, whose settings win; None for no agent.
+        agent: The agent, whose settings take precedence; None for no agent.
         line: The line on which the chat began; None for a chat in the app, or a deleted line.
         tenant: The tenant's overrides.
-        chat: The chat; None for a run that has not entered one.
-        stack: The stack's overrides; None if they do not matter to the caller.
+        chat: The chat; None for a run that has not entered a chat.
+        stack: The stack's overrides; None if the caller does not need settings of the stack.
     """
     overrides = merged_overrides(agent, line, tenant)
     return settings.overridden(_of_kind(chat, settings), stack or {}, tenant, overrides)
@@ -59,7 +60,7 @@ def merged_overrides(agent: Agent | None, line: Line | None, tenant: Overrides) 
     """Merge the chat settings of agent, line and tenant, in this order of precedence.
 
     The result also contains the tenant's retention and the words that put a chat on the desk,
-    because each post of a person in a direct chat needs both.
+    because Skein needs both whenever a person posts in a direct chat.
     """
     levels = (tenant, line.settings if line else {}, agent.settings if agent else {})
     return {
@@ -71,7 +72,7 @@ def merged_overrides(agent: Agent | None, line: Line | None, tenant: Overrides) 
 
 
 def keys_of_settings(tenant: str, chat: Chat | None) -> list[Key]:
-    """Return the keys of the tenant's settings and the chat's line, if any."""
+    """Return the keys of the tenant's settings and, if the chat is on a line, of the line."""
     return [
         TenantSettings.key_of(tenant),
         *([Line.key_of(chat.line)] if chat is not None and chat.line is not None else []),
@@ -93,7 +94,7 @@ def found_settings(
 
 
 def keys_of_overrides(chat: Chat) -> list[Key]:
-    """Return the keys of all items that hold settings of a direct chat."""
+    """Return the keys of all items with settings that apply in a direct chat."""
     return [*_agent_keys(chat), *keys_of_settings(chat.tenant, chat)]
 
 
@@ -115,7 +116,7 @@ def _agent_keys(chat: Chat) -> list[Key]:
 
 
 def effective_in(chat: Chat, settings: Settings) -> Settings:
-    """Return the settings of a chat from its own attributes, without a read."""
+    """Return the settings that apply in a chat from its stored overrides, without a read."""
     return settings.overridden(_of_kind(chat, settings), chat.overrides or {})
 
 

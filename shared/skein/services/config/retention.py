@@ -17,7 +17,7 @@ def retention_of(tenant: Overrides) -> Retention | None:
 
 
 def kept_until(made_at: datetime, days: int | None) -> int | None:
-    """Return when an item made at `made_at` expires, in seconds since 1970; None for never."""
+    """Return when an item created at `made_at` expires, in Unix seconds; None for never."""
     return int((made_at + timedelta(days=days)).timestamp()) if days is not None else None
 
 

@@ -10,7 +10,7 @@ def services_key(secrets: Secrets, settings: Settings) -> str:
 
     Raises:
         NotFound: The deployment has no services.
-        MissingSecret: The secret that the settings name is missing.
+        MissingSecret: The secret named in the settings does not exist.
     """
     try:
         return secrets.get(settings.services_secret)["key"]

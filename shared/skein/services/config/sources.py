@@ -1,4 +1,4 @@
-"""Show the settings that hold for a tenant, an agent or a line, each with its source."""
+"""Show the settings that apply to a tenant, an agent or a line, each with its source."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ class SourcedSetting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingSources:
-    """The service that shows the settings in force."""
+    """The service that shows which settings apply and where each value was set."""
 
     table: Table
     settings: Settings
@@ -40,8 +40,10 @@ class SettingSources:
         """Return all settings of direct chats, in the order of `OverridableSettings`.
 
         Args:
-            agent_id: An agent, whose own settings win; None for the tenant's alone.
-            phone: A line, whose settings win over the tenant's; None for chats in the app.
+            agent_id: An agent, whose own settings take precedence; None to leave out settings of
+                agents.
+            phone: A line, whose settings take precedence over the tenant's; None for chats in the
+                app.
 
         Raises:
             NotFound: The agent or the line does not exist in the tenant.

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackSettingsService:
-    """The service that keeps the stack's settings, in copies that change together."""
+    """The service that keeps the stack's settings in several copies, which change together."""
 
     table: Table
     clock: Clock
@@ -28,7 +28,7 @@ class StackSettingsService:
         return StackSettings.from_optional(self.table.get(StackSettings.key_of(0)))
 
     def change(self, change: StackOverridesChange) -> Overrides:
-        """Change all copies in one transaction (optimistic lock).
+        """Change all copies of the stack's settings in one transaction (optimistic lock).
 
         Raises:
             Contention: 20 tries failed.

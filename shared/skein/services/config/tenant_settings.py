@@ -53,14 +53,14 @@ class TenantSettingsService:
         check_reading(self.get(tenant))
 
     def reading(self, tenant: str) -> tuple[bool, datetime | None]:
-        """Return whether operators may read chats, and since when; None if that never changed."""
+        """Return whether operators may read chats, and when that last changed (None for never)."""
         known = TenantSettings.read(self.table, TenantSettings.key_of(tenant))
         if known is None:
             return reading_allowed({}), None
         return reading_allowed(known.settings), known.reading_changed_at
 
     def change(self, tenant: str, change: TenantOverridesChange) -> Overrides:
-        """Change the given fields of a tenant's settings; None removes a field."""
+        """Change some fields of a tenant's settings; the value None removes a field."""
         return optimistic(self.clock, lambda: self._change_once(tenant, change))
 
     def _change_once(self, tenant: str, change: TenantOverridesChange) -> Overrides:
