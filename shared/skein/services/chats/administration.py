@@ -1,8 +1,8 @@
 """Create, change and discard chats, and add and remove their members.
 
-Messages are posted by `post_message`. Each write of the chat's item raises its `version`, on the
-condition that the version is as it was read (optimistic lock). So a change cannot overlap with a
-message or with another change.
+Messages are posted by `post_message`. Each write of a chat's item raises the chat's `version`, and
+fails if the version has changed since the chat was read (optimistic lock). So a change never
+overlaps with a message or another change.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatAdministration:
-    """Administration of chats and their members, on behalf of people in them."""
+    """The service with which people administer their chats and the members of these chats."""
 
     table: Table
     clock: Clock
@@ -81,7 +81,7 @@ class ChatAdministration:
 
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
-                does not have exactly two.
+                does not have exactly two members.
             NotFound: One of the people does not exist.
             Forbidden: Only operators may add one of the agents.
             RateLimited: `by` has created or changed too many chats, or one of the people already
@@ -141,8 +141,9 @@ class ChatAdministration:
     ) -> Chat:
         """Change a chat's title, respond policy or consolidation.
 
-        The visibility of a chat never changes. Switching consolidation on covers earlier messages
-        too. A chat without a value of its own inherits one (`services/config/resolution.py`).
+        The visibility of a chat never changes. If consolidation is switched on, earlier messages
+        are consolidated too. A chat that does not set a value inherits it
+        (`services/config/resolution.py`).
 
         Args:
             by: An owner of the chat.
@@ -235,7 +236,7 @@ class ChatAdministration:
         """Discard a chat: cancel its queued runs and accept no more messages (idempotent).
 
         Members can still read the chat, but lists omit it. A run of another chat that waits for a
-        reply here resumes without one. The chat's invitations end.
+        reply in this chat resumes without the reply. The chat's invitations end.
 
         Args:
             by: An owner of the chat.
@@ -290,7 +291,7 @@ class ChatAdministration:
     def _released(
         self, membership: Membership, now: datetime
     ) -> tuple[tuple[Write, ...], list[Job]]:
-        """Resume the run that waits in a membership where no reply is possible any more.
+        """Resume an agent's run that waits for a reply in a chat where no reply is possible now.
 
         Returns:
             The writes for the caller's transaction, and the jobs to send after the commit.
@@ -311,11 +312,11 @@ class ChatAdministration:
     ) -> Chat:
         """Add a member; earlier messages count as seen (idempotent).
 
-        A person who shares no chat with `by`, or who left the chat or was removed before, is
+        A person who shares no chat with `by`, or who has left the chat or was removed from it, is
         invited instead.
 
         Args:
-            by: The member who adds them.
+            by: The member who adds the person or agent.
             member: The person or agent to add.
             operator: Whether `by` is also an operator, who may add every agent.
 
@@ -335,7 +336,7 @@ class ChatAdministration:
         return chat
 
     def _send_invitations(self, chat: Chat, member: MemberRef | None = None) -> None:
-        """Send the jobs that ask the invited people of a chat by SMS (idempotent)."""
+        """Send the jobs that ask a chat's invited people, or one of them, by SMS (idempotent)."""
         invited = (each.member for each in chat.invited if member in {None, each.member.ref})
         self.dispatch.send(
             [InvitationJob(tenant=chat.tenant, user_id=person.id) for person in invited]
@@ -392,23 +393,25 @@ class ChatAdministration:
     ) -> None:
         """Remove a member, and cancel an agent's queued run (idempotent).
 
-        Owners can remove others. A member can leave, and withdraw invitations that they made.
+        Owners can remove others. Every member can leave, and can withdraw their own invitations.
         Leaving does not count against the rate limit, so it is always possible. When the last owner
         leaves, the chat has no owner.
 
-        If the member is an agent and its run of another chat waits for a reply here, that run
-        resumes without one. The agents that follow the canceled run in its chain still respond.
+        If the removed member is an agent, a run of this agent in another chat may be waiting for a
+        reply here; it resumes without the reply. If several agents were asked to respond in turn,
+        the agents after the removed one still respond.
 
         Args:
-            by: The person who removes.
+            by: The person who removes the member.
             member: The member, or an invited person.
             operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
-            Forbidden: `by` removes others or their invitations, and does not own the chat.
-            Conflict: The chat is discarded or direct; an invitation to a direct chat can be
-                withdrawn.
+            Forbidden: `by` does not own the chat, and tries to remove someone else or an invitation
+                made by someone else.
+            Conflict: The chat is discarded or direct. (Invitations to a direct chat can be
+                withdrawn.)
             RateLimited: `by` has created or changed too many chats.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
@@ -500,7 +503,7 @@ class ChatAdministration:
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
     def _owned(self, tenant: str, chat_id: str, actor: Actor) -> ChatSnapshot:
-        """Read a chat that the person owns, or in which they act for an owner."""
+        """Read a chat that the actor owns, or in which the actor acts for an owner."""
         snapshot = read_snapshot(self.table, tenant, chat_id)
         actor.check_owns(snapshot.chat)
         return snapshot

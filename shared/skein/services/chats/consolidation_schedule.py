@@ -1,14 +1,14 @@
 """Consolidation schedule: the one rule for when a chat is due for consolidation.
 
 The first message after a consolidation makes the chat due. If the chat is busy or an attempt fails,
-the worker makes the chat due again for later. The due pointer is cleared only by a worker that
-finds no messages left. Only an operator's request makes a chat due at once.
+the worker makes the chat due again for later. Only a worker that finds no more messages to
+consolidate clears the due pointer. Only an operator's request makes a chat due at once.
 
 - A group is idle after six hours. Due times are full hours, because the finder runs hourly.
 - A direct chat is idle after 30 minutes. Due times are multiples of five minutes, and the tick
   serves them. Only a person's text makes the chat due: agents' messages are consolidated together
-  with the next one. While the person has opted out of SMS, the chat is not due; START makes it due
-  again if messages are left.
+  with the person's next text. A chat is not due if its person has opted out of SMS. START makes the
+  chat due again if it has messages to consolidate.
 """
 
 from collections.abc import Collection
@@ -66,7 +66,7 @@ def consolidation_due(
     """Build the change that makes a chat due, if it has messages to consolidate.
 
     Returns:
-        The change; None if the chat is due already or nothing is left to consolidate.
+        The change; None if the chat is due already or the chat has nothing to consolidate.
     """
     if snapshot.chat.consolidation_at is not None:
         return None
@@ -77,10 +77,10 @@ def consolidation_due(
 
 
 def may_be_due(chat: Chat, settings: Settings) -> bool:
-    """Return whether messages make a chat due, judging by the chat's own attributes.
+    """Return whether new messages can make a chat due, judged by the chat's own attributes.
 
-    The agents and the tenant of a group may have their own values, which only the worker reads. So
-    a group that inherits its value is always due.
+    A group that does not set `consolidate` inherits it from its agents and the tenant, whose
+    settings only the worker reads. So the result is True for such a group.
     """
     if chat.consolidate is not None:
         return chat.consolidate
@@ -93,9 +93,10 @@ def makes_due(chat: Chat, message: Message, settings: Settings) -> bool:
 
 
 def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings) -> bool:
-    """Return whether a keyword (START, or a yes) makes a direct chat with messages due.
+    """Return whether a keyword (START, or a yes) makes a direct chat due again.
 
-    With a yes, a person may make earlier messages available to a sharing rule.
+    It does if the chat has messages to consolidate. A yes can let a sharing rule share earlier
+    messages, which are then consolidated for it.
     """
     chat = snapshot.chat
     if chat.kind != "direct" or message.kind != "keyword" or chat.consolidation_at is not None:
@@ -105,7 +106,7 @@ def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings
 
 
 def is_new_text(chat: Chat, message: Message) -> bool:
-    """Return whether a message has new text; in a direct chat, only its person's text counts."""
+    """Return whether a message is text to consolidate; in a direct chat, only its person's is."""
     if message.kind == "team":
         return chat.kind == "group"
     if message.kind != "text":
@@ -116,8 +117,8 @@ def is_new_text(chat: Chat, message: Message) -> bool:
 def agents_without(table: Table, snapshot: ChatSnapshot, settings: Settings) -> frozenset[str]:
     """Return the ids of a chat's agents that do not consolidate the chat.
 
-    The chat's own `consolidate` decides for all agents. Otherwise, the settings of the agents, the
-    line, the tenant and the deployment are read, in one batch.
+    If the chat sets `consolidate`, the value applies to all its agents. Otherwise, the settings of
+    the agents, the line and the tenant are read, in one batch.
     """
     chat, ids = snapshot.chat, [agent.member.id for agent in snapshot.agents]
     if chat.consolidate is not None:
@@ -136,25 +137,25 @@ def agents_without(table: Table, snapshot: ChatSnapshot, settings: Settings) -> 
 def has_new(chat: Chat, agent: Membership) -> bool:
     """Return whether a chat has new messages that the agent has not consolidated.
 
-    In a direct chat, only a person's text is new.
+    In a direct chat, only texts of its person count.
     """
     newest = chat.person_seq if chat.kind == "direct" else chat.last_seq
     return agent.remembered_seq < newest
 
 
 def has_own_words(chat: Chat, agent: Membership) -> bool:
-    """Return whether a person's words that sharing rules cover are still unread by the agent.
+    """Return whether a person's texts must still be read for sharing rules.
 
-    There are none if the person was never told about a rule.
+    The result is False if the person was never told about a sharing rule.
     """
     direct = chat.kind == "direct" and chat.sharing is not None
     return direct and agent.own_words_read < chat.person_seq
 
 
 def idle_at(chat: Chat, settings: Settings) -> datetime:
-    """Return when the chat counts as quiet, if no other message arrives before.
+    """Return when a chat counts as idle if no further message arrives.
 
-    By then, a talk that sharing rules may share has also ended.
+    A conversation that sharing rules may share has ended by then, too.
     """
     said_at = chat.last_message_at or chat.created_at
     at = said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)
@@ -169,7 +170,7 @@ def next_consolidation(
     settings: Settings,
     without: Collection[str] = (),
 ) -> datetime | None:
-    """Return when the consolidation of a chat is due next; None if no messages are left.
+    """Return when a chat's next consolidation is due; None if no messages are left.
 
     Args:
         snapshot: The chat and its memberships.
@@ -199,21 +200,21 @@ def wanted(agent: Membership, requested_seq: int | None) -> bool:
 
 
 def retry_at(agent: Membership) -> datetime | None:
-    """Return when the agent's next attempt is due; None unless the last attempt failed."""
+    """Return when to retry an agent's consolidation; None if the last attempt did not fail."""
     return agent.consolidation_retry_at if agent.consolidation_failures else None
 
 
 def after_failure(now: datetime, failures: int) -> datetime:
     """Return the time of the retry after a number of consecutive failures.
 
-    That is the next full hour for the first two failures. From the third failure on, it is the
-    first full hour after 23 hours.
+    After the first two failures, the retry is at the next full hour. From the third failure on, it
+    is at the first full hour after 23 hours.
     """
     return next_hour(now if failures < MAX_FAILURES else now + DAY - HOUR)
 
 
 def due_time(chat: Chat, moment: datetime) -> datetime:
-    """Round a moment up to a due time of a chat; a due time is returned unchanged.
+    """Round a moment up to the next due time of a chat; a due time is returned unchanged.
 
     Due times are multiples of five minutes for a direct chat, and full hours for a group.
     """
@@ -229,7 +230,7 @@ def next_due_time(chat: Chat, moment: datetime) -> datetime:
 
 
 def grain_of(chat: Chat) -> timedelta:
-    """Return the time between two due times of a chat."""
+    """Return the interval between two due times of a chat."""
     return GRAIN if chat.kind == "direct" else HOUR
 
 

@@ -46,21 +46,23 @@ def counted(
 ) -> CounterWrites:
     """Count a message in its chat, and schedule upkeep and consolidation.
 
-    - Upkeep: the due pointer can only move to an earlier time here. Only upkeep itself removes it.
-    - Chat summary: it is pinned if the message moves the history window, and the summary covers the
-      messages that leave the window. A reset removes the chat's summaries.
-    - Consolidation: the first message after a consolidation schedules the next one. A later message
-      only brings it forward if failures have postponed it.
+    - Upkeep: a message can only move the due pointer to an earlier time. Only upkeep itself removes
+      the due pointer.
+    - Chat summary: the summary is pinned if the message moves the start of the history window and
+      the summary covers the messages before the new start. A reset removes the chat's summaries.
+    - Consolidation: the first message after a consolidation schedules the next one. If failures
+      have postponed a consolidation, a later message moves it to an earlier time.
 
     Messages of a person who has opted out of SMS schedule neither summaries nor a consolidation.
 
     Args:
-        snapshot: The chat as it was read, with the settings that a person's message updates.
+        snapshot: The chat as it was read, already with the current settings if a person posts in a
+            direct chat.
         message: The message, with its seq.
         desk: The stay on the desk that the message begins, if any.
 
     Returns:
-        The writes, on the version of the chat that was read, and the jobs.
+        The jobs, and the writes, which fail if the chat's version has changed since it was read.
     """
     chat = snapshot.chat
     busier, change = _with(chat, message, desk, ids=ids, settings=settings)

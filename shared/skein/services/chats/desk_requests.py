@@ -1,8 +1,9 @@
 """Put chats on the desk, where they wait for a person of the team.
 
-An agent's tool, an operator or a rule of the tenant can put a chat on the desk. `post_message`
-checks the tenant's words, in the transaction of the message. Afterwards, the stay's job notifies
-the people of the chat (`desk/notices.py`), and the event `help.requested` notifies services.
+An agent's tool, an operator or a rule of the tenant can put a chat on the desk. The rule is a list
+of words: `post_message` searches each message for them, and puts the chat on the desk in the
+transaction of the message. Afterwards, the stay's job notifies the people of the chat
+(`desk/notices.py`), and the event `help.requested` notifies services.
 """
 
 import logging
@@ -26,10 +27,10 @@ logger = logging.getLogger(__name__)
 
 
 class RequestOutcome(NamedTuple):
-    """The result of a request for a chat.
+    """The result of a request to put a chat on the desk.
 
     Attributes:
-        before: Whether the chat was on the desk before, by another request.
+        before: Whether another request had already put the chat on the desk.
     """
 
     chat: Chat
@@ -58,18 +59,18 @@ class DeskRequests:
         cause: str,
         guard: Check | None = None,
     ) -> RequestOutcome:
-        """Put a chat on the desk (idempotent per cause); a chat on the desk stays unchanged.
+        """Put a chat on the desk, unless it already is there (idempotent per cause).
 
         Args:
-            cause: The cause of the request, e.g. a call. The same cause puts the chat on the desk
-                only once, even if the stay has ended since.
+            cause: The id of what caused the request, e.g. of a tool call. A repeated request with
+                the same cause does nothing, even if the chat has left the desk since.
             guard: The check on the fencing token of the run that asks.
 
         Raises:
             NotFound: The chat does not exist.
             Conflict: The chat is discarded.
             Unprocessable: No agent is in the chat.
-            LostLease: The guard does not hold.
+            LostLease: The guard failed: another worker has claimed the run.
         """
         stay_id = f"dsk_{effect_id('desk', cause)}"
 

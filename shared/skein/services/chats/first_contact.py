@@ -1,8 +1,9 @@
-"""First contact: open a direct chat by text with a person who has not written to the agent.
+"""First contact: open a direct chat with a person who has not written to the agent before.
 
 An agent writes first only to people who have consented to texts (`directory/text_consents.py`),
-outside their quiet hours and within limits. The first text begins with an introduction, which says
-who asks and how to stop. The membership keeps the introduction until the first text is posted.
+outside their quiet hours and within limits. The first text begins with an introduction, which names
+the asker and says how to stop such texts. The person's membership stores the introduction until the
+first text is posted.
 """
 
 import logging
@@ -41,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class Contact(NamedTuple):
-    """A direct chat in which an agent may write first to a person, by text."""
+    """A direct chat in which an agent may send a person the first text."""
 
     tenant: str
     chat_id: str
@@ -72,7 +73,7 @@ class _Parties(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """A route on which the person may be reached, and the chat of its addresses, if any."""
+    """A route to the person, and the current chat between its two addresses, if any."""
 
     owner: AddressOwner
     line: Line
@@ -84,8 +85,8 @@ class _Way(NamedTuple):
 class FirstContact:
     """The service that opens a chat in which an agent writes first.
 
-    Each refusal is an error with a `Reason`. Operators see the reason; the caller decides how much
-    of it to tell a person who asks through an agent.
+    Each refusal is an error with a `Reason`. Operators see the reason; when a person asks through
+    an agent, the caller decides how much of the reason to reveal.
     """
 
     table: Table
@@ -103,9 +104,9 @@ class FirstContact:
         asker: str,
         asked_by: MemberRef | None = None,
     ) -> Contact:
-        """Open or find the chat (idempotent). Nothing is sent, and no limit is charged.
+        """Open the chat or find it (idempotent). No text is sent, and no limit is charged.
 
-        The caller posts the text with the writes of `charges` in the same transaction.
+        The caller then posts the text, in one transaction with the writes that `charges` returns.
 
         Args:
             tenant: The tenant.
@@ -113,8 +114,8 @@ class FirstContact:
             user_id: The person.
             asker: The asker's name in the introduction.
             asked_by: The person who asks through an agent; None for an operator, and for a text
-                that contains nothing written by the person who causes it. People can only name
-                people with whom they share a chat that both have accepted.
+                that contains nothing written by the person who caused it. The two people must share
+                a chat that both have accepted.
 
         Raises:
             NotFound: The person or the agent does not exist, or `asked_by` does not know the
@@ -144,13 +145,14 @@ class FirstContact:
         self._not_opted_out(self._way(parties), parties)
 
     def charges(self, contact: Contact) -> tuple[Write, ...]:
-        """Return the writes that charge a contact and check its consent when the text is committed.
+        """Return the writes for the text's transaction: charge the limits and check the consent.
 
-        They fail if another writer has charged the person or the line in the meantime, or has
-        changed the consents (optimistic lock). So no text is posted after a consent was revoked.
+        The writes fail if another writer has charged the person or the line in the meantime, or has
+        changed the person's consents (optimistic lock). So no text is posted after its consent was
+        revoked.
 
         Raises:
-            Conflict: The person has revoked the consent, or lost the number.
+            Conflict: The person has revoked the consent, or no longer has the number.
             NotNow: A daily limit is used up.
         """
         owner = AddressOwner.read(
@@ -265,7 +267,7 @@ class FirstContact:
         """Return the person's addresses on which they have consented to texts.
 
         Raises:
-            Conflict: There is no such address, or all were silent for too long.
+            Conflict: The person has consented on no address, or was silent too long on all of them.
         """
         keys = [AddressOwner.key_of(user.tenant, each) for each in user.addresses]
         found = self.table.get_many(keys) if keys else {}
@@ -317,13 +319,13 @@ class FirstContact:
     def _not_opted_out(
         self, way: _Way, parties: _Parties
     ) -> tuple[Membership | None, ChatSnapshot | None]:
-        """Return the person's membership in the former chat of the addresses, and that chat.
+        """Return the person's membership in the former chat of a route's addresses, and the chat.
 
         The chat is None if it belongs to another agent or is discarded.
 
         Raises:
-            Conflict: The person has opted out of the channel there, or had opted out before an
-                erasure and has not consented since.
+            Conflict: The person has opted out of the channel in that chat, or had opted out before
+                an erasure, and only an operator has recorded a consent since.
         """
         consent = way.owner.consents[way.route.channel]
         if consent.how == "operator" and self.opted_out.has(
@@ -348,7 +350,7 @@ class FirstContact:
     def _ready(
         self, there: ChatSnapshot, person: NamedMember, way: _Way, introduction: str
     ) -> None:
-        """Set the person's route in an existing chat, and renew an unsent introduction."""
+        """Set the person's route in an existing chat, and replace an introduction not sent yet."""
         member = there.member(person.ref)
         if member is None:
             return
@@ -371,7 +373,7 @@ class FirstContact:
         route: Route,
         overrides: Overrides | None = None,
     ) -> list[tuple[Allowance, Rate]]:
-        """Return the buckets of a contact's person and line, with their rates.
+        """Return the rate limits of first contacts for a person and a line: buckets with rates.
 
         Raises:
             NotNow: One of the buckets is empty.
@@ -398,7 +400,7 @@ class FirstContact:
         return limits
 
     def _introduction(self, parties: _Parties, way: _Way, asker: str) -> str:
-        """Return the introduction of the first text: who asks, and how to stop."""
+        """Return the introduction of the first text: it names the asker and says how to stop."""
         own = {name: value for name, value in parties.overrides.items() if name == "introduction"}
         words = TenantOnlySettings.model_validate(own).introduction
         stop = channel_named(way.route.channel).stop_word

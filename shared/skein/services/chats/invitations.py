@@ -4,7 +4,7 @@ A person is invited instead of added if they share no chat with the person who a
 lists the invited people, and each invited person's `PersonChoices` has an open choice. Both change
 in one transaction. A membership exists only after the person has accepted.
 
-The open choice stays due until the person was asked by SMS
+The open choice is due until the person has been asked by SMS
 (`services/choices/invitation_texts.py`).
 """
 
@@ -96,17 +96,17 @@ def withdrawn(chat: Chat, user_id: str) -> Write:
 def answered(
     table: Table, tenant: str, chat_id: str, user_id: str, *, accept: bool, now: datetime
 ) -> list[Write] | None:
-    """Return the writes on a chat when an invited person joins or declines.
+    """Return the writes that record in a chat that an invited person joins or declines.
 
-    The caller ends the person's choice in the same transaction.
+    The caller adds the write that ends the person's choice to the same transaction.
 
     Returns:
         The writes; None if the person who accepts is a member already.
 
     Raises:
         NotFound: The chat does not exist, or the person is not invited to it.
-        Conflict: The invitation has expired, the chat is discarded, the person is being erased, or
-            a member declines.
+        Conflict: The invitation has expired, the chat is discarded, the person's data is being
+            erased, or the person declines but is already a member.
     """
     snapshot = read_snapshot(table, tenant, chat_id, closed=True)
     chat, invitation = snapshot.chat, snapshot.chat.invitation(user_id)
@@ -136,7 +136,7 @@ def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: dat
 
 
 def invitations_of(table: Table, tenant: str, user_id: str) -> list[tuple[Chat, Invited]]:
-    """Return a person's invitations that chats still list, including expired ones."""
+    """Return the invitations of a person that chats still list, even if they have expired."""
     choices = PersonChoices.read(table, PersonChoices.key_of(tenant, user_id))
     ids = choices.invited_in if choices is not None else ()
     keys = [Chat.key_of(tenant, chat_id) for chat_id in ids]
@@ -158,14 +158,13 @@ def end_invitation(table: Table, clock: Clock, tenant: str, chat_id: str, user_i
 
 
 def _without_lapsed(table: Table, choices: PersonChoices, chat_id: str) -> PersonChoices:
-    """Remove one expired invitation of a person, so that they never pile up.
+    """Remove one expired invitation of a person, so that expired invitations never pile up.
 
-    The person's choices list every chat that may still list the person. So the invitation is
-    removed from the chat in the same transaction.
+    The same transaction removes the invitation from the chat and from the person's choices.
 
     Args:
         choices: The person's choices as of now.
-        chat_id: The chat to which the person is invited now; it is not changed.
+        chat_id: The chat to which the person is invited now; an invitation to it is not removed.
 
     Raises:
         ConditionFailed: Another writer has changed the chat or the choices.

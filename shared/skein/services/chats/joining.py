@@ -1,4 +1,4 @@
-"""Join a chat: the roster, and a new membership or a closed one that is reopened."""
+"""Join a chat: change its roster, and create a membership or reopen a closed one."""
 
 from datetime import datetime
 
@@ -15,13 +15,14 @@ from skein.services.common.optimistic import revise
 def joined(
     table: Table, snapshot: ChatSnapshot, member: NamedMember, now: datetime
 ) -> tuple[Chat, list[Write]]:
-    """Return a chat with a new member, and the writes; earlier messages count as seen.
+    """Return a chat with a new member, and the writes to store. Earlier messages count as seen.
 
     If the member was invited, the chat's invitation ends. The caller ends the person's choice. If
-    the member is an agent, upkeep requests summaries of its other chats for this one.
+    the member is an agent, upkeep requests summaries of the agent's other chats, for its prompts in
+    this chat.
 
     Args:
-        snapshot: The chat, with its closed memberships.
+        snapshot: The chat, read with its closed memberships.
     """
     chat = snapshot.chat
     left = [membership.member for membership in snapshot.members if not membership.active]
@@ -45,10 +46,10 @@ def has_been_in(table: Table, chat: Chat, ref: MemberRef) -> bool:
 
 
 def has_left(snapshot: ChatSnapshot, member: NamedMember) -> bool:
-    """Return whether a person was a member of a chat and no longer is.
+    """Return whether a person was a member of a chat but is not a member any more.
 
     Args:
-        snapshot: The chat, with its closed memberships.
+        snapshot: The chat, read with its closed memberships.
         member: A person; for an agent, the result is always False.
     """
     if member.kind == "agent" or snapshot.member(member.ref) is not None:
@@ -57,7 +58,7 @@ def has_left(snapshot: ChatSnapshot, member: NamedMember) -> bool:
 
 
 def _opened(table: Table, chat: Chat, member: NamedMember) -> list[Write]:
-    """Return the writes of a new membership, or of a closed one that is reopened.
+    """Return the writes that create a membership, or reopen the member's closed membership.
 
     A reopened membership keeps the other attributes of its item.
     """
@@ -75,7 +76,7 @@ def _opened(table: Table, chat: Chat, member: NamedMember) -> list[Write]:
 
 
 def _stored_membership(table: Table, chat: Chat, ref: MemberRef) -> Item | None:
-    """Read a membership's item, under either of its keys."""
+    """Read the item of a membership, whether the membership is open or closed."""
     keys = membership_keys(chat.tenant, chat.id, ref)
     found = table.get_many(keys)
     return next((found[key] for key in keys if key in found), None)

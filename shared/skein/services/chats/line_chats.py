@@ -1,4 +1,4 @@
-"""Direct chats between a person's address and a line, and the items that open one."""
+"""Direct chats between a person's address and a line, and the items that open such a chat."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -26,16 +26,16 @@ def new_line_chat(
     route: Route | None = None,
     introduction: str | None = None,
 ) -> list[Write]:
-    """Return the writes of a new direct chat of a line, on condition that no other exists.
+    """Return the writes of a new direct chat of a line, which fail if another chat exists.
 
     Args:
         line: The line.
         address: The person's address.
         chat_id: A unique id for the chat.
         members: The person and the line's agent.
-        former: The former chat of the two addresses, which the new one replaces.
-        former_membership: The person's membership in the former chat. Its opt-out stays in force:
-            the carrier blocks the pair of numbers for every agent.
+        former: The former chat of the two addresses, which the new chat replaces.
+        former_membership: The person's membership in the former chat. An opt-out in it also applies
+            to the new chat, because the carrier blocks the pair of numbers for every agent.
         retention: The tenant's retention.
         now: The current time.
         route: The route to a person who has not written yet.

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Commit:
-    """The writes of one transaction, and the jobs that follow it.
+    """The writes of the transaction that stores a message, and the jobs to send after it.
 
     Attributes:
         delayed_jobs: Jobs to send with the debounce delay.
@@ -52,10 +52,11 @@ class Commit:
             self.jobs.append(text.job)
 
     def outcome(self, message: Message, reason: Reason | None) -> Message:
-        """Return the message with its runs, its deliveries, and the reasons for missing ones.
+        """Return the message with its runs and deliveries, and the reasons why others are missing.
 
         Args:
-            reason: The reason that applies to most agents, which is stored once.
+            reason: The reason that applies to most agents without a run; it is stored once instead
+                of per agent.
         """
         others = {agent: why for agent, why in self.reasons.items() if why != reason}
         return message.model_copy(
@@ -69,10 +70,10 @@ class Commit:
         )
 
     def log(self, message: Message, origin: Mapping[str, str]) -> None:
-        """Log a message with its runs and deliveries, and each reason for a missing one.
+        """Log a message with its runs and deliveries, and each reason why a run or SMS is missing.
 
         Args:
-            origin: The log fields of the sender.
+            origin: The log fields that identify the sender.
         """
         membership = {"chat_id": message.chat_id, "seq": message.seq}
         logger.info(
@@ -115,8 +116,10 @@ class MessageRuns:
         """Queue a run for each agent that the message wakes, and resume waiting runs.
 
         Args:
-            commit: Collects the writes, the runs, and the reasons of agents without a run.
-            nobody: Why the message triggers no agent; None if it may trigger one (`why_nobody`).
+            commit: The commit to which the writes, the runs, and the reasons of agents without a
+                run are added.
+            nobody: Why the message triggers no agent at all, from `why_nobody`; None if it may
+                trigger agents.
             texted: Whether the message is an SMS.
         """
         trigger = Trigger(

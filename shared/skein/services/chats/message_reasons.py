@@ -20,7 +20,7 @@ from skein.services.runs.reasons import has_posted, reason_now
 
 @dataclass(frozen=True, slots=True)
 class RunReason:
-    """A run of a message, and why it gives no answer.
+    """A run that a message led to, and why the run has posted no answer.
 
     Attributes:
         status: None if the run no longer exists.
@@ -37,8 +37,9 @@ class AgentReason:
     """The outcome of a message for one agent of its chat.
 
     Attributes:
-        reason: Why the agent gives no answer, or not yet; None if it has answered.
-        runs: The run that the message led to. If it was merged into another run, that run follows.
+        reason: Why the agent has not answered; None if it has.
+        runs: The run that the message led to. If this run was merged into another run, the other
+            run comes second.
     """
 
     agent_id: str
@@ -59,7 +60,7 @@ class DeliveryReason:
         seq: The message that is delivered: the message itself, or an answer to it.
         reason: Why the SMS has not reached the phone; None if it has.
         id: None if the message has no delivery.
-        status: None also if the delivery no longer exists.
+        status: None if the message has no delivery or its delivery no longer exists.
         error_codes: Twilio's error codes of the parts.
     """
 
@@ -105,8 +106,7 @@ class ReasonViews:
     def of_message(self, tenant: str, chat_id: str, seq: int) -> MessageReasons:
         """Return the outcome of a message for each agent of its chat.
 
-        The number of calls does not depend on the length of the chat: one query, and at most five
-        reads.
+        The function makes one query and at most five reads, regardless of the length of the chat.
 
         Args:
             chat_id: The id of the chat, which may be discarded.

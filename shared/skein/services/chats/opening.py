@@ -34,8 +34,9 @@ class EarlierChat(NamedTuple):
 
     Attributes:
         chat: The chat; None if it does not exist yet.
-        chat_id: The chat's id; None if no id is reserved. An id can be reserved before the chat
-            exists: a large chat takes two transactions, and a worker can die between them.
+        chat_id: The chat's id; None if no id is reserved. An id can be reserved although the chat
+            does not exist: a large chat is created in two transactions, and a worker can crash
+            between them.
     """
 
     chat: Chat | None
@@ -46,7 +47,8 @@ def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
     """Return the members of a new chat, its creator first.
 
     Raises:
-        Unprocessable: There are too many members, or a direct chat does not have exactly two.
+        Unprocessable: There are too many members, or a direct chat does not have exactly two
+            members.
     """
     refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
     if new.kind == "direct" and len(refs) != DIRECT_MEMBERS:
@@ -62,7 +64,7 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
     """Find the chat that a person created under a `client_id`.
 
     Raises:
-        Conflict: The person has left that chat since.
+        Conflict: The person has left the chat since.
     """
     opening_record = OpeningRecord.read(table, OpeningRecord.key_of(tenant, by.id, client_id))
     if opening_record is None:
@@ -100,7 +102,7 @@ def open_chat(
         operator: Whether `by` is also an operator.
         record: The idempotency record of the `client_id`; None if there is no `client_id`, or if
             the record exists already.
-        admit: Charges the rate limit; called after all members were found.
+        admit: Charges the rate limit; called once all members were found.
         settings: The settings of the stack.
 
     Raises:
@@ -164,10 +166,10 @@ def open_chat(
 
 
 def as_called(roster: Sequence[NamedMember], by: NamedMember) -> NamedMember:
-    """Return the signed-in person with the name from the roster, not the one from the sign-in."""
+    """Return the signed-in person with the name from the roster instead of the sign-in's."""
     return next((member for member in roster if member.ref == by.ref), by)
 
 
 def authors_of(title: str | None, by: MemberRef) -> Authors:
-    """Return the author of a title, by digest; empty if there is no title."""
+    """Return the author of a title, by digest; no authors if there is no title."""
     return Authors.in_digests([by.id] if title is not None else [])

@@ -59,15 +59,17 @@ class OwnChats:
         readers: Audience,
         before: int | None = None,
     ) -> tuple[list[Message], Audience]:
-        """Read a chat's newest messages, except those that a reset hides, and their audience.
+        """Read a chat's newest messages, without those hidden by a reset, and their audience.
 
-        For readers in another chat, messages that may repeat words from sharing rules are left out.
+        If the readers are in another chat, messages that may repeat content from sharing rules are
+        left out.
 
         Args:
             chat: The chat as it was just read. Later messages are left out, because their audience
                 is not known.
             here: The chat in which the messages will be shown; None for no chat.
-            readers: The readers to whom the messages will be shown, unless `here` is the chat.
+            readers: The people to whom the messages will be shown; ignored if `here` is the same
+                chat.
             before: Only messages with a lower `seq`.
 
         Returns:
@@ -107,7 +109,7 @@ class OwnChats:
         """Stage borrowed context for the agent's next prompt in a chat.
 
         Raises:
-            LostLease: Another worker has taken the run over.
+            LostLease: Another worker has claimed the run.
         """
         try:
             self.table.transact([Put(borrowed.key, borrowed.to_item()), claim.guard])

@@ -19,14 +19,14 @@ class Actor(NamedTuple):
     operator: bool = False
 
     def acts_for_owner(self, chat: Chat) -> bool:
-        """Whether the person acts as an operator, in a chat without an owner."""
+        """Whether the person is an operator and the chat has no owner."""
         return self.operator and not chat.owned
 
     def check_admitted(self, chat: Chat) -> None:
-        """Check that the person is a member, or acts for an owner.
+        """Check that the person is a member of a chat, or acts for an owner.
 
         Raises:
-            NotFound: Neither is the case, so the chat must look as if it did not exist.
+            NotFound: The person is neither, so the chat must look as if it did not exist.
         """
         if not chat.has(self.ref) and not self.acts_for_owner(chat):
             raise NotFound("chat not found")

@@ -1,9 +1,9 @@
-"""Post messages: `Chats.post_message` is the only way for a message to enter a chat.
+"""Post messages: every message enters its chat through `Chats.post_message`.
 
 One query reads the chat and its members. One transaction writes the message, the chat's counters,
-the idempotency record, and a queued run for each agent that the message wakes. In a direct chat
-whose person is on SMS, the transaction also writes a queued delivery of an agent's message. The
-jobs are sent after the commit (docs/runs.md, "Transactions").
+the idempotency record, and a queued run for each agent that the message wakes. If an agent posts in
+a direct chat whose person uses SMS, the transaction also writes a queued delivery. The jobs are
+sent after the commit (docs/runs.md, "Transactions").
 """
 
 import logging
@@ -77,16 +77,16 @@ class NewMessage(Value):
 
     Attributes:
         client_id: The sender's own id for the message, which makes retries idempotent.
-        route: The route of a message from outside of the app; later answers use it.
-        opted_out: True after STOP, False after START on the route's channel; None keeps the stored
-            opt-out.
-        confirms_opt_out: Whether the notice is sent to a phone even though its person has opted
-            out.
-        charged_to: The person who is charged for its SMS instead of the recipient, if any.
-        no_run_reason: Why the message starts and resumes no run, if its sender is over a limit or
-            it is a number that does not answer a question.
+        route: The route of a message from outside of the app; later answers use this route.
+        opted_out: True if the message is STOP on the route's channel, False if it is START; None
+            keeps the stored opt-out.
+        confirms_opt_out: Whether the message confirms an opt-out, so that it is sent to a person
+            who has opted out.
+        charged_to: The person who is charged for the message's SMS; None for the recipient.
+        no_run_reason: Why the message starts and resumes no run, e.g. because its sender is over a
+            limit; None if it may start runs.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
-            If None, they are read for a person's message in a direct chat.
+            If None, the overrides are read for a person's message in a direct chat.
         depth: The chain depth: 0 from a person, plus 1 for each agent in between.
         run_id: The run that posts an agent's message.
         authors: The people whose messages that run was shown, by digest.
@@ -94,14 +94,15 @@ class NewMessage(Value):
         expects_reply: Whether the sender waits for an answer.
         origin: Why an agent posts the message, if the agent was asked in another chat.
         choice: The question, for a message of the kind `choice`.
-        answers: The agent whose choice a person's message answers; only it is triggered.
+        answers: The agent whose choice a person's message answers; the message triggers no other
+            agent.
         template: The message template to use where free text may not be sent; None for the first
-            one that fits.
-        via: The choice in which a person agreed to post an agent's words. Such a post does not
-            change the person's route and SEEN watermark.
+            template that fits.
+        via: The choice in which a person agreed to post a text that an agent proposed. Such a post
+            changes neither the person's route nor the SEEN watermark.
         report_of: The work whose result the message reports.
         noticed_rules: See `Message`.
-        sharing_stamp: The content that the run received through sharing rules; None if it received
+        sharing_stamp: The content that the run received through sharing rules; None if there was
             none.
         while_active: The item that must be active when the message is posted.
     """
@@ -137,7 +138,7 @@ class NewMessage(Value):
 
     @property
     def sharing_checks(self) -> list[Check]:
-        """The checks that content from sharing rules in the run may still be shared."""
+        """The checks that the run's content from sharing rules may still be shared."""
         return self.sharing_stamp.unchanged(self.tenant) if self.sharing_stamp is not None else []
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
@@ -175,25 +176,25 @@ class Chats:
         extra_writes: ExtraWrites | None = None,
         known: ChatSnapshot | None = None,
     ) -> PostedMessage:
-        """Post a message into a chat, and queue runs of the agents it wakes.
+        """Post a message into a chat, and queue runs of the agents that the message wakes.
 
         When this returns, the message, its runs and its deliveries are committed. The call is
-        idempotent: with the same sender and `client_id` it changes nothing and returns the same
-        message.
+        idempotent: a repeated call with the same sender and `client_id` changes nothing and returns
+        the same message.
 
         Args:
             new: The message.
             extra_writes: Called with the snapshot of each attempt; returns extra writes for the
                 same transaction, on items that the post itself does not write. If the condition of
-                the first one fails, nothing is posted. If the condition of another one fails, the
-                post is retried on a new snapshot.
-            known: The chat's snapshot, if the caller has read one. It is read again if the chat has
-                changed since.
+                the first extra write fails, nothing is posted. If the condition of a later extra
+                write fails, the post is retried on a new snapshot.
+            known: The chat's snapshot, if the caller has read it. If the chat has changed since,
+                the snapshot is read again.
 
         Raises:
             NotFound: The chat does not exist, or the sender is not a member.
-            Conflict: The chat is discarded, or a person of the team holds it. Then agents may not
-                post there, and only the holder sends messages of the team.
+            Conflict: The chat is discarded, an agent posts while a person of the team holds the
+                chat, or a message of the team comes from someone who does not hold it.
             Unprocessable: The text is empty, too long or not Unicode, or `reply_to` is not a
                 message of the chat.
             ExtraWriteFailed: The condition of the first extra write does not hold.
@@ -248,7 +249,7 @@ class Chats:
         return PostedMessage(message, created=True)
 
     def _posted_while_open(self, new: NewMessage, sender: Membership | None, chat: Chat) -> Message:
-        """Find the same message, if it was posted while the chat was open to its sender.
+        """Return the stored message if an earlier call posted it while the sender could post.
 
         Raises:
             NotFound: The message was not posted before, and the sender is not a member.
@@ -269,7 +270,7 @@ class Chats:
         raise Conflict("a team member has taken over the chat", reason=Reason.DESK)
 
     def _posted_before_end(self, new: NewMessage, sender: Membership) -> Message:
-        """Find the same message, if it was posted before a sharing rule used by its run ended.
+        """Return the stored message if an earlier call posted it before the sharing rule ended.
 
         Raises:
             ReadersChanged: The message was not posted before.
@@ -288,9 +289,9 @@ class Chats:
         sender: Membership,
         now: datetime,
     ) -> tuple[Commit, Message]:
-        """Collect the writes of a message, idempotency records first, and the jobs after it.
+        """Build the commit of a message: writes, with idempotency records first, and jobs.
 
-        The message is returned with its runs, deliveries and reasons, as it is stored.
+        The message is returned as it will be stored: with its runs, deliveries and reasons.
         """
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
@@ -344,7 +345,7 @@ class Chats:
     def _stay_begun_by(
         self, message: Message, new: NewMessage, chat: Chat, now: datetime
     ) -> BegunStay | None:
-        """Put the chat on the desk if the message contains one of the tenant's words for this."""
+        """Put the chat on the desk if the message contains one of the tenant's desk words."""
         overrides = chat.overrides if chat.kind == "direct" else new.overrides
         words = tuple((overrides or {}).get(DESK_WORDS, ()))
         if not words or not asked_in_words(message, chat, words):
@@ -387,7 +388,8 @@ class Chats:
     ) -> None:
         """Update a person's membership: SEEN watermark, route and opt-out.
 
-        An agent's watermark does not move here: an agent has seen only the messages in its prompt.
+        The watermark of an agent does not move when it posts, because it has seen only the messages
+        in its prompt.
         """
         if sender.member.kind != "user" or new.via is not None:
             return
@@ -418,7 +420,7 @@ class Chats:
 
 
 def _origin_of(new: NewMessage) -> dict[str, str]:
-    """Return the log fields of a person: the id and, for an SMS, its Twilio id and the line."""
+    """Return the log fields of a person's message: sender id; for SMS, the Twilio id and line."""
     person = {"user_id": new.sender.id} if new.sender.kind == "user" else {}
     if new.route is None:
         return person
@@ -443,8 +445,8 @@ def _log_repeated(earlier: Message) -> None:
 def _sender_in(snapshot: ChatSnapshot, new: NewMessage) -> Membership | None:
     """Return the sender's membership; None if the sender may not post the message.
 
-    The person who holds the chat is not a member. Only they post messages of the kind `team`, so
-    the membership that this function returns for them is never stored.
+    Only the person of the team who holds the chat may post messages of the kind `team`. The holder
+    is not a member, so the membership returned for the holder is never stored.
     """
     holder = snapshot.chat.holder
     if "team" not in {new.kind, new.sender.kind}:
@@ -457,7 +459,7 @@ def _sender_in(snapshot: ChatSnapshot, new: NewMessage) -> Membership | None:
 def _must_be_silent(new: NewMessage, chat: Chat) -> bool:
     """Return whether an agent's text is blocked because a person of the team holds the chat.
 
-    Notices are still posted, and so are questions that Skein itself asks.
+    Notices and questions that Skein itself asks are still posted.
     """
     words = new.kind == "text" or (new.kind == "choice" and new.run_id is not None)
     return chat.held and new.sender.kind == "agent" and words
@@ -485,7 +487,7 @@ def _numbered(
 ) -> Message:
     """Build the message with the chat's next seq.
 
-    Its `created_at` is never before that of the previous message of the chat.
+    The message's `created_at` is never before the `created_at` of the previous message.
     """
     return Message(
         tenant=new.tenant,

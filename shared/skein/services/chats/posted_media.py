@@ -15,7 +15,7 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 def media_kept_until(chat: Chat, posted_at: datetime) -> datetime:
-    """Return when the files of a message are deleted: together with the message, or earlier."""
+    """Return when the files of a message are deleted: with the message or earlier."""
     retention = chat.retention or Retention()
     days = min(retention.media_days, retention.message_days or retention.media_days)
     return posted_at + timedelta(days=days)
@@ -26,8 +26,9 @@ def sent_files(
 ) -> Iterator[Write]:
     """Yield the writes of the items of a message's files, for the message's transaction.
 
-    The provider still holds the files. After the message, a job is sent for each file; if the job
-    is lost, the due pointer brings it back. Files without an id are not fetched.
+    At this time, the files are still at the provider. After the message, a job that fetches the
+    file is sent for each file. If this job is lost, the due pointer makes the tick send it again.
+    Files without an id are not fetched.
     """
     membership, chat = snapshot.member(sender), snapshot.chat
     if membership is None:

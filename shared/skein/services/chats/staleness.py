@@ -1,7 +1,8 @@
 """Staleness of summaries: the single rule for when a summary may be renewed.
 
-While any summary of a chat is stale, the chat is due for upkeep. A message sets the due pointer,
-and only upkeep clears it, once no summary is stale. So the last messages are always summarised.
+A chat is due for upkeep as long as one of its summaries is stale. A message sets the due pointer.
+Only upkeep clears the due pointer, once no summary is stale. So the last messages are always
+summarised.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ class Renewal(NamedTuple):
 def renewals(snapshot: ChatSnapshot, settings: Settings) -> Iterator[Renewal]:
     """Yield the stale summaries of a chat: its agent summaries, its chat summary and its title.
 
-    While the person of an SMS chat has opted out, no summary is renewed. The first message after
+    If the person of an SMS chat has opted out, no summary is renewed until the first message after
     START makes the chat due again.
     """
     chat, agents = snapshot.chat, snapshot.agents
@@ -63,8 +64,8 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """Return when the chat summary may be renewed; None if the summary is not stale.
 
     A chat needs `summary_message_threshold` messages since its last reset. The exception is a
-    direct chat that has been quiet for half a conversation gap: prompts of the next session do not
-    show its messages, so they need the summary.
+    direct chat that has been quiet for half a conversation gap. It needs a summary sooner, because
+    prompts of the next session do not show the current messages.
     """
     effective = effective_in(chat, settings)
     least, since = effective.summary_message_threshold, chat.last_seq - reset_in(chat)
@@ -78,9 +79,9 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
 
 
 def title_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
-    """Return when a title may be made for a chat; None if the chat needs none.
+    """Return when a title may be made for a chat; None if the chat needs no title.
 
-    An SMS chat needs no title, because it is never shown.
+    An SMS chat needs no title, because the title would never be shown.
     """
     state = chat.title_state or SummaryState()
     settled = chat.title is not None or chat.named or state.failures >= TITLE_TRIES
@@ -97,7 +98,9 @@ def title_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
 def _renewal_at(
     chat: Chat, summary: Summary | None, known: SummaryState | None, effective: Settings
 ) -> datetime | None:
-    """Return the end of the cooldown, which grows with consecutive failures; None if not stale.
+    """Return the end of a summary's cooldown, or None if the summary is not stale.
+
+    The cooldown grows with consecutive failures.
 
     Args:
         effective: The settings of the chat.

@@ -51,9 +51,10 @@ class OwnChat(NamedTuple):
 
     @property
     def rank(self) -> tuple[datetime, str]:
-        """The sort key of the chat in a list; a higher key is newer.
+        """The sort key of the chat in a list; newer chats have higher keys.
 
-        Chats sort by the time of their last message, or of their creation if they are empty.
+        Chats are sorted by the time of their last message. Empty chats are sorted by the time of
+        their creation.
         """
         return (self.chat.last_message_at or self.chat.created_at, self.chat.id)
 
@@ -63,7 +64,7 @@ class ChatsCursor(Cursor):
 
     Attributes:
         after: The sort key after which the window's rows begin.
-        end: The last row of the window; None once all of its chats were shown.
+        end: The last row of the window; None if all chats of the window were shown.
         at: The sort time of the last chat that was shown.
         chat_id: The id of that chat.
     """
@@ -80,7 +81,7 @@ class ChatsCursor(Cursor):
 
 
 class MessagesCursor(Cursor):
-    """A cursor in a chat's messages: upwards from `after`, or downwards from `before`."""
+    """A cursor in a chat's messages: to newer ones after `after`, or older ones before `before`."""
 
     of: Literal["messages"] = "messages"
     after: int = 0
@@ -89,7 +90,7 @@ class MessagesCursor(Cursor):
 
     @classmethod
     def at(cls, cursor: str | None, after: int | None, before: int | None) -> "MessagesCursor":
-        """Return the position of a cursor or, without one, of a request's bounds.
+        """Return the position of a cursor or, without a cursor, of the bounds in a request.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -112,8 +113,8 @@ class ChatViews:
     ) -> Listing[OwnChat]:
         """List a person's chats, newest message first, without discarded ones.
 
-        The order is exact within 50 rows of the index. The index lags behind: it orders chats by
-        activity hour.
+        The index orders chats only by the hour of their activity, and is updated late. Each window
+        of 50 index rows is sorted exactly.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -123,7 +124,7 @@ class ChatViews:
     def _chats_of(
         self, tenant: str, member: MemberRef, limit: int, cursor: str | None
     ) -> Listing[OwnChat]:
-        """List a page of the chats that the index has for a member; see `chats`."""
+        """List a page of the chats that the index lists for a member; see `chats`."""
         at = ChatsCursor.decode(cursor) if cursor is not None else None
         after, end = (at.after, at.end) if at else (None, None)
         relation = member_relation(tenant, member)
@@ -166,7 +167,7 @@ class ChatViews:
     ) -> Listing[Chat]:
         """List an agent's chats in the order of `chats`.
 
-        The index contains only an agent's open chats. Private chats are found through a person.
+        The index lists only open chats of an agent. Private chats are found through their person.
 
         Args:
             user_id: Only the chats with this person, open and private; None for the open chats.
@@ -186,8 +187,9 @@ class ChatViews:
     ) -> Listing[Chat]:
         """List a tenant's chats by the hour of the newest message, newest first.
 
-        Discarded chats are listed, too. The index is updated by upkeep, so it lags behind. A chat
-        that is older than this list is added by its next upkeep.
+        Discarded chats are listed, too. Upkeep updates the index, so the list is not always
+        current. A chat that was created before this index existed is added by the chat's next
+        upkeep.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -216,7 +218,7 @@ class ChatViews:
         return Listing(tuple(page), following)
 
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
-        """Read the rows' chats, without discarded ones and those that the member has left."""
+        """Read the chats of index rows, without discarded chats and chats that the member left."""
         memberships = {
             Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows
         }
@@ -260,7 +262,7 @@ class ChatViews:
     ) -> Listing[ListedMember]:
         """List a page of a chat's members and invited people, agents before people.
 
-        Members are named as in the roster.
+        Members have their names from the roster.
 
         Args:
             user_id: The person who reads.
@@ -406,8 +408,8 @@ class ChatViews:
 
 
 def _just_above(row: Item) -> str:
-    """Return a sort key right above `row`, after which a window begins.
+    """Return a sort key right above `row`, for the start of a window that includes `row`.
 
-    The window begins with `row`, even if rows are added above later.
+    The window starts at `row`, even if other rows are added above it later.
     """
     return f"{row['gsi1sk']}~"
