@@ -1,4 +1,4 @@
-"""Ask one person a question, and take the answer, which is matched by code."""
+"""Ask a person a question, and match the person's answer to it by code, without the model."""
 
 __all__ = [
     "answering",

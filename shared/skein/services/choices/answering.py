@@ -1,7 +1,7 @@
-"""Answer a choice: one transaction posts the answer, records it in the question, and ends it.
+"""Answer a choice: one transaction posts and records the answer, and ends the choice.
 
-An answer counts once: the write of the question's message requires that it has no answer yet, and
-the write of the person's open choices has an optimistic lock.
+A question is answered only once: the write of the question's message requires that the question has
+no answer yet, and the person's open choices have an optimistic lock.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,8 +71,8 @@ class Answering:
         """Answer a choice (idempotent by `client_id`).
 
         One transaction posts the answer, records it in the question's message, and removes the
-        choice from the person's open ones. The answer to an agent's question triggers that agent;
-        the answer to Skein's own question triggers no agent.
+        choice from the person's open ones. The answer to an agent's question triggers that agent.
+        The answer to Skein's own question triggers no agent.
 
         Args:
             given: The answer.
@@ -96,7 +96,7 @@ class Answering:
         return self._answer(given, post)
 
     def _post_alone(self, new: NewMessage, writes: ExtraWrites) -> PostedMessage:
-        """Post an answer without extra writes of the caller; the question is the first write.
+        """Post an answer if the caller has no extra writes; the question is then the first write.
 
         Raises:
             ConditionFailed: Another writer has changed the question; the caller retries.
@@ -132,12 +132,12 @@ class Answering:
         return posted
 
     def _earlier(self, given: GivenAnswer, new: NewMessage) -> Message | None:
-        """Find the same answer, posted before."""
+        """Return the message of the same answer, if an earlier call posted it."""
         sender = read_snapshot(self.table, given.tenant, given.chat_id).member(new.sender)
         return self.chats.earlier(new, sender.formerly if sender is not None else ())
 
     def _question(self, given: GivenAnswer) -> tuple[Message, Choice]:
-        """Read the question that an answer is for.
+        """Read the original question that an answer belongs to.
 
         Raises:
             NotFound: There is no such question, or the person is not a member.
@@ -161,7 +161,7 @@ class Answering:
     def _answered(
         self, given: GivenAnswer, asked: Message, choice: Choice, snapshot: ChatSnapshot
     ) -> tuple[list[Write], Consequence]:
-        """Return the writes that record an answer and end the choice, and its consequence.
+        """Return the writes that record an answer and end the choice, and the answer's consequence.
 
         Raises:
             Conflict: The choice has ended.
@@ -195,7 +195,7 @@ class Answering:
     def _repetition_answered(
         self, given: GivenAnswer, listed: OpenChoice, answer: ChoiceAnswer
     ) -> list[Write]:
-        """Return the write that records an answer in the repeated question, if there is one."""
+        """Return the write that records an answer in the repetition of its question, if any."""
         again = self._message(given, listed.repeated_seq) if listed.repeated_seq else None
         if again is None or again.choice is None:
             return []
@@ -227,7 +227,7 @@ def _message(
 
 
 def _words(given: GivenAnswer, choice: Choice) -> str:
-    """Return the text of an answer: the label of its option, or the words.
+    """Return the text of an answer: the label of the chosen option, or the person's words.
 
     Raises:
         Unprocessable: The answer is not one of the options, or is empty.

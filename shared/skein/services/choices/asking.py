@@ -57,12 +57,13 @@ class NewChoice(Value):
     """A choice to ask.
 
     Attributes:
-        agent: The agent that asks, or in whose chat Skein asks; it posts the message.
+        agent: The agent that asks or, for a question by Skein, an agent of the chat; it posts the
+            message.
         client_id: The idempotency key of the question.
-        addressee: The person who may answer; a member of the chat.
-        options: The fixed answers; empty for an answer in words.
+        addressee: The person who may answer, who is a member of the chat.
+        options: The fixed answers; empty if the person answers in words.
         depth, run_id, authors, traced_to, origin, sharing_stamp, while_active: See `NewMessage`.
-        expires_at: When it expires; None expires it after the chat's `choice_hours`.
+        expires_at: When the choice expires; if None, it expires after the chat's `choice_hours`.
         purpose, data: See `Choice`.
         invited_to, invited_by, number: See `OpenChoice`. The inviter is charged for the SMS.
     """
@@ -108,9 +109,9 @@ class Asking:
     def ask(self, new: NewChoice, *, extra_writes: ExtraWrites | None = None) -> PostedMessage:
         """Ask a person a choice (idempotent by `client_id`).
 
-        One transaction posts the message and adds the choice to the person's open ones. If the chat
-        has the maximum number of open questions, its oldest one expires in the same transaction.
-        The choice expires after the chat's `choice_hours`.
+        One transaction posts the message and adds the choice to the person's open choices. If the
+        chat has the maximum number of open questions, its oldest question expires in the same
+        transaction. By default, the choice expires after the chat's `choice_hours`.
 
         Args:
             new: The choice.
@@ -119,7 +120,7 @@ class Asking:
         Raises:
             AlreadyAsked: The person already has an open question about the same subject.
             RateLimited: The person has too many open invitations or errands of the same asker. Or,
-                in this chat, the person was asked too often today or refused the agent too often.
+                in this chat today, the person was asked too often or refused the agent too often.
             Unprocessable: The addressee is not a member of the chat, a label is a keyword, or the
                 question is too long for SMS.
             Conflict: The invitation that the question is about has ended.
@@ -131,7 +132,7 @@ class Asking:
         return optimistic(self.clock, lambda: self._ask_alone(new))
 
     def _ask_alone(self, new: NewChoice) -> PostedMessage:
-        """Ask without extra writes of the caller; the person's choices are the first write.
+        """Ask if the caller has no extra writes; the person's choices are then the first write.
 
         Raises:
             ConditionFailed: Another writer has changed the person's choices; the caller retries.
@@ -189,9 +190,9 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the writes that add the choice to the open ones and end the one that it replaces.
+        """Return the writes that open the choice, and expire a question that has to make room.
 
-        If the message goes out by SMS, the choice has codes.
+        If the message is sent by SMS, the choice gets codes.
         """
         person = snapshot.member(MemberRef(kind="user", id=new.addressee))
         if person is None or message.choice is None:
@@ -236,7 +237,7 @@ class Asking:
         return too_many or taken[: max(0, len(taken) + 1 - MAX_LISTED)]
 
     def _messages(self, tenant: str, listed: Sequence[OpenChoice]) -> list[Message]:
-        """Read the messages that show some open choices."""
+        """Read the messages that show open choices: the questions and their repetitions."""
         keys = [Message.key_of(tenant, each.chat_id, seq) for each in listed for seq in each.seqs]
         return Message.read_each(self.table.get_many(keys)) if keys else []
 
@@ -245,7 +246,7 @@ def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:
     """Refuse a question that is too long for its channel, because questions are never cut.
 
     Raises:
-        Unprocessable: The channel does not send so long a question.
+        Unprocessable: The question is too long for the channel.
     """
     text = choice_text(choice, asked) if asked.codes else ""
     objection = channel_named(route.channel).objection(text)

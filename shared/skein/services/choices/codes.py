@@ -1,9 +1,9 @@
 """Codes: the numbers with which a person answers choices by SMS.
 
-Each option has its own code, and so does an answer in words. `PersonChoices` holds the codes, and
-only the SMS with the question shows them. A code is unique among the person's open and recent
-questions on all lines, so an answer may come on any line. Guesses are limited: after five wrong
-codes, answers by SMS are closed for a day.
+Each option has its own code, and so does an answer in words. The codes are stored in
+`PersonChoices`, and only the SMS with the question shows them. A code is unique among the person's
+open and recent questions on all lines, so the person may answer on any line. Guesses are limited:
+after five wrong codes, answers by SMS are closed for a day.
 """
 
 import re
@@ -36,10 +36,10 @@ class MatchedAnswer(NamedTuple):
 
     Attributes:
         choice: The choice.
-        code: The code, so that reading the SMS again gives the same result; None for a typed yes or
-            no.
+        code: The code in the SMS; None for a typed yes or no. With the code, processing the same
+            SMS again gives the same result.
         option: The id of the option; None for an answer in words.
-        words: The words; None for an option.
+        words: The person's words; None if an option was chosen.
         newest_seq: For a typed yes or no, the message that must still be the newest when the answer
             is stored; None if the person replied to the question itself.
     """
@@ -52,7 +52,7 @@ class MatchedAnswer(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An SMS with a code that does not answer a question.
+    """An SMS that contains a code or a wrong code, but does not answer a question.
 
     Attributes:
         reason: Why: `WRONG_CODE`, `CODE_ALONE`, `CHOICE_OVER` or `SMS_ANSWERS_CLOSED`.
@@ -85,9 +85,9 @@ class _Numbered(NamedTuple):
 
 
 def new_codes(choices: PersonChoices, options: Sequence[Option], ids: Ids) -> dict[str, str]:
-    """Return new codes for a choice, by option id; `IN_WORDS` is the key if it has no options.
+    """Return new codes for a choice, by option id, or by `IN_WORDS` for an answer in words.
 
-    They differ from each other and from all codes of the person's open and recent choices.
+    The codes differ from each other and from all codes of the person's open and recent choices.
     """
     taken = {code for choice in choices.open for code in choice.codes.values()}
     taken |= {over.code for over in choices.over}
@@ -108,18 +108,18 @@ def could_answer(body: str) -> bool:
 def match_code(body: str, choices: PersonChoices, now: datetime) -> CodeMatch | None:
     """Match an SMS against the codes of a person.
 
-    The SMS is the code, alone or next to the label of its option; case and punctuation are ignored.
-    For an answer in words, the words follow the code. A number that is not a code counts as a wrong
-    code wherever a code would be accepted: alone, next to a label and, if an answer in words is
-    open, before other words.
+    To answer, the person sends the code, alone or with the label of its option; case and
+    punctuation are ignored. An answer in words starts with the code. A six-digit number that is not
+    a code counts as a wrong code if a code would be accepted in its place: alone, next to a label
+    or, if an open question takes an answer in words, before other words.
 
     Args:
         body: The text of the SMS, which is not a keyword.
         choices: The person's choices as of `now`.
 
     Returns:
-        The answer, or why there is none. None for an ordinary SMS: it has other words, or the
-        person has had no question with codes within the last day.
+        The answer, or why the SMS is not an answer. None for an ordinary SMS: it contains other
+        words, or the person has had no question with codes within the last day.
     """
     if not choices.over and not any(choice.codes for choice in choices.open):
         return None
@@ -143,7 +143,7 @@ def closed(choices: PersonChoices, now: datetime) -> bool:
 
 
 def with_wrong_code(choices: PersonChoices, now: datetime) -> PersonChoices:
-    """Return the choices after one more wrong code; the fifth closes answers by SMS for a day."""
+    """Return the choices after one more wrong code; after five, SMS answers close for a day."""
     wrong = choices.wrong_codes + 1
     if wrong < MAX_WRONG_CODES:
         return choices.model_copy(update={"wrong_codes": wrong})
@@ -185,7 +185,7 @@ def _judged(number: _Numbered, choices: PersonChoices) -> CodeMatch | None:
 
 
 def _answer(number: _Numbered, choice: OpenChoice, option_id: str) -> CodeMatch | None:
-    """Return the answer with a code of an open choice; None if the SMS has other words."""
+    """Return the answer in an SMS with a right code; None if it contains other words too."""
     if choice.in_words:
         if not number.rest:
             return Refusal(Reason.CODE_ALONE, choice.chat_id, choice.seq)

@@ -1,8 +1,9 @@
-"""Consents: post the words that a person has agreed to, once in each chat.
+"""Consents: post the text that a person has agreed to, once in each chat.
 
-The answer's transaction has stored the consent. Each post is a separate transaction: the message in
-the person's name, and the consent that records it. The transaction fails unless the readers are
-still those that were shown to the person. If a worker dies, the tick sends the job again.
+The transaction of the person's answer stores the consent. Each post is a separate transaction,
+which stores the message in the person's name and records it in the consent. The transaction fails
+unless the readers are still those that were shown to the person. If a worker dies, the tick sends
+the job again.
 """
 
 import logging
@@ -48,14 +49,14 @@ class _Refused(SkeinError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consents:
-    """The service that carries out people's consents, and lists them."""
+    """The service that posts the texts that people have agreed to, and lists their consents."""
 
     table: Table
     clock: Clock
     chats: Chats
 
     def post(self, job: ConsentJob, *, audit: Callable[[Consent], object]) -> None:
-        """Post the words of a consent in its chats (idempotent).
+        """Post the text of a consent in its chats (idempotent).
 
         If a post fails, a notice in the chat of the question tells the person.
 
@@ -95,7 +96,7 @@ class Consents:
     # ------------------------------------------------------------------ posting
 
     def _posted(self, consent: Consent, post: ConsentedDestination) -> Consent | None:
-        """Post the words in one chat, or record why not.
+        """Post the text in one chat, or record why it was not posted.
 
         Returns:
             The consent after the post; None if it was deleted.
@@ -143,7 +144,7 @@ class Consents:
         seq: int | None = None,
         failure: PostFailure | None = None,
     ) -> Consent | None:
-        """Record the result of one post; return the consent afterwards, None if it was deleted."""
+        """Record the result of one post; return the new consent, or None if it was deleted."""
         settled, write = _settled(consent, post, seq=seq, failure=failure)
         if failure is not None:
             ids = {"chat_id": post.chat_id, "consent_id": consent.id, "failure": failure}
@@ -157,7 +158,7 @@ class Consents:
     # ------------------------------------------------------------------ notices
 
     def _tell(self, consent: Consent) -> None:
-        """Post a notice in the chat of the question about the posts that failed.
+        """Post a notice about the failed posts in the chat where the person was asked.
 
         If the agent has left that chat, no notice is posted; the person's list of consents shows
         the result.
@@ -193,7 +194,7 @@ def _settled(
     seq: int | None = None,
     failure: PostFailure | None = None,
 ) -> tuple[Consent, Update]:
-    """Return the consent after the result of one post, and the write (optimistic lock)."""
+    """Return the consent with the result of one post, and its write (optimistic lock)."""
     status: PostStatus = "posted" if failure is None else "failed"
     ended = post.model_copy(update={"status": status, "seq": seq, "failure": failure})
     posts = tuple(ended if each == post else each for each in consent.posts)

@@ -1,4 +1,4 @@
-"""The effect of an answer, besides its message: it depends on the purpose of the question.
+"""The effects of answers besides their messages, by the purpose of the question.
 
 Each subject registers effects for its purposes in `skein/interface/extensions.py`. The effects of
 the core are in `effects`.
@@ -34,9 +34,9 @@ class GivenAnswer(Value):
         seq: The question's message, or the message that repeats it.
         option: The id of the chosen option; None for words.
         text: The words, for a question without options.
-        code: For an answer by SMS, the code. The choice must still be open, and answers by SMS must
-            not be closed.
-        typed: For a typed yes or no, the text.
+        code: The code, for an answer by SMS. The answer is refused if the choice has ended or
+            answers by SMS are closed.
+        typed: The whole text, for a typed yes or no.
         newest_seq: For a typed yes or no, the message that must still be the chat's newest.
         client_id: The idempotency key of the answer.
         media, route, no_run_reason, overrides: See `NewMessage`.
@@ -66,8 +66,8 @@ class RecordedAnswer:
         question: The question's message, before the answer.
         choice: The choice, before the answer.
         answer: The answer.
-        listed: The same choice in the person's open choices.
-        snapshot: The chat, as the transaction expects it to be.
+        listed: The entry of the choice in the person's open choices.
+        snapshot: The chat as it was read; the transaction fails if it has changed since.
     """
 
     question: Message
@@ -98,14 +98,14 @@ class Consequence:
 
 
 class AnswerEffect:
-    """The effect of the answers to questions with one purpose; each purpose has a subclass.
+    """The effect of answers to the questions of one purpose; subclasses define the effect.
 
     Attributes:
         triggers_agent: Whether an answer triggers the agent in whose name the question was asked.
             Other answers trigger no agent.
-        is_consent: Whether the question asks for a consent. The number of consents per day is
-            limited, and a no counts as a refusal of the agent. A question is not repeated while the
-            same one is open.
+        is_consent: Whether the question asks for a consent. The number of such questions per day is
+            limited, and a no counts as a refusal of the agent. The same question is not asked again
+            as long as it is open.
         takes_place: Whether the question counts toward the maximum number of open questions of a
             person in a chat. At the maximum, the oldest of these questions ends.
     """
@@ -115,21 +115,21 @@ class AnswerEffect:
     takes_place: ClassVar[bool] = True
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse a question if open questions to the same person with the same purpose forbid it.
+        """Refuse a question because of open questions with this purpose to the same person.
 
         Args:
             new: The message of the question.
             asked: The messages of the open questions, in all chats.
 
         Raises:
-            AlreadyAsked: One of them asks the same in this chat.
-            RateLimited: There are too many.
+            AlreadyAsked: One of the open questions asks the same in this chat.
+            RateLimited: There are too many open questions.
         """
         if self.is_consent:
             check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Return the effect of an answer; the transaction that records the answer stores it.
+        """Return the consequence of an answer; the transaction that records the answer stores it.
 
         Raises:
             Conflict: The answer can no longer have an effect, so it is not recorded.
@@ -152,10 +152,10 @@ class AnswerEffect:
 
 
 def check_once(new: NewMessage, asked: Sequence[Message]) -> None:
-    """Refuse a question if an open one of the same agent in the same chat has the same words.
+    """Refuse a question if the agent already has the same question open in the same chat.
 
     Raises:
-        AlreadyAsked: There is one.
+        AlreadyAsked: There is such a question.
     """
     for each in asked:
         here = each.chat_id == new.chat_id and each.sender.ref == new.sender
@@ -171,10 +171,10 @@ class AnswerEffects:
     extensions: Callable[[], Extensions]  # imported for the first question or answer only
 
     def of(self, purpose: str, data: dict[str, Any]) -> AnswerEffect:
-        """Return the effect for a purpose, or for a purpose with certain data.
+        """Return the effect for a purpose; for some purposes, it depends on the question's data.
 
         Raises:
-            KeyError: There is none, because newer code has asked the question.
+            KeyError: The purpose is unknown, because newer code has asked the question.
         """
         effect: AnswerEffect = self.services.get(self.extensions().effect(purpose, data))
         return effect

@@ -26,7 +26,7 @@ class QuestionEffect(AnswerEffect):
 
 
 class ConsentEffect(AnswerEffect):
-    """A yes to words that an agent proposes is stored as a consent, and a job posts the words."""
+    """A yes to a text that an agent proposes stores a consent, and a job posts the text."""
 
     is_consent: ClassVar[bool] = True
 
@@ -47,8 +47,8 @@ class ConsentEffect(AnswerEffect):
 class InvitationEffect(AnswerEffect):
     """The person joins the chat to which they are invited, or declines.
 
-    The answer to an announcement does neither: it starts a job that asks the question with the
-    inviter's name.
+    The answer to an announcement neither accepts nor declines: it starts a job that asks the
+    question with the inviter's name.
     """
 
     takes_place: ClassVar[bool] = False
@@ -71,7 +71,7 @@ class InvitationEffect(AnswerEffect):
 
 
 def _asked_by_name(recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-    """Put an invitation back into the open choices, so that its question is due."""
+    """Put an invitation back into the open choices, so that a job asks its question."""
     chat_id = InvitationData.from_item(recorded.choice.data).invited_to
     follows = OpenChoice(
         chat_id=chat_id,

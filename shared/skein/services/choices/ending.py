@@ -9,10 +9,10 @@ from skein.services.common.optimistic import optimistic
 
 
 def end_choices(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
-    """End the open choices of a person who turned out to be somebody else (idempotent).
+    """End the open choices of a user who turned out to be a different person (idempotent).
 
-    The questions expire now. One transaction writes them and deletes the person's list. Before
-    that, the person's invitations are removed from the chats.
+    First, the person's invitations are removed from the chats. Then one transaction expires the
+    questions and deletes the person's list of open choices.
     """
     for chat, _ in invitations_of(table, tenant, user_id):
         end_invitation(table, clock, tenant, chat.id, user_id)

@@ -1,9 +1,10 @@
 """Ask invited people by SMS, in their newest direct chat on a line.
 
-A job asks the question, and until then the person's choices are due. A person who shares no chat
-with the inviter first gets an announcement: a text that contains nothing the inviter wrote, under
-the conditions of a first contact (`services/chats/first_contact.py`). The question that names the
-inviter and the chat is sent only after the person asks who it is.
+A job asks the question. The person's choices are due until the question was asked. A person who
+shares no chat with the inviter first gets an announcement, which contains nothing that the inviter
+wrote. The announcement is sent under the conditions of a first contact
+(`services/chats/first_contact.py`). The question that names the inviter and the chat is sent only
+after the person asks who invites.
 """
 
 import logging
@@ -54,14 +55,15 @@ class InvitationTexts:
     def ask(self, job: InvitationJob) -> None:
         """Ask a person by SMS about their new invitations (idempotent).
 
-        Invitations that have expired, or that the person cannot be asked about, are no longer due.
+        Invitations that have expired, or about which the person cannot be asked, are no longer due
+        afterwards.
         """
         choices = read_choices(self.table, job.tenant, job.user_id, self.clock.now())
         times = [(listed, self._ask(job, listed)) for listed in choices.to_ask]
         optimistic(self.clock, lambda: self._settle(job, times), finds_own_write=True)
 
     def _ask(self, job: InvitationJob, listed: OpenChoice) -> datetime | None:
-        """Ask a person about one invitation, in their newest chat on SMS, if they have one.
+        """Ask a person about one invitation, in the person's newest chat on SMS, if any.
 
         Returns:
             When to try again; None if the person was asked or cannot be asked.
@@ -116,11 +118,11 @@ class InvitationTexts:
         self._ask_first(announced, lambda: self.first_contact.charges(contact))
 
     def _ask_first(self, new: NewChoice, charges: Callable[[], tuple[Write, ...]]) -> None:
-        """Send the first text about an invitation, and charge it to the inviter.
+        """Send the first text about an invitation, and charge the text to the inviter.
 
         Args:
             new: The question or the announcement.
-            charges: Returns further writes of the text's transaction.
+            charges: Returns further writes for the transaction that stores the text.
 
         Raises:
             NotNow: A daily limit is used up.
@@ -156,7 +158,7 @@ class InvitationTexts:
     def _settle(
         self, job: InvitationJob, times: Sequence[tuple[OpenChoice, datetime | None]]
     ) -> None:
-        """Store when to ask the person about invitations again, if at all."""
+        """Store when to ask the person about each invitation again, or that it is not due."""
         item = self.table.get(PersonChoices.key_of(job.tenant, job.user_id))
         if item is None or "gsi2pk" not in item:
             return

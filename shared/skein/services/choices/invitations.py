@@ -1,6 +1,7 @@
-"""Take the answers of invited people from the app.
+"""Take the answers that invited people give in the app.
 
-Invitations are stored by `services/chats/invitations.py`. `invitation_texts` asks by SMS.
+Invitations are stored by `services/chats/invitations.py`. `invitation_texts` asks invited people by
+SMS.
 """
 
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ class Invitations:
 
         Raises:
             NotFound: The chat does not exist, or the person is not invited to it.
-            Conflict: The invitation has expired, the chat is discarded, or the person has joined
-                and declines.
+            Conflict: The invitation has expired, the chat is discarded, or the person declines but
+                is already a member.
         """
 
         def attempt() -> None:
@@ -45,7 +46,7 @@ class Invitations:
         optimistic(self.clock, attempt)
 
     def _question(self, tenant: str, listed: OpenChoice, *, accept: bool) -> list[Write]:
-        """Return the write that records an answer given elsewhere in the question's message."""
+        """Return the write that records in the question's message an answer from the app."""
         if listed.seq is None:
             return []
         message = Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq))

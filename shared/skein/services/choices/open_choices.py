@@ -1,4 +1,4 @@
-"""List the choices that a person can answer, with their questions."""
+"""List a person's open choices, with their questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class OpenChoices:
     def _invitation(
         self, listed: OpenChoice, chat: Chat | None, user_id: str
     ) -> ListedChoice | None:
-        """Return an invitation with the chat to join; None if the chat is no longer open to it."""
+        """Return an invitation with the chat to join; None if the person can no longer join."""
         chat = chat and chat.at(self.clock.now())
         invited = chat.invitation(user_id) if chat is not None else None
         if chat is None or invited is None or chat.discarded_at is not None:
@@ -77,7 +77,7 @@ class OpenChoices:
 def _keys_of(tenant: str, user_id: str, listed: OpenChoice) -> list[Key]:
     """Return the keys of an open choice's chat, membership and question.
 
-    For an invitation, only the chat to join matters.
+    For an invitation, return only the key of the chat to join.
     """
     if listed.invited_to is not None:
         return [Chat.key_of(tenant, listed.invited_to)]

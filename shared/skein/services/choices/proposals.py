@@ -1,8 +1,8 @@
-"""Questions of runs: ask the person that a run answers, e.g. whether to post words elsewhere.
+"""Questions of runs: ask the person whose message a run answers, e.g. for consent to a post.
 
-A run that holds private content cannot post to people who may not see it, and a run that holds
-words of outsiders cannot post in other chats. Instead, it may ask the person who wrote the message
-that it answers. Code writes the question; the model chooses only the words to post.
+A run with private content cannot post to people who may not see the content. A run with text by
+outsiders cannot post in other chats. Instead, it may ask the person who wrote the message that it
+answers. The wording of the question is fixed; the model chooses only the text to post.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ UNKNOWN_HERE = "refused: people who can read this chat may not know of that one"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuestions:
-    """The service that asks the person that a run answers."""
+    """The service that asks the person whose message a run answers."""
 
     asking: Asking
 
@@ -52,13 +52,13 @@ class RunQuestions:
         options: tuple[Option, ...] = YES_NO,
         check: Callable[[ChatSnapshot], None] = lambda _: None,
     ) -> SentMessage:
-        """Ask the person that a run answers (idempotent).
+        """Ask the person whose message a run answers (idempotent).
 
         Args:
             claim: The run.
             question: The text of the question.
             purpose: The purpose, which has a registered effect.
-            data: The data of the effect.
+            data: The data for the effect of the answer.
             client_id: The idempotency key of the question.
             options: The answers.
             check: Raises an error if the question may not be asked in the chat in its current
@@ -71,7 +71,7 @@ class RunQuestions:
             Forbidden: The run may not ask.
             AlreadyAsked, RateLimited, Unprocessable: See `Asking.ask`.
             ReadersChanged: Someone joined the chat of the activation.
-            ExtraWriteFailed: Another worker has taken the run over.
+            ExtraWriteFailed: Another worker has claimed the run.
         """
         run, asked = claim.run, person_to_ask(claim.run)
         if asked is None or run.chat_id is None or run.held is None:
@@ -116,10 +116,10 @@ class Proposals:
     def propose(
         self, claim: Claim, text: str, chat_ids: Sequence[str], *, client_id: str
     ) -> SentMessage:
-        """Ask the person that a run answers whether to post a text elsewhere (idempotent).
+        """Ask the person whose message a run answers to agree to a post elsewhere (idempotent).
 
         Args:
-            claim: The run; the question is posted in its own chat.
+            claim: The run; the question is posted in the run's chat.
             text: The text; invisible characters and hidden links are removed.
             chat_ids: The chats to post in, at most 10.
             client_id: The idempotency key of the question.
@@ -135,7 +135,7 @@ class Proposals:
             Unprocessable: The text or the list of chats is too long.
             AlreadyAsked, RateLimited: See `Asking.ask`.
             ReadersChanged: Someone joined the chat of the activation.
-            ExtraWriteFailed: Another worker has taken the run over.
+            ExtraWriteFailed: Another worker has claimed the run.
         """
         run = claim.run
         asked = person_to_ask(run)
@@ -164,7 +164,7 @@ class Proposals:
         )
 
     def _chat(self, claim: Claim, asked: str, chat_id: str) -> Chat:
-        """Read a chat in which the words would be posted.
+        """Read a chat in which the text would be posted.
 
         Raises:
             NotFound, Forbidden, Conflict: See `propose`.
@@ -181,7 +181,7 @@ class Proposals:
 
 
 def person_to_ask(run: Run) -> str | None:
-    """Return the person who wrote the message that a run answers, if that person may be asked.
+    """Return the person whose message a run answers; None if the run may not ask that person.
 
     Runs of plans and services, runs that an agent triggered, and runs after a time-out may not ask.
     The person must have been present for all content of the activation.

@@ -1,10 +1,13 @@
-"""Typed answers: decide which question a message that only says yes or no answers.
+"""Typed answers: find the question that a message with only yes or no answers.
 
-Such a message answers a question of Skein or an agent if code can be sure which question is meant:
-the sender has one open question in the chat, it is the newest message there, and its options are
-yes and no. If only the run that asked has written since, and always by SMS, where texts may cross,
-Skein repeats the question once and starts no run. The repetition then counts as the question.
-Everything else is an ordinary message.
+Such a message counts as an answer only if its question is certain: the sender has exactly one open
+question in the chat, its options are yes and no, and the question is the newest message of the
+chat.
+
+If only the run that asked has written after the question, Skein repeats the question once and
+starts no run. By SMS, Skein does so even if the question is the newest message, because texts may
+cross. From then on, the repetition counts as the question. Every other message is an ordinary
+message.
 """
 
 from collections.abc import Sequence
@@ -38,7 +41,7 @@ MAX_BETWEEN = 20  # messages of the asking run after its question
 
 
 class Unsure(NamedTuple):
-    """A typed yes or no that may refer to something else, so the question is repeated.
+    """A typed yes or no that may not be meant for the question, so the question is repeated.
 
     Attributes:
         seq: The question's message.
@@ -61,7 +64,7 @@ class TypedAnswers:
     answering: Answering
 
     def post_in_app(self, new: NewMessage) -> PostedMessage:
-        """Post a person's message from the app, as an answer if it clearly is one.
+        """Post a person's message from the app; if it clearly answers a question, as the answer.
 
         Raises:
             RateLimited, Rejected: As in `AppMessages.post`.
@@ -86,7 +89,7 @@ class TypedAnswers:
         replied_to: str | None,
         ordered: bool,
     ) -> TypedMatch | None:
-        """Return the answer in a text from a phone; None if it is an ordinary message.
+        """Return the answer in a text from a phone; None if the text is an ordinary message.
 
         Args:
             replied_to: The provider's id of the message to which the person replied, on channels
@@ -106,7 +109,8 @@ class TypedAnswers:
         """Repeat the question that a message did not clearly answer (idempotent).
 
         Args:
-            message: The message as stored; nothing is repeated if it has another reason.
+            message: The message as stored. The question is repeated only if the message's reason is
+                `TYPED_ANSWER`.
         """
         if message.reason != Reason.TYPED_ANSWER or message.reply_to is None:
             return
@@ -117,7 +121,7 @@ class TypedAnswers:
             return
 
     def _repeat_once(self, message: Message, person: MemberRef) -> None:
-        """Post the question again, and list it as repeated, in one transaction.
+        """Post the question again and record the repetition, in one transaction.
 
         Raises:
             ConditionFailed: Another writer has changed the person's choices; the caller retries.
@@ -170,7 +174,7 @@ class TypedAnswers:
         return found.answer if seen else None
 
     def _asked(self, tenant: str, chat_id: str, person: MemberRef, text: str) -> "_Asked | None":
-        """Return the one open question that a typed yes or no can answer."""
+        """Return the only open question, if a typed yes or no can answer it."""
         typed = typed_answer(text)
         if typed is None:
             return None
@@ -189,10 +193,13 @@ class TypedAnswers:
         return Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq or 0))
 
     def _repeated(self, asked: "_Asked") -> Unsure | None:
-        """Return the repetition of a question; None if it was repeated, or others wrote or joined.
+        """Return an unsure answer, or None if its question may not be repeated.
 
-        The repetition shows the question again, so everyone in the chat must have been present for
-        it.
+        A question is repeated at most once, and only if all later messages are by the run that
+        asked.
+
+        Because the repetition shows the question again, it is also not repeated if someone has
+        joined the chat since.
         """
         chat, question = asked.snapshot.chat, asked.question
         if asked.listed.repeated_seq is not None or chat.holder is not None:
@@ -203,7 +210,7 @@ class TypedAnswers:
         return Unsure(question.seq) if writers <= {question.run_id} - {None} else None
 
     def _runs_since(self, chat: Chat, seq: int) -> set[str | None]:
-        """Return the runs that wrote the messages after a question; None stands for no run."""
+        """Return the runs that posted the messages after a question, and None if others posted."""
         if chat.last_seq - seq > MAX_BETWEEN:
             return {None}
         page = self.table.query(
@@ -243,17 +250,17 @@ class _Asked(NamedTuple):
 
     @property
     def newest(self) -> bool:
-        """Whether it is the newest message of the chat."""
+        """Whether the question is the newest message of the chat."""
         return self.snapshot.chat.last_seq == self.shown_seq
 
     @property
     def answer(self) -> MatchedAnswer:
-        """The answer, if the question stays the newest message until it is stored."""
+        """The answer, which is refused if a newer message is posted before it is stored."""
         return MatchedAnswer(self.listed, option=self.option, newest_seq=self.shown_seq)
 
 
 def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
-    """Return a message that starts no run, because its question is repeated."""
+    """Return an unsure answer as a message that starts no run."""
     return new.model_copy(
         update={
             "kind": "keyword",

@@ -1,4 +1,4 @@
-"""Typed answers: messages that only say yes or no, in the languages of the opt-out keywords.
+"""Words for typed answers: yes and no, in the languages of the opt-out keywords.
 
 The list is closed, and no word on it means yes in one language and no in another. `typed_answers`
 decides whether such a message answers a question.
@@ -26,7 +26,7 @@ TypedAnswer = Literal["yes", "no"]
 
 
 def typed_answer(text: str) -> TypedAnswer | None:
-    """Return the yes or the no that a message consists of; None if it contains anything else.
+    """Return whether a message says only yes or only no; None if it contains anything else.
 
     Case and punctuation are ignored, and so are repetitions and polite words: "Yes, please!" is a
     yes. "Yes and no", "no problem" and "yes, but later" are ordinary messages, and so is a message

@@ -1,8 +1,8 @@
-"""The wording of Skein's own questions: a person agrees to exactly the text that they read.
+"""The wording of Skein's own questions: people agree to exactly the text that they read.
 
-A question is one line. It shows other people's words as quotations or as JSON, and its last
-sentence, which is Skein's, says what Yes does. Nothing is converted from Markdown. Readers are
-named, and numbered if their names look alike.
+A question is one line. Text by other people is shown in quotation marks or as JSON. The last
+sentence, written by Skein, says what Yes does. Nothing is converted from Markdown. Readers are
+listed by name, with numbers if their names look alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ SEE_WHO = (Option(id=SEE, label="See who"),)
 
 
 def words_to_post(text: str) -> str:
-    """Return a text on one line, as the question shows it and as it is posted.
+    """Return a text on one line, the form in which it is shown in the question and posted.
 
     Raises:
         Unprocessable: The text is too long, or has no visible characters.
@@ -55,18 +55,18 @@ def words_to_post(text: str) -> str:
 
 
 def destination_in(chat: Chat) -> Destination:
-    """Return a chat as a destination, with its readers and its title as the question shows it."""
+    """Return a chat as a destination, with its readers and its title as in the question."""
     title = cut_text(quotable(chat.display_title), MAX_TITLE)
     return Destination(chat_id=chat.id, title=title, readers=chat.readers)
 
 
 def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
-    """Return the question to post words: `Post in "Team" (Ann and Ben): "I am late"? ...`.
+    """Return the question whether to post a text: `Post in "Team" (Ann and Ben): "I am late"? ...`.
 
     Args:
-        words: The words, exactly as they will be posted.
+        words: The text, exactly as it will be posted.
         chats: The chats.
-        asked: The person who is asked; they are not in the list of readers.
+        asked: The person who is asked, who is left out of the list of readers.
 
     Raises:
         Unprocessable: The question is too long, because it names too many chats.
@@ -87,20 +87,21 @@ def question_to_call(
     *,
     done_at: Sequence[datetime] = (),
 ) -> str:
-    """Return the question to call a tool: `Book a table? {"seats": 4} Yes sends ...`.
+    """Return the question whether to call a tool: `Book a table? {"seats": 4} Yes sends ...`.
 
     In a chat with others, the question names the people who will see the result.
 
     Args:
-        title: The operator's words.
+        title: The question in the operator's words.
         arguments: All arguments of the call.
         service: The name of the service.
         chat: The chat of the question.
         asked: The person who is asked.
-        done_at: When the same call was made before, if a yes would repeat it.
+        done_at: The times of earlier, equal calls that a yes would repeat.
 
     Raises:
-        Unprocessable: The question is too long, or has a number that JSON does not have.
+        Unprocessable: The question is too long, or an argument contains a number that JSON cannot
+            express.
     """
     try:
         call = call_shown(title, arguments)
@@ -126,7 +127,7 @@ def call_shown(title: str, arguments: Mapping[str, Any]) -> str:
     """Return the beginning of the question to call a tool: `Book a table? {"seats": 4}`.
 
     Raises:
-        ValueError: An argument has a number that JSON does not have.
+        ValueError: An argument contains a number that JSON cannot express.
     """
     return f"{on_one_line(title).rstrip('?!. ')}? {exact_json(arguments)}"
 
@@ -164,11 +165,11 @@ def question_to_join(chat: Chat, invited: Invited) -> str:
 
 
 def announcement(chat: Chat, team: str | None) -> str:
-    """Return the text that announces a stranger's invitation, without anything that they wrote.
+    """Return the text that announces a stranger's invitation, without text by the stranger.
 
     Args:
         chat: The chat to join.
-        team: The name of the tenant's team; None if it has none.
+        team: The name of the tenant's team; None if the team has no name.
     """
     somebody = f"Somebody at {quotable(team)}" if team else "Somebody"
     what = "group" if chat.kind == "group" else "chat"
@@ -176,7 +177,7 @@ def announcement(chat: Chat, team: str | None) -> str:
 
 
 def question_whose(number: Address, name: str, days: int) -> str:
-    """Return the question after a long silence: `This number ... Is this still Ann?`.
+    """Return the question to a number after a long silence: `This number ... Is this still Ann?`.
 
     Args:
         name: The name of the person who had the number.
@@ -188,7 +189,7 @@ def question_whose(number: Address, name: str, days: int) -> str:
 
 
 def called_in(member: NamedMember, chat: Chat) -> str:
-    """Return the name of a member, numbered if another name in the chat looks alike."""
+    """Return a member's name, with a number if another name in the chat looks alike."""
     numbers = numbers_of(chat.roster, chat.former_names)
     return numbered(*numbers[member.ref]) if member.ref in numbers else plain_name(member)
 
@@ -204,7 +205,7 @@ def readers_of(chat: Chat, asked: str) -> str:
 
 
 def _counted(names: Sequence[str]) -> str:
-    """Join names; after the first ten, the others are only counted."""
+    """List the first ten names, and count the others."""
     if len(names) > MAX_NAMED:
         names = [*names[:MAX_NAMED], f"{len(names) - MAX_NAMED} others"]
     return enumerated(names)
