@@ -33,18 +33,18 @@ def files_of(table: Table, message: Message | None) -> tuple[MediaFile | None, .
 
 
 def without_file(part: DeliveryPart) -> DeliveryPart:
-    """Return a part without its file, which was deleted."""
+    """Return a part without its file, because the file was deleted."""
     return part.model_copy(update={"file": None, "body": part.body or NOT_SENT[False]})
 
 
 def with_files(
     parts: Sequence[DeliveryPart], files: Sequence[MediaFile | None], delivery: Delivery
 ) -> tuple[DeliveryPart, ...]:
-    """Return the parts of a text with those of its files.
+    """Return the parts of a text, with the files of its message added.
 
-    The first picture is sent with the beginning of the text, and each other file in a separate
-    message. WhatsApp accepts one file per message, and no text with a document. Files that the
-    channel does not support are sent as links.
+    The first picture is sent with the beginning of the text. Each other file is sent in a separate
+    part, because WhatsApp accepts only one file per message, and no text with a document. Files
+    that the channel does not support are sent as links.
     """
     made = list(parts)
     for file in files:

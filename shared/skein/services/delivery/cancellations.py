@@ -26,7 +26,7 @@ NOTHING_TO_SEND = Cancellation(Reason.NOTHING_TO_SEND, "the message has no text 
 
 
 def canceled(cause: Cancellation) -> DeliveryUpdate:
-    """Return a change that cancels a delivery, unless all of its parts were handed over."""
+    """Return a change that cancels a delivery, unless all its parts were handed to the provider."""
 
     def cancel(delivery: Delivery) -> Delivery:
         if delivery.parts and all(part.handed_over for part in delivery.parts):

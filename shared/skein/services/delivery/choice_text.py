@@ -1,7 +1,7 @@
 """The SMS of a choice: the question with the code of each answer.
 
 Only this text shows the codes. The message of the choice, which appears in prompts, clients and the
-console, does not.
+console, does not contain the codes.
 """
 
 from skein.channels.plain_text import plain_text
@@ -15,12 +15,12 @@ TO_SEE = "Reply {code} to see who. STOP ends texts."
 def choice_text(choice: Choice, listed: OpenChoice) -> str:
     """Return the text of a choice's SMS.
 
-    The question of an agent is shown without Markdown. Skein's own questions are not changed: they
-    show words exactly as they will be posted.
+    The question of an agent is shown without Markdown. Skein's own questions are not changed,
+    because they show text exactly as it will be posted.
 
     Args:
         choice: The choice, as in its message.
-        listed: The same choice in the person's open choices, with its codes.
+        listed: The entry of the choice in the person's open choices, which has the codes.
     """
     if SEE in listed.codes:
         return f"{choice.question} {TO_SEE.format(code=listed.codes[SEE])}"

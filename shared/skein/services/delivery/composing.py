@@ -1,4 +1,4 @@
-"""Compose a delivery: its text in parts, in a template, or with the codes of a choice."""
+"""Compose the content of a delivery: text parts, a template, or a question with codes."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,10 +39,10 @@ class DeliveryText(NamedTuple):
     """The content of a delivery.
 
     Attributes:
-        parts: The parts, split at the first attempt.
+        parts: The parts of the message, into which it is split at the first attempt.
         rest_at: Where the unsent rest of the text begins; None if there is none.
         has_codes: Whether the parts contain the codes of a choice.
-        templated: The template part that replaces the others; None if they are sent.
+        templated: The part in a template that replaces `parts`; None if `parts` are sent.
         waits: Whether a file of the message is not ready yet.
         refusal: Why nothing may be sent; None if sending is allowed.
     """
@@ -55,7 +55,7 @@ class DeliveryText(NamedTuple):
     waits: bool = False
 
     def applied_to(self, delivery: Delivery) -> Delivery:
-        """Return a delivery with these parts; existing parts are kept."""
+        """Return a delivery with this content; parts that the delivery already has are kept."""
         composed = delivery.model_copy(
             update={
                 "parts": self.parts if delivery.has_files else delivery.parts or self.parts,
@@ -77,14 +77,15 @@ def compose(
     templates: Sequence[MessageTemplate],
     now: datetime,
 ) -> DeliveryText:
-    """Return the content that a delivery sends now.
+    """Return the content to send now for a delivery.
 
     Args:
-        table: Holds the person's open choices.
+        table: The table, from which the person's open choices are read.
         delivery: The delivery.
-        message: Its message; None if it was deleted.
+        message: The message to deliver; None if it was deleted.
         membership: The recipient's membership; None if there is none.
-        settings: The settings of the chat, which limit an answer; None if the chat was deleted.
+        settings: The settings of the chat, which limit the length of a text; None if the chat was
+            deleted.
         templates: The tenant's templates.
         now: The current time.
     """
@@ -127,10 +128,10 @@ def compose(
 def _text_parts(
     delivery: Delivery, text: str, settings: Settings | None, *, whole: bool
 ) -> tuple[tuple[DeliveryPart, ...], int | None]:
-    """Return the parts of a delivery's text, and where the rest begins.
+    """Return the parts of a delivery's text, and where the unsent rest of the text begins.
 
-    Existing parts of the delivery are kept. The parts of a rest were made when the person asked for
-    it.
+    Parts that the delivery already has are kept. If the delivery sends the rest of a text, its
+    parts were created when the person asked for the rest.
 
     Args:
         settings: The settings of the chat; None if the chat was deleted.
@@ -152,7 +153,7 @@ def _templated(
     *,
     closed: bool,
 ) -> TemplatedText | None:
-    """Return the part that sends a delivery in a template; None if its ordinary parts are sent."""
+    """Return the part that sends a delivery in a template; None if no template is used."""
     choice = message.choice if message is not None else None
     if choice is not None and listed is not None and (closed or not delivery.parts):
         asked = with_buttons(choice, listed, delivery.channel, templates, window_open=not closed)
@@ -169,11 +170,11 @@ def _templated(
 def sms_of_part(
     delivery: Delivery, index: int, settings: Settings, *, link: str | None = None
 ) -> OutgoingSms:
-    """Build the SMS of one part; its status callback names delivery and part.
+    """Build the SMS of one part, with a status callback that identifies delivery and part.
 
     Args:
-        link: The link to the file of the part. Not needed for a look-up, which finds a part by its
-            text.
+        link: The link to the file of the part. A look-up does not need the link, because it finds a
+            part by its text.
     """
     part = delivery.parts[index]
     as_link = part.file is not None and part.file.as_link

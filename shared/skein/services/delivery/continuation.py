@@ -1,7 +1,7 @@
-"""The rest of a cut text: MORE sends it once, without a model call.
+"""The rest of a cut text: the keyword MORE sends the rest once, without a model call.
 
-The delivery of the beginning stores where the rest begins. One transaction stores the SMS with
-MORE, creates the delivery of the next part of the text, and moves that position.
+The delivery that sent the beginning of a text stores the position of the rest. One transaction
+stores the SMS with MORE, creates the delivery of the next part of the text, and moves the position.
 """
 
 from dataclasses import dataclass
@@ -57,8 +57,9 @@ class TextContinuations:
     def writes(self, request: ContinuationRequest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
         """Return the writes that queue the rest, for the transaction that stores the request.
 
-        They fail if another writer has changed the delivery of the beginning (optimistic lock). The
-        result is empty if another MORE has requested the rest, or the message was deleted.
+        The writes fail if another writer has changed the delivery of the beginning (optimistic
+        lock). There are no writes if another MORE has already requested the rest, or the message
+        was deleted.
         """
         membership = snapshot.member(request.person)
         cut = self._cut(membership)
@@ -100,11 +101,11 @@ class TextContinuations:
         )
 
     def send(self, request: ContinuationRequest) -> None:
-        """Send the job of the rest at once; if this call is lost, the tick sends the job."""
+        """Send the job that delivers the rest; if this call fails, the tick sends the job later."""
         self.dispatch.send([request.job])
 
     def _cut(self, membership: Membership | None) -> Delivery | None:
-        """Find the person's newest delivery with a rest, among the latest ones within a day."""
+        """Find the newest cut delivery among the person's latest deliveries of the last day."""
         following = membership.last_delivery if membership is not None else None
         for _ in range(MAX_LATER + 1):
             if membership is None or following is None:

@@ -27,7 +27,7 @@ def why_not_sent(person: Membership) -> Reason | None:
 
 
 def person_disturbed(snapshot: ChatSnapshot) -> Membership | None:
-    """Return a direct chat's person if the message is sent on a channel with quiet hours."""
+    """Return a direct chat's person if messages reach them on a channel with quiet hours."""
     if snapshot.chat.kind != "direct":
         return None
     return next((each for each in snapshot.members if _is_disturbed(each)), None)
@@ -40,7 +40,7 @@ def _is_disturbed(each: Membership) -> bool:
 
 
 class QueuedDelivery(NamedTuple):
-    """A queued delivery: its writes, for the transaction of its message, and its job."""
+    """A queued delivery: its job, and its writes for the transaction that stores the message."""
 
     delivery_id: str
     writes: tuple[Write, ...]
@@ -64,8 +64,9 @@ def outgoing(
         snapshot: The chat snapshot. The writes are conditional on each person's route,
             opt-outs and last delivery in the snapshot (optimistic lock).
         message: The message, with its seq.
-        confirms_opt_out: Whether the message confirms an opt-out; people who have opted out get it.
-        charged_to: The person who is charged instead of the recipient; None for the recipient.
+        confirms_opt_out: Whether the message confirms an opt-out; people who have opted out get it
+            too.
+        charged_to: The person who is charged for the SMS; None for the recipient.
     """
     if not _goes_out(message, snapshot):
         return
@@ -101,10 +102,10 @@ def outgoing(
 
 
 def readable(message: Message, snapshot: ChatSnapshot) -> Message:
-    """Return a message to people as the person's channel shows it.
+    """Return a message to a direct chat's person in the form that the person's channel shows.
 
-    This text is stored, so that the chat contains exactly the text on the phone. The first text to
-    a person who has not written yet begins with the introduction.
+    The message is stored in this form, so that the chat contains exactly the text that is on the
+    phone. The first text to a person who has not written yet begins with the introduction.
     """
     if not _goes_out(message, snapshot):
         return message
@@ -120,7 +121,7 @@ def readable(message: Message, snapshot: ChatSnapshot) -> Message:
 
 
 def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
-    """Return why people of a direct chat get no SMS with a message, once per reason."""
+    """Return the reasons why people of a direct chat get no SMS with a message, each once."""
     if not _goes_out(message, snapshot):
         return ()
     people = (person for person in snapshot.members if person.member.kind == "user")
@@ -129,19 +130,19 @@ def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
 
 
 def _goes_out(message: Message, snapshot: ChatSnapshot) -> bool:
-    """Return whether a message goes to a direct chat's people: it is an agent's or the team's."""
+    """Return whether a message is from an agent or the team to the people of a direct chat."""
     return snapshot.chat.kind == "direct" and message.sender.kind != "user"
 
 
 def _agent_of(message: Message, snapshot: ChatSnapshot) -> str:
-    """Return the agent that an SMS is counted for; for one of the team, the agent of the chat."""
+    """Return the agent whose usage an SMS counts toward: the sender, or else the chat's agent."""
     if message.sender.kind == "agent":
         return message.sender.id
     return next((agent.member.id for agent in snapshot.agents), message.sender.id)
 
 
 def _as_read(person: Membership) -> Condition:
-    """Return the condition that a person's route, opt-outs and last delivery are unchanged."""
+    """Return the condition that nothing that decides about a person's delivery has changed."""
     stored = person.attributes()
     names = ("route", "opt_outs", "last_delivery", "introduction")
     return all_of(*(Is(name, stored.get(name)) for name in names))

@@ -1,7 +1,7 @@
 """Links to files of messages, which a phone or the provider opens without an API token.
 
-A link is for the person to whom the file was sent. Each use checks again whether that person may
-still see the file.
+Each link belongs to the person to whom the file was sent. Whenever a link is opened, Skein checks
+whether this person may still see the file.
 """
 
 import secrets
@@ -24,7 +24,7 @@ GONE = "the link has expired, or the file is gone"
 
 
 def link_base(settings: Settings) -> str:
-    """Return the beginning of all links, up to the token."""
+    """Return the part of the URL that all links have in common, up to the token."""
     return f"{settings.public_base_url.rstrip('/')}{LINK_PATH}"
 
 
@@ -66,7 +66,7 @@ class OpenedLinks:
     files: Files
 
     def open(self, token: str) -> str:
-        """Return the address of a link's file, which works for a minute.
+        """Return a temporary URL of a link's file, which works for a minute.
 
         Raises:
             NotFound: The link has expired or never existed, the file was deleted, or the person may
@@ -84,7 +84,7 @@ class OpenedLinks:
         )
 
     def _file(self, link: MediaLink) -> MediaFile:
-        """Return the file of a link, if its person may still see it.
+        """Return the file of a link, if the link's person may still see the file.
 
         Raises:
             NotFound: The file or its message was deleted, or the person has left the chat.

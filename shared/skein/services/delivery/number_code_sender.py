@@ -1,7 +1,7 @@
 """Number code sender: make a code and send it to a phone number.
 
-Only the hash of a code is stored. If the outcome of a post is lost, the next try sends a new code,
-so that the newest SMS is always the one that is valid.
+Only the hash of a code is stored. If it is unknown whether an SMS was sent, the next try sends a
+new code. So only the code in the newest SMS is valid.
 """
 
 import logging
@@ -44,7 +44,7 @@ class NumberCodeSender:
     def send(self, job: NumberCodeJob) -> None:
         """Send the code of a job, unless it was sent, replaced or has expired.
 
-        While texts are paused, the code is not sent, and the person asks for another one later.
+        If texts are paused, the code is not sent, and the person must request another code later.
 
         Raises:
             Transient: The provider or the table failed; the queue repeats the job.
@@ -72,7 +72,7 @@ class NumberCodeSender:
         return known if self.clock.now() < known.valid_until else None
 
     def _may_send(self, known: NumberCode) -> bool:
-        """Return whether the line belongs to the tenant and can send SMS to such a number."""
+        """Return whether the line still belongs to the tenant and may send SMS to the number."""
         line_key, tenant_key = Line.key_of(known.line), TenantSettings.key_of(known.tenant)
         found = self.table.get_many([line_key, tenant_key])
         line = Line.read(found, line_key)
@@ -87,7 +87,7 @@ class NumberCodeSender:
         return False
 
     def _store(self, known: NumberCode, changes: Item) -> bool:
-        """Write changes; return False if the code was replaced or used up."""
+        """Store changes of a code; return False if the code was replaced or used up."""
         try:
             self.table.write(Update(known.key, set=changes, condition=Is("id", known.id)))
         except ConditionFailed:
@@ -95,7 +95,7 @@ class NumberCodeSender:
         return True
 
     def _post(self, known: NumberCode, body: str) -> bool:
-        """Post the SMS; return whether the provider may have accepted it."""
+        """Send the SMS; return whether the provider has accepted it, or may have."""
         sms = OutgoingSms(line=known.line.address, phone=known.address.address, body=body)
         try:
             self.sms.send(sms)

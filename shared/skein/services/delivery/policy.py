@@ -4,8 +4,8 @@ This module holds the constants and rules of the policy, as pure functions. Some
 elsewhere, because other code needs them too. `tests/unit/delivery/test_policy.py` checks that all
 of them are consistent:
 
-- `services/outbox/dispatch.py`: `OUTBOX_GRACE`, after which the tick sends a job;
-- `services/outbox/tick.py`: `RETRY`, the waits until the tick sends any job again;
+- `services/outbox/dispatch.py`: `OUTBOX_GRACE`, the time after which the tick sends a job;
+- `services/outbox/tick.py`: `RETRY`, the waits until the tick sends a job again;
 - `adapters/twilio/sms.py`: `CONNECT_SECONDS` and `READ_SECONDS`, the time-outs of one request;
 - `template.yaml`: the `Timeout` of `SmsDelivery`, at which an invocation ends, and the
   `VisibilityTimeout` and `maxReceiveCount` of `DeliveriesQueue`.
@@ -55,7 +55,7 @@ def queue_delay(wait: timedelta) -> int:
 
 
 def queue_notice(wait: timedelta) -> str:
-    """Return the text that tells a person about a long queue."""
+    """Return the notice to a person whose answer has to wait in a long queue."""
     minutes = int(wait.total_seconds()) // 60 + 1
     return f"Many people are writing. Your answer will come in about {minutes} minutes."
 
@@ -63,7 +63,7 @@ def queue_notice(wait: timedelta) -> str:
 def next_try(part: DeliveryPart, now: datetime) -> datetime | None:
     """Return the earliest time of a failed part's next try; None after its last try.
 
-    The next tick after this time sends the job.
+    The first tick after this time sends the delivery's job.
     """
     return None if tries_are_over(part) else now + RETRY.wait(part.tries)
 
@@ -73,7 +73,7 @@ def tries_are_over(part: DeliveryPart) -> bool:
 
 
 def grace_end(now: datetime) -> datetime:
-    """Return when the tick sends a job to its queue if nobody else has done so by then."""
+    """Return when the tick sends a job to its queue unless the job was already sent."""
     return now + OUTBOX_GRACE
 
 
@@ -83,10 +83,10 @@ def next_look_up(now: datetime) -> datetime:
 
 
 def look_up_from(posted_at: datetime) -> datetime:
-    """Return the earliest time, by Twilio's clock, at which Twilio accepted an SMS."""
+    """Return the earliest time at which Twilio may have accepted an SMS, by Twilio's clock."""
     return posted_at - CLOCK_SKEW
 
 
 def may_look_up_again(posted_at: datetime, now: datetime) -> bool:
-    """Return whether to look up an unclear post again after a failed look-up."""
+    """Return whether to repeat a failed look-up of a post whose outcome is unclear."""
     return now < posted_at + MAX_UNCLEAR

@@ -33,7 +33,7 @@ class DeliveryLookup:
     settings: Settings
 
     def settle(self, lease: DeliveryLease, index: int) -> bool:
-        """Look up the outcome of an unclear post, and write the outcome.
+        """Look up the outcome of a post at Twilio, and store the outcome.
 
         Returns:
             True if the outcome is known, or if the part has to wait for the next look-up. False if
@@ -74,8 +74,8 @@ class DeliveryLookup:
         """Return the SMS in `found` that do not belong to a known part.
 
         Returns:
-            The SMS; None while an earlier delivery has an unclear part with the same text, because
-            the earlier delivery has priority.
+            The SMS; None if an earlier delivery has a part with the same text whose outcome is also
+            unclear, because the outcome of the earlier part is looked up first.
         """
         if not found:
             return []

@@ -1,8 +1,8 @@
-"""SMS sender: hand over each part of a delivery to Twilio, once if possible.
+"""SMS sender: hands over each part of a delivery to Twilio, only once if possible.
 
-Twilio's create is not idempotent, so the sender writes an intent before each post. A worker that
-finds an intent without an outcome waits for the status callback, then looks up the SMS at Twilio,
-and only then posts the part again.
+Twilio's call that creates a message is not idempotent, so the sender stores an intent before each
+call. A worker that finds an intent without an outcome first waits for the status callback, and then
+looks up the SMS at Twilio. If Twilio does not have the SMS, the worker posts the part again.
 """
 
 import logging
@@ -132,14 +132,14 @@ class SmsSender:
     def deliver(self, job: DeliveryJob, *, deadline: datetime) -> None:
         """Post the parts of a delivery that can be posted now.
 
-        Nothing happens while another worker has the lease, before the delivery is due, or after the
-        delivery has ended. While the previous delivery to the same phone is unsettled, the job is
-        sent again with a delay of 2 seconds, until `ORDER_WAIT` after the
-        delivery was created or its pause ended. While texts are paused, the delivery is kept for
-        the tick.
+        Nothing happens if another worker has the lease, or if the delivery is not due yet or has
+        ended. If the previous delivery to the same phone has not ended, the job is sent again with
+        a delay of 2 seconds. The delivery waits for the previous one at most `ORDER_WAIT`, counted
+        from its creation or from the end of a pause. If texts are paused, the tick sends the job
+        after the pause.
 
         Args:
-            job: Names the delivery.
+            job: The job, which names the delivery.
             deadline: The end of this invocation. The lease ends 2 seconds later.
 
         Raises:
@@ -270,7 +270,7 @@ class SmsSender:
         )
 
     def _admitted(self, lease: DeliveryLease, known: _Circumstances, job: DeliveryJob) -> bool:
-        """Charge a delivery before its first post; return whether a part can be posted now."""
+        """Charge a delivery before its first post; return whether the worker may continue."""
         delivery, recipient, now = lease.delivery, known.recipient, self._clock.now()
         barred = not recipient.owns_address or _refusal_of(recipient.membership, delivery)
         if delivery.send_at is not None or barred or not delivery.parts:
@@ -302,8 +302,8 @@ class SmsSender:
     def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
         """Cancel a delivery to a number that no longer belongs to its user.
 
-        After a merge of users, the delivery has another user id. Then its lease is released, and
-        its job is sent again with a delay of 2 seconds.
+        If users were merged, the delivery has another user id now. In this case, the lease is
+        released instead, and the job is sent again with a delay of 2 seconds.
         """
         user_id = lease.delivery.user_id
         give_up = canceled(NUMBER_LOST)
@@ -314,7 +314,7 @@ class SmsSender:
     def _carry_on(
         self, lease: DeliveryLease, known: Recipient, job: DeliveryJob, deadline: datetime
     ) -> None:
-        """Post the parts in order, until all are handed over or one must wait."""
+        """Post the parts in order, until all parts are handed over or a part must wait."""
         if not known.owns_address:
             self._withhold(lease, job)
             return
@@ -346,7 +346,7 @@ class SmsSender:
                 posted = True
 
     def _waits(self, lease: DeliveryLease, index: int, job: DeliveryJob) -> bool:
-        """Release a delivery whose next part is not due; the tick resumes it after a long wait."""
+        """Release the lease if the next part is not due yet; return whether it was released."""
         now, part = self._clock.now(), lease.delivery.parts[index]
         turn = lease.delivery.waits_until(index)
         if turn is not None and turn > now:
@@ -429,12 +429,12 @@ class SmsSender:
 
 
 def _reason_of(delivery: Delivery, code: int | None) -> Reason | None:
-    """Return why a part failed with a provider error; None if the provider itself refused it."""
+    """Return the reason for a provider's error code; None if the code has no reason of its own."""
     return Reason.WINDOW_CLOSED if code in delivery.channel.closed_errors else None
 
 
 def _why_idle(delivery: Delivery, now: datetime) -> Reason | None:
-    """Return why a worker may not claim the delivery now; None if it may."""
+    """Return why a worker may not claim the delivery now; None if the worker may claim it."""
     if delivery.settled:
         return Reason.DELIVERY_SETTLED
     if delivery.lease_until is not None:
@@ -453,7 +453,7 @@ def _log_no_work(delivery: Delivery, reason: Reason) -> None:
 
 
 def _refusal_of(membership: Membership | None, delivery: Delivery) -> Cancellation | None:
-    """Return why the person may not get a delivery; None if it is allowed."""
+    """Return why the person may not get a delivery; None if the delivery is allowed."""
     if membership is None or not membership.active:
         return PERSON_LEFT
     refused = delivery.to.channel in membership.opt_outs and not delivery.confirms_opt_out
@@ -461,7 +461,7 @@ def _refusal_of(membership: Membership | None, delivery: Delivery) -> Cancellati
 
 
 def _held_back(found: Delivery) -> DeliveryUpdate:
-    """Return a change that holds a delivery until a pause ends, unless a worker claims it."""
+    """Return a change that marks a delivery as paused, unless a worker has claimed it."""
 
     def hold_back(delivery: Delivery) -> Delivery:
         if delivery.fence != found.fence or delivery.settled:
@@ -480,7 +480,7 @@ def _queued(delivery: Delivery) -> Delivery:
 
 
 def _with_turn(turn: Turn, notice: tuple[DeliveryPart, ...]) -> DeliveryUpdate:
-    """Return a change that stores a delivery's turn, and a notice before its parts."""
+    """Return a change that stores when a delivery is sent, and puts a notice before its parts."""
 
     def planned(delivery: Delivery) -> Delivery:
         return delivery.model_copy(

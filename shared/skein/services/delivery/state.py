@@ -1,4 +1,4 @@
-"""State machine of a delivery: how events change a part, and the status that follows.
+"""State machine of a delivery: how events change its parts, and how they set its status.
 
 All functions are pure. Within one try, the status of a part only moves forward. A new try raises
 `tries`.
@@ -49,16 +49,16 @@ def first_parts(
 ) -> tuple[tuple[DeliveryPart, ...], int | None]:
     """Return the parts of a text that the channel sends at once, and where the rest begins.
 
-    A text that does not fit ends with a hint on how to get the rest.
+    If the text is too long, the last part ends with a hint on how to get the rest.
 
     Args:
         text: The text of the message.
         channel: The channel of the delivery.
-        settings: The settings, which limit an answer.
-        start: Where the parts begin, in the clean text.
+        settings: The settings, which limit the length of a text.
+        start: The position in the cleaned text at which the parts begin.
 
     Returns:
-        The parts, and the position of the rest in the clean text; None if there is no rest.
+        The parts, and the position of the rest in the cleaned text; None if there is no rest.
     """
     whole = clean(text)
     left = whole[start:].lstrip()
@@ -70,7 +70,7 @@ def first_parts(
 
 
 def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> DeliveryPart:
-    """Return the part with the intent of a new try and its look-up time."""
+    """Return the part with the intent of a new try, and the time to look up its outcome."""
     earlier = (*part.earlier_sids, part.sid) if part.sid else part.earlier_sids
     return part.model_copy(
         update={
@@ -88,8 +88,9 @@ def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> Deliver
 def answered(part: DeliveryPart, sent: SentSms, channel: Channel, now: datetime) -> DeliveryPart:
     """Return the part after Twilio accepted it and returned its id.
 
-    A status callback may have arrived before. If the callback named another id, an earlier post of
-    the part took effect after all; that id moves to `earlier_sids`, and `sid` is the newest id.
+    If a status callback with another id has arrived before, Twilio had accepted an earlier post of
+    the part after all. The id from the callback moves to `earlier_sids`, and `sid` is the newest
+    id.
     """
     if part.sid is not None and part.sid != sent.sid:
         part = part.model_copy(update={"earlier_sids": (*part.earlier_sids, part.sid)})
@@ -127,18 +128,18 @@ def given_up(part: DeliveryPart) -> DeliveryPart:
 
 
 def postponed(part: DeliveryPart, at: datetime) -> DeliveryPart:
-    """Return the part with a look-up at `at`; its outcome is still unknown."""
+    """Return the part, whose outcome is still unknown, with its next look-up at `at`."""
     return _while_unclear(part, part.status, at)
 
 
 def with_part(
     delivery: Delivery, index: int, change: PartUpdate, *, reason: Reason | None = None
 ) -> Delivery:
-    """Return the delivery with one part changed.
+    """Return the delivery with one changed part.
 
     Args:
         index: The index of the part.
-        change: The change; it may leave the part as it is.
+        change: The change; it may return the part unchanged.
         reason: Why the part is not handed over after the change. By default, a failed part was
             refused by Twilio or the carrier.
     """
@@ -156,7 +157,7 @@ def with_part(
 def status_of(delivery: Delivery) -> DeliveryStatus:
     """Return the status of a delivery, derived from its parts.
 
-    Parts are posted in order, so no part is posted after a lost part.
+    Parts are posted in order, so the parts after a lost part are never posted.
     """
     if delivery.status == "canceled":
         return "canceled"
@@ -184,7 +185,7 @@ def loss_of(delivery: Delivery) -> MessageLoss | None:
 
 
 def reason_of(delivery: Delivery, predecessor: Delivery | None, now: datetime) -> Reason | None:
-    """Return why a delivery has not reached its phone; None if it has.
+    """Return why a delivery has not reached the phone; None if the delivery has arrived.
 
     Args:
         predecessor: The previous delivery to the same phone, if there was one.
@@ -203,8 +204,8 @@ def reason_of(delivery: Delivery, predecessor: Delivery | None, now: datetime) -
 def next_part(delivery: Delivery) -> int | None:
     """Return the index of the part to handle next; None if no part needs handling.
 
-    A part with an unclear outcome comes first. Otherwise it is the first part that is not handed
-    over, unless a part is lost.
+    A part with an unclear outcome comes first. Otherwise, the first part that is not handed over
+    comes next, unless another part is lost.
     """
     parts = list(enumerate(delivery.parts))
     unclear = [index for index, part in parts if part.status == "sending"]
@@ -238,7 +239,7 @@ def _moved(
     channel: Channel,
     now: datetime,
 ) -> DeliveryPart:
-    """Return the part with a status from Twilio, unless the status is not newer."""
+    """Return the part with a status from Twilio, or unchanged if the status is not newer."""
     if RANKS[status] <= RANKS[part.status]:
         return part
     if status not in {"failed", "undelivered"}:
@@ -250,7 +251,7 @@ def _moved(
 
 
 def _while_unclear(part: DeliveryPart, status: PartStatus, at: datetime | None) -> DeliveryPart:
-    """Return the part with a status and its next try, unless a callback has set its outcome."""
+    """Return the part with a status and its next time, unless its outcome is known by now."""
     if part.status != "sending":
         return part
     return part.model_copy(update={"status": status, "next_at": at})

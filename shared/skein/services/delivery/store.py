@@ -51,7 +51,8 @@ class Recipient(NamedTuple):
         """Build the recipient from the items of `recipient_keys`.
 
         Args:
-            silence_days: The days without an SMS after which the address counts as a new person's.
+            silence_days: The days without an SMS after which the address no longer counts as the
+                recipient's.
         """
         key, owner_key = recipient_keys(delivery)
         owner = AddressOwner.read(found, owner_key)
@@ -89,8 +90,10 @@ class DeliveryStore:
 
         Args:
             known: The delivery as it was last read or written.
-            change: The change. It is applied again to a fresh read if another writer was faster.
-            owned: Whether the caller holds a lease on the delivery, and must stop if it is lost.
+            change: The change. If another writer was faster, the delivery is read again, and the
+                change is applied to it.
+            owned: Whether the caller has a lease on the delivery, and must stop if the lease is
+                lost.
 
         Returns:
             The delivery as stored.
@@ -144,7 +147,7 @@ class DeliveryStore:
         return Recipient.from_optional(found, delivery, today=today, silence_days=days)
 
     def opt_out(self, delivery: Delivery) -> None:
-        """Record an opt-out that the carrier reported, which revokes the consent to texts."""
+        """Record an opt-out that the carrier reported, and revoke the person's consent to texts."""
         optimistic(self.clock, lambda: self._opt_out_once(delivery))
 
     def _opt_out_once(self, delivery: Delivery) -> None:
@@ -184,9 +187,9 @@ class DeliveryStore:
         return after.model_copy(update={"version": before.version + 1})
 
     def _write(self, before: Delivery, after: Delivery) -> None:
-        """Write a changed delivery, and mark its message in the same transaction if it is lost.
+        """Write a changed delivery; if a loss changed, also mark its message, in one transaction.
 
-        The mark raises the chat's epoch, because containers cache messages.
+        With the mark, the chat's epoch is raised, so that containers do not use the cached message.
         """
         old, new = before.attributes(), after.attributes()
         change = {
@@ -240,7 +243,7 @@ class DeliveryStore:
             )
 
     def _count_usage(self, before: Delivery, after: Delivery) -> None:
-        """Count the SMS whose ids the write recorded, each once."""
+        """Count each SMS whose id the write has recorded for the first time."""
         known = before.parts or after.parts
         if len(known) < len(after.parts):  # a notice was added before the first post
             return
@@ -274,9 +277,9 @@ class DeliveryLease:
         self._claim: DeliveryUpdate | None = claim
 
     def plan(self, change: DeliveryUpdate) -> None:
-        """Add a change to the claim, if the claim was not written yet.
+        """Add a change to the write that claims the lease, if it was not written yet.
 
-        If the lease was already claimed, the delivery does not change.
+        If the lease has already been claimed, nothing is changed.
         """
         claim = self._claim
         if claim is not None:
@@ -284,7 +287,7 @@ class DeliveryLease:
             self.delivery = change(self.delivery)
 
     def save(self, change: DeliveryUpdate) -> None:
-        """Write a change, on condition that the lease still holds.
+        """Write a change, on condition that the worker still has the lease.
 
         Raises:
             LostLease: Another worker has claimed the delivery.
@@ -301,7 +304,7 @@ class DeliveryLease:
 
 
 def _first_handed_over(delivery: Delivery) -> bool:
-    """Return whether Twilio has just received all parts, and none was lost by a carrier before."""
+    """Return whether Twilio has accepted all parts, each at the first accepted try."""
     parts = delivery.parts
     return bool(parts) and all(part.handed_over and not part.earlier_sids for part in parts)
 

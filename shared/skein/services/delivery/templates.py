@@ -1,6 +1,6 @@
-"""Messages in a template: outside the window of a channel, and with quick replies.
+"""Messages in templates: texts outside a channel's window, and questions with quick replies.
 
-A template is one of the tenant's `message_templates`. The first one that fits is used.
+A template is one of the tenant's `message_templates`. The first template that fits is used.
 """
 
 from collections.abc import Sequence
@@ -33,8 +33,8 @@ class TemplatedText(NamedTuple):
 def is_closed(delivery: Delivery, *, window_open: bool) -> bool:
     """Return whether a delivery can only be sent in an approved template.
 
-    This is the case outside the window before the first post, and after the provider has refused
-    the first part because the window is closed.
+    This is the case if nothing was posted yet and the window is closed, and if the provider has
+    refused the first part because the window is closed.
     """
     if not delivery.parts:
         return not window_open
@@ -85,9 +85,10 @@ def with_buttons(
     *,
     window_open: bool,
 ) -> TemplatedText | None:
-    """Return the part that asks a choice with quick replies; None if no template fits.
+    """Return the part that sends a question with quick replies; None if no template fits.
 
-    The id of a quick reply is the code of its option, so a tap works like sending the code.
+    The id of a quick reply is the code of its option, so tapping a quick reply works like sending
+    the code.
     """
     options = [option for option in choice.options if option.id in listed.codes]
     titles = [option.label for option in options]
@@ -109,7 +110,10 @@ def with_buttons(
 
 
 def by_template(delivery: Delivery, templated: TemplatedText) -> Delivery:
-    """Return a delivery with a template part instead of its parts; ids and tries are kept."""
+    """Return a delivery with a part in a template instead of its other parts.
+
+    The ids and tries of the first part are kept.
+    """
     part = templated.part
     if delivery.parts:
         part = delivery.parts[0].model_copy(
