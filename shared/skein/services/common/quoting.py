@@ -62,8 +62,8 @@ def quotable(text: str) -> str:
     """Return `text` in a form that is safe between quotation marks.
 
     The result is one line without invisible marks. Quotation marks become apostrophes, so that the
-    text cannot close the quotation. A space separates the parts of a Markdown link, so that no
-    client hides the link's address.
+    text cannot close the quotation. Spaces are put into Markdown and HTML that could hide an
+    address or a character.
     """
     return HIDING.sub(" ", QUOTATION_MARKS.sub("'", on_one_line(text)))
 

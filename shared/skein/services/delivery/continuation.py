@@ -46,7 +46,7 @@ class TextContinuations:
     settings: Settings
 
     def asked_for(self, tenant: str, chat_id: str, user_id: str) -> ContinuationRequest | None:
-        """Return the request of a person who asks for the rest; None if there is no rest."""
+        """Return a person's request for the rest of a text; None if there is no rest."""
         person = MemberRef(kind="user", id=user_id)
         if self._cut(read_membership(self.table, tenant, chat_id, person)) is None:
             return None

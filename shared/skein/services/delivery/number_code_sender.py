@@ -1,7 +1,7 @@
 """Number code sender: make a code and send it to a phone number.
 
-Only the hash of a code is stored. If it is unknown whether an SMS was sent, the next try sends a
-new code. So only the code in the newest SMS is valid.
+Only the hash of a code is stored. If a worker crashes before it records that the SMS was sent, the
+next try sends a new code. So the code in the newest SMS is always the valid one.
 """
 
 import logging

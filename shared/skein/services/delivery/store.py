@@ -171,7 +171,7 @@ class DeliveryStore:
         return self.read(known.tenant, known.chat_id, known.id)
 
     def _completed(self, before: Delivery, changed: Delivery) -> Delivery:
-        """Return the changed delivery with its derived fields, in the stored precision."""
+        """Return the changed delivery with its derived fields, as a read would return it."""
         after = changed.model_copy(update={"status": status_of(changed), "ended_at": None})
         if after.settled:
             after = after.model_copy(
@@ -304,7 +304,7 @@ class DeliveryLease:
 
 
 def _first_handed_over(delivery: Delivery) -> bool:
-    """Return whether Twilio has accepted all parts, each at the first accepted try."""
+    """Return whether all parts were handed over to Twilio, and none of them twice."""
     parts = delivery.parts
     return bool(parts) and all(part.handed_over and not part.earlier_sids for part in parts)
 

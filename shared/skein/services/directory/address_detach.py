@@ -1,7 +1,8 @@
 """Detach addresses: stop messages to addresses that a user has lost.
 
 A membership stores the address to which answers are sent (`route`). Each delivery also checks that
-the user still has the address, so nothing is sent there if a membership is cleared late.
+the user still has the address, so nothing is sent to a lost address even if a membership is cleared
+late.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,13 +29,13 @@ from skein.services.common.pagination import pages_of_relation
 def detach_addresses(
     table: Table, user: User, addresses: Collection[Address], writes: Sequence[Write]
 ) -> None:
-    """Commit `writes`, which detach addresses, and clear the memberships that use them.
+    """Commit `writes`, which detach addresses, and clear these addresses from memberships.
 
-    The transaction clears as many memberships as fit. The others follow one by one. After a crash
-    in between, `detach_elsewhere` clears the rest.
+    The transaction clears as many memberships as fit. The others are cleared one by one afterwards.
+    After a crash, `detach_elsewhere` clears the memberships that are left.
 
     Args:
-        user: The user with the addresses, as read.
+        user: The user with the addresses, as it was read.
         addresses: The addresses to detach.
         writes: At most 100 writes.
 
@@ -59,7 +60,7 @@ def detach_elsewhere(table: Table, user: User, addresses: Collection[Address]) -
 
 
 def _detached(table: Table, user: User, address: Address) -> Iterator[Update]:
-    """Yield one update for each chat with this address; it clears the address there."""
+    """Yield the updates that clear an address from the user's memberships that use it."""
     page = table.query(Query.under(address_partition(user.tenant, address), AddressChat.PREFIX))
     chats = [chat.chat_id for chat in AddressChat.each_of(page.items)]
     return _detached_in(table, user, {address}, chats)

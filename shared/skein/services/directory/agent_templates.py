@@ -21,7 +21,7 @@ class AgentTemplate:
     """A template: the initial values of a new agent.
 
     Attributes:
-        agent: The fields of the agent; those that are not set have their defaults.
+        agent: The fields of the agent; fields that are not set have their defaults.
     """
 
     name: str
@@ -31,7 +31,7 @@ class AgentTemplate:
     plans: tuple[TemplatePlan, ...]
 
     def applied_to(self, new: NewAgent) -> NewAgent:
-        """Return a new agent with the template's values for the fields that it does not set."""
+        """Return `new` with the template's values for the fields that `new` does not set."""
         return NewAgent.model_validate(_given(self.agent) | _given(new))
 
     @property
@@ -52,13 +52,13 @@ def _given(agent: NewAgent) -> dict[str, object]:
 
 
 def templates_root() -> Path:
-    """Return the folder of the templates: the layer's in the cloud, else the repository's."""
+    """Return the folder of the templates: in the Lambda layer or, locally, in the repository."""
     return LAYER_TEMPLATES if LAYER_TEMPLATES.is_dir() else REPOSITORY_TEMPLATES
 
 
 @cache
 def agent_templates() -> Mapping[str, AgentTemplate]:
-    """Return all templates by name, sorted by name, with the empty one last."""
+    """Return all templates by name, sorted by name, with the empty template last."""
     paths = sorted(
         templates_root().glob("*.yaml"), key=lambda path: (path.stem == EMPTY, path.stem)
     )

@@ -49,7 +49,7 @@ NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agents:
-    """Agents and their records."""
+    """The service that creates, changes, lists and deletes agents."""
 
     table: Table
     clock: Clock
@@ -86,8 +86,8 @@ class Agents:
 
         Args:
             user_id: The person whose scope to use.
-            chat_id: The private chat whose scope to use; the scope of a direct chat is its
-                person's. Without a person or a chat, the scope is open.
+            chat_id: The private chat whose scope to use; for a direct chat, the scope is that of
+                its person. Without a person or a chat, the scope is `open`.
 
         Raises:
             NotFound: The agent, the person or the chat does not exist.
@@ -130,12 +130,12 @@ class Agents:
     ) -> Agent:
         """Change some of an agent's fields.
 
-        A new name is copied into the rosters of the agent's chats. The new version is kept in the
-        same transaction.
+        A new name is copied into the rosters of the agent's chats. The transaction that changes the
+        agent also stores the new version.
 
         Args:
             change: The fields to change.
-            by: The operator who changes it.
+            by: The operator who changes the agent.
 
         Raises:
             NotFound: The agent does not exist or was deleted.
@@ -179,7 +179,7 @@ class Agents:
     def restore(self, tenant: str, agent_id: str, version: int, *, by: str | None = None) -> Agent:
         """Give an agent the configuration of an earlier version, as a new version.
 
-        If the agent already has these values, nothing changes.
+        If the agent already has the values of that version, nothing changes.
 
         Raises:
             NotFound: The agent or the version does not exist.
@@ -208,7 +208,7 @@ class Agents:
         *,
         restored_from: int | None = None,
     ) -> Agent:
-        """Store an agent's new values with the new version, and drop the oldest version."""
+        """Store an agent's new values as a new version, and delete the oldest version."""
         if given.get("name", agent.name) != agent.name:
             self.renaming.announce(agent.tenant, agent.as_member.ref)
         signed = {**given, "changed_at": self.clock.now(), "changed_by": by}
@@ -278,7 +278,7 @@ class Agents:
 
 
 def _entry_changed(before: Agent | None, after: Agent) -> Write | None:
-    """Return the write of an agent's directory entry; None if it was and stays unlisted."""
+    """Return the write of an agent's directory entry; None if the agent has and needs no entry."""
     if after.listed:
         entry = DirectoryEntry.of(after)
         return Put(entry.key, entry.attributes())
@@ -288,5 +288,5 @@ def _entry_changed(before: Agent | None, after: Agent) -> Write | None:
 
 
 def agent_is_there(tenant: str, agent_id: str) -> Check:
-    """Return a check that fails a transaction unless the agent exists and is not deleted."""
+    """Return a check: the transaction fails unless the agent exists and is not deleted."""
     return Check(Agent.key_of(tenant, agent_id), all_of(Exists(), Absent("deleted_at")))

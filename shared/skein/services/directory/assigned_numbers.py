@@ -26,7 +26,7 @@ class AssignedNumbers:
         return number.tenant if number is not None else None
 
     def assign(self, tenant: str, phone: str) -> AssignedNumber:
-        """Assign a number in E.164 to a tenant, even if it belonged to another one (idempotent).
+        """Assign a number in E.164 to a tenant, even if another tenant had it (idempotent).
 
         Raises:
             Conflict: The number is a line of another tenant, or reserved for another tenant.

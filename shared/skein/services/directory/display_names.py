@@ -1,6 +1,6 @@
 """Display names: read members' names from their records, and update the copies in rosters.
 
-A member's own record holds the name. The roster of each chat holds a copy.
+The name is stored in the member's own record. The roster of each chat contains a copy.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -27,7 +27,7 @@ SEEN_AFTER_SECONDS = 30  # longer than an API request may take
 
 
 class NoSuchAgent(NotFound):
-    """One of the agents does not exist."""
+    """One of the agents does not exist or was deleted."""
 
 
 def named_members(
@@ -55,7 +55,7 @@ def named_members(
         Forbidden: Only operators may add one of the agents; `details` has the ids.
         NotFound: A person does not exist; `details` has the ids.
         Conflict: One of the people is being erased.
-        ConditionFailed: Another request created the signed-in person's record; try again.
+        ConditionFailed: Another request has just created the signed-in person's record; try again.
     """
     keys = {member: _record_key(tenant, member) for member in members}
     found = table.get_many(list(keys.values())) if keys else {}
@@ -108,10 +108,10 @@ def strangers_among(
 def people_in_shared_chats(
     table: Table, tenant: str, person: MemberRef, wanted: Set[MemberRef]
 ) -> Set[MemberRef]:
-    """Return the people in `wanted` who are now members of one of a person's newest 500 chats.
+    """Return the people in `wanted` who are members of one of a person's newest 500 chats.
 
-    Discarded chats do not count. The number of reads depends only on the person's own chats, unless
-    someone is found.
+    Discarded chats do not count. If none of them are found, the number of reads depends only on the
+    number of the person's chats.
 
     Args:
         person: The person whose chats to search.
@@ -134,7 +134,7 @@ def people_in_shared_chats(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renaming:
-    """Sends the jobs that copy a member's new name into the rosters of their chats."""
+    """Sends the jobs that copy a member's new name into the rosters of the member's chats."""
 
     table: Table
     dispatch: Dispatch
@@ -142,9 +142,9 @@ class Renaming:
     def announce(self, tenant: str, member: MemberRef) -> None:
         """Send upkeep jobs, delayed by 30 seconds, for a member's newest 100 chats.
 
-        Call this before the new name is written: a crash in between then loses no update, and the
-        jobs do nothing if the write fails. All other chats, including an agent's private chats, are
-        updated when a message is posted there.
+        Call this before the new name is stored. Then a crash cannot lose the update, and if the
+        name is not stored, the jobs have no effect. All other chats, including an agent's private
+        chats, are updated when a message is posted in the chat.
         """
         rows = rows_after(
             self.table,
@@ -162,9 +162,9 @@ def record_keys(chat: Chat) -> list[Key]:
 
 
 def as_called_now(chat: Chat, member: NamedMember, found: Mapping[Key, Item]) -> NamedMember:
-    """Return a member with the name from their record; unchanged if there is no usable record.
+    """Return a member with the name from the member's record, or unchanged if there is none.
 
-    A user who is being erased stays unchanged too.
+    A user who is being erased is returned unchanged, too.
 
     Args:
         chat: The member's chat.

@@ -1,7 +1,7 @@
 """Idempotency keys: a repeated call never creates an item twice.
 
-The record of a call joins the transaction that stores the new item (`skein.joint_writes`). So
-either both exist or neither does, and services do not need to know about the key.
+The record of a call joins the transaction that stores the new item (`skein.joint_writes`). So the
+record and the item exist either both or not at all, and services do not need to handle the key.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,19 +41,19 @@ def its_id(created: Any) -> str:
 
 
 class CallKnown(SkeinError):
-    """Another request with the same idempotency key was faster; nothing was written."""
+    """A parallel request with the same idempotency key was faster; nothing was written."""
 
 
 @dataclass
 class _Creating:
-    """A call whose item is not stored yet; it waits for the transaction that stores the item.
+    """A call in progress, whose record will join the transaction that stores the call's item.
 
     Attributes:
         record: The record, without the item's id.
         kind: The class of the item.
-        id_of: Returns the id to keep in the record, from the item.
-        free: The condition that the call has no record yet.
-        stored: Whether the item is stored, and the record with it.
+        id_of: Returns the id of an item, which is stored in the record.
+        free: The condition that there is no record of the call yet.
+        stored: Whether the item and the record are stored.
     """
 
     record: KeyedCall
@@ -72,16 +72,16 @@ class _Creating:
         self.stored = True
 
     def refused(self) -> CallKnown:
-        """Return the error if there is a record of the call already."""
+        """Return the error to raise if there is already a record of the call."""
         return CallKnown(str(self.record.key))
 
     def recorded(self, created: Any) -> Put:
-        """Return the write of the record of an item."""
+        """Return the write that stores the call's record, with the id of the created item."""
         record = self.record.model_copy(update={"item_id": self.id_of(created)})
         return Put(record.key, record.to_item(), self.free)
 
     def _created_by(self, write: Write) -> Created | None:
-        """Return the item that a write stores; None if the item is of another kind."""
+        """Return the item that a write stores if it is of the call's kind; None otherwise."""
         if not isinstance(write, Put):
             return None
         try:
@@ -107,15 +107,16 @@ class KeyedCalls:
         *,
         id_of: Callable[[Any], str] = its_id,
     ) -> T:
-        """Make a call, or answer a repeated call from the item that it created.
+        """Make a call; if it was made before, return the item that the earlier call created.
 
         Args:
             call: The record of the call, without an item.
             kind: The class of the item that the call creates.
             make: Creates the item.
-            again: Returns the item with this id, in the form in which `make` returned it. A secret
-                that is shown only once is rotated.
-            id_of: Returns the id that `again` takes, from the stored item.
+            again: Returns the item with this id for a repeated call, in the form that `make`
+                returns. If the form includes a secret that is shown only once, a new secret is
+                created.
+            id_of: Returns the id of a stored item, as `again` takes it.
 
         Raises:
             Conflict: The key was used with another request in the last 24 hours.
@@ -145,7 +146,7 @@ class KeyedCalls:
         return made
 
     def _known(self, call: KeyedCall) -> str | None:
-        """Return the id of the item that the call created; None if it was not made before.
+        """Return the id of the item that the call created; None if the call was not made before.
 
         Raises:
             Conflict: The key was used with another request.

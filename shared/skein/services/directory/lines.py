@@ -1,4 +1,4 @@
-"""Lines of a tenant: addresses, each of which belongs to one agent."""
+"""Lines of a tenant: phone numbers, each of which is connected to one agent."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ AGENT_CHECK = 2  # its position in the transaction of a new line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Lines and their records; an address is a line of one tenant only."""
+    """The service that manages lines; a number can be a line of only one tenant."""
 
     table: Table
     clock: Clock
@@ -44,7 +44,7 @@ class Lines:
             Conflict: The number is already a line of the tenant, or the phone of a person.
             Unprocessable: The agent does not exist, the number is not assigned to the tenant, or
                 the account at the SMS provider does not have the number. A number of another tenant
-                is refused like an unassigned number.
+                is rejected with the same error as an unassigned number.
             Unavailable: The SMS provider did not answer.
         """
         self._check_number(tenant, new.phone, new.channels)
@@ -72,10 +72,11 @@ class Lines:
         return line
 
     def _check_number(self, tenant: str, phone: str, channels: Iterable[str]) -> None:
-        """Check that a number is assigned to the tenant, and the account sends from it.
+        """Check that a number is assigned to the tenant, and that the account can send from it.
 
         Raises:
-            Unprocessable: This is not the case.
+            Unprocessable: The number is not assigned to the tenant, or the account cannot send from
+                it.
         """
         assigned = self.numbers.tenant_of(phone)
         if assigned != tenant and not (assigned is None and self.settings.local):
@@ -83,10 +84,10 @@ class Lines:
         self._check_account(phone, channels)
 
     def _check_account(self, phone: str, channels: Iterable[str]) -> None:
-        """Check that the account at the provider sends from a number on all channels.
+        """Check that the account at the SMS provider can send from a number on all channels.
 
         Raises:
-            Unprocessable: This is not the case.
+            Unprocessable: The account cannot send from the number on one of the channels.
         """
         for channel in channels:
             if not self.sms().has_number(phone, channel):
@@ -96,7 +97,7 @@ class Lines:
                 )
 
     def _refusal(self, line: Line, failure: ConditionFailed) -> Rejected:
-        """Return why a line was not created, without the data of other tenants."""
+        """Return the error that says why a line was not created, without data of other tenants."""
         item = self.table.get(line.key)
         if 1 in failure.failed or (item is not None and item["tenant"] != line.tenant):
             return Unprocessable(NOT_ASSIGNED)
@@ -143,8 +144,8 @@ class Lines:
 
         Raises:
             NotFound: The number is not a line of this tenant.
-            Unprocessable: The agent does not exist, or the account at the provider does not send
-                from the number on a new channel.
+            Unprocessable: The agent does not exist, or the account at the provider cannot send from
+                the number on a new channel.
             Unavailable: The SMS provider did not answer.
         """
         return optimistic(self.clock, lambda: self._change_once(tenant, phone, change))

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class ModelWarnings:
-    """Compares agents' models with the provider's list, which is cached for a minute."""
+    """Compares agents' models with the provider's list of models, which is cached for a minute."""
 
     model_list: ModelList
     clock: Clock
@@ -45,7 +45,7 @@ class ModelWarnings:
         return (AgentWarning(code="unlisted_model", message=message),)
 
     def _current_list(self) -> frozenset[str]:
-        """Return the cached list, or a new one; an empty list after a failure."""
+        """Return the provider's list, from the cache if it is new enough; empty after a failure."""
         now = self.clock.now()
         if self._expires_at is None or now >= self._expires_at:
             try:

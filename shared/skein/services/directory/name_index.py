@@ -1,4 +1,4 @@
-"""Writes of the name index, which join the transaction that changes a person's name."""
+"""Writes of the name index, for the transaction that changes a person's name."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ MAX_WORD_CHARACTERS = 32
 
 
 def name_words(name: str) -> tuple[str, ...]:
-    """Return the distinct words of a name without case and accents, at most 16, in order."""
+    """Return the distinct words of a name, at most 16, in order, without case and accents."""
     split = unicodedata.normalize("NFD", name)
     plain = "".join(each for each in split if unicodedata.category(each) != "Mn")
     found = (word[:MAX_WORD_CHARACTERS] for word in words_of(unicodedata.normalize("NFC", plain)))

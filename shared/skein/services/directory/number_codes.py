@@ -1,6 +1,6 @@
-"""Number codes: prove that a person has a phone number, by a code sent there.
+"""Number codes: prove that a person has a phone number, by a code sent to the number.
 
-The worker that sends the SMS makes the code, so that the code itself is never stored or queued.
+The worker that sends the SMS generates the code, so that the code itself is never stored or queued.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from skein.services.quotas.rate_limits import RateLimiter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberCodes:
-    """The service that has codes sent to phone numbers, and checks them."""
+    """The service that requests codes for phone numbers and checks them."""
 
     table: Table
     clock: Clock
@@ -36,9 +36,10 @@ class NumberCodes:
     dispatch: Dispatch
 
     def request(self, tenant: str, user_id: str, phone: str) -> NumberCode:
-        """Send a code to a phone number; it replaces the user's earlier code for the number.
+        """Send a code to a phone number, in place of the user's earlier code for the number.
 
-        It makes no difference whose number it is, so that a person learns nothing about others.
+        The result does not depend on who owns the number, so that a person learns nothing about
+        others.
 
         Args:
             phone: The number in E.164.
@@ -71,7 +72,7 @@ class NumberCodes:
         return code
 
     def requested(self, tenant: str, user_id: str, phone: str, code_id: str) -> NumberCode:
-        """Return the code for a repeated request; it is queued again if it was not sent.
+        """Return the code for a repeated request; if it was not sent yet, queue it again.
 
         Raises:
             NotFound: The code was used or replaced, or has expired.

@@ -1,7 +1,7 @@
 """Phone numbers of erased people who had opted out of texts.
 
-An erasure deletes the opt-out with the person's memberships. Skein keeps a keyed hash of the
-number, so that no first contact is made if an operator enters the number again.
+An erasure deletes a person's memberships and the opt-outs in them. Skein keeps a keyed hash of each
+opted-out number, so that agents do not write first to the number if an operator enters it again.
 """
 
 import secrets
@@ -27,7 +27,7 @@ class OptedOutNumbers:
     clock: Clock
 
     def remembered(self, membership: Membership, addresses: Iterable[Address]) -> list[Write]:
-        """Return the writes that remember the opt-outs of a membership that is erased.
+        """Return the writes that remember the opt-outs of a membership that is being erased.
 
         Args:
             addresses: The person's addresses.
@@ -45,7 +45,7 @@ class OptedOutNumbers:
         return [Put(number.key, number.attributes()) for number in numbers.values()]
 
     def has(self, tenant: str, address: Address, channel: str) -> bool:
-        """Return whether a person with this number opted out of a channel and was erased."""
+        """Return whether an erased person had opted out of a channel on this number."""
         opt_out_key = OptOutKey.read(self.table, OptOutKey.key_of(tenant))
         if opt_out_key is None:
             return False
@@ -53,7 +53,7 @@ class OptedOutNumbers:
         return self.table.get(number.key) is not None
 
     def _key(self, tenant: str) -> OptOutKey:
-        """Return the tenant's key, which is created when it is first used."""
+        """Return the tenant's key for the hashes; it is created when it is first used."""
         new = OptOutKey(tenant=tenant, secret=secrets.token_hex(KEY_BYTES))
         known = OptOutKey.read(self.table, new.key)
         if known is None:

@@ -26,7 +26,7 @@ class NameCursor(Cursor):
     """The position of a search for people.
 
     Attributes:
-        row: The sort key of the last row of the name index; None at its start.
+        row: The sort key of the last row that was read; None at the start of the name index.
     """
 
     of: Literal["names"] = "names"
@@ -46,9 +46,10 @@ class PeopleSearch:
     def find(
         self, tenant: str, text: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[User]:
-        """Find a page of people; each word of the text must be the start of a word in their name.
+        """Find a page of people; each word of `text` must start a word of the person's name.
 
-        The first page begins with the person who has exactly this id. Pages may be short.
+        If `text` is the full id of a person, the first page begins with this person. Pages may be
+        short.
 
         Args:
             text: The words, or an id.
@@ -79,7 +80,7 @@ class PeopleSearch:
         return [user] if user is not None and user.erasure_id is None else []
 
     def _steps(self, tenant: str, wanted: Sequence[str], after: str | None) -> Iterator[Step]:
-        """Yield the people of each page of rows, and where the next page starts."""
+        """Yield the people found in each page of index rows, and where the next page starts."""
         if not wanted:
             return
         if after is None:
@@ -97,7 +98,10 @@ class PeopleSearch:
             page = self._rows(tenant, word, after)
 
     def _rarest(self, tenant: str, wanted: Sequence[str]) -> tuple[str, Page]:
-        """Return the word with the fewest rows and its first page, or else the longest word."""
+        """Return the search word with the fewest index rows, and its first page.
+
+        If no word has all its rows on one page, the longest word is used.
+        """
         longest = sorted(wanted, key=len, reverse=True)[:MAX_COMPARED]
         pages = [(word, self._rows(tenant, word, None)) for word in longest]
         whole = [each for each in pages if each[1].next_start is None]
@@ -110,9 +114,9 @@ class PeopleSearch:
         )
 
     def _people(self, word: str, wanted: Sequence[str], rows: Sequence[NameWord]) -> Hits:
-        """Return the people in the rows whose names match according to their records.
+        """Return the people in index rows whose names, according to their records, match.
 
-        A name with two matching words has two rows; only the first one counts.
+        A name with two matching words has two rows; only the first row counts.
         """
         matching = [
             row
@@ -138,7 +142,7 @@ def _words_of(user: User) -> tuple[str, ...]:
 
 
 def _matches(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Return whether each wanted word is the start of one of the words."""
+    """Return whether each word in `wanted` is the start of a word in `words`."""
     return all(any(word.startswith(each) for word in words) for each in wanted)
 
 

@@ -1,7 +1,7 @@
 """Changes to a person's profile: merge fields, record sources, and protect people's own values.
 
-A value is an agent's value if an agent made the newest change of its field and set the value. All
-other values were set by an operator or by the person. Consolidation never overwrites those.
+A value is an agent's value if an agent set it in the newest recorded change of its field. All other
+values were set by an operator or by the person, and consolidation never overwrites them.
 """
 
 import json
@@ -88,7 +88,7 @@ def value_of(user: User, field: str) -> Any:
 def set_by_agent(
     user: User, field: str, value: Any, source: ProfileSource, *, change_id: str, now: datetime
 ) -> UserChanges:
-    """Return the changed fields of a user after an agent sets one, with the record of the change.
+    """Return a user's changed fields after an agent sets one field, with the change's record.
 
     Args:
         user: The user as read.
@@ -98,8 +98,9 @@ def set_by_agent(
         change_id: The id of the record.
 
     Returns:
-        The changed fields, with `profile_changes`; empty if the field already has this value. A
-        name that an agent sets was said by the person, so it counts as a chosen name.
+        The changed fields, with `profile_changes`; empty if the field already has this value.
+        Agents set names that the person has told them, so such a name counts as chosen by the
+        person.
 
     Raises:
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
@@ -128,17 +129,18 @@ def set_by_person(
 ) -> dict[str, Any]:
     """Return the changed fields of a user after the person's own change, with its records.
 
-    A new name is a chosen name; an unchanged name keeps its source. Earlier changes by agents stay
-    recorded with their sources. Of the person's own changes to a field, only the newest is
+    A new name counts as chosen by the person; an unchanged name keeps its source. Records of
+    earlier changes by agents are kept. Of the person's own changes to a field, only the newest is
     recorded.
 
     Args:
         user: The user as read.
         given: The new values of fields of the user.
-        change_id: The beginning of the ids of the records.
+        change_id: The prefix of the ids of the records.
 
     Returns:
-        The changed fields, with `profile_changes`; empty if all values are already the person's.
+        The changed fields, with `profile_changes`; empty if the person has already set all these
+        values.
     """
     changed = {name: value for name, value in given.items() if getattr(user, name) != value}
     if "name" in changed:
@@ -167,8 +169,8 @@ def set_by_person(
 def set_by_operator(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields of a user after an operator's change; see `changes_of`.
 
-    The given values are the operator's from then on: earlier changes to these fields by agents and
-    by the person are no longer recorded, and the name is a given name.
+    From then on, the values count as set by the operator: the records of earlier changes to these
+    fields by agents and by the person are removed, and a name counts as given by the operator.
 
     Raises:
         Unprocessable: The profile as a whole would be too large.
@@ -195,7 +197,7 @@ def newest_change(user: User, field: str) -> ProfileChange | None:
 
 
 def may_fill(user: User, field: str) -> bool:
-    """Return whether consolidation may set a field: the value is an agent's, or there is none."""
+    """Return whether consolidation may set a field: only if it is empty or set by an agent."""
     if value_of(user, field) is None or newest_change(user, field) is not None:
         return True
     return field == "name" and _is_default_name(user)
@@ -204,8 +206,8 @@ def may_fill(user: User, field: str) -> bool:
 def may_set(user: User, field: str, value: Any, said_at: datetime) -> bool:
     """Return whether consolidation may set a field to a value.
 
-    An agent's value stays if it comes from messages that are as new or newer. A value that an
-    operator undid is not set again.
+    A value by an agent is not replaced if its newest message is as new as `said_at` or newer. A
+    value that an operator has undone is not set again.
 
     Args:
         user: The user as read.
@@ -225,7 +227,7 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> UserChanges:
 
     Args:
         user: The user as read.
-        made: A change of this user that is not undone.
+        made: A change of this user that was not undone yet.
 
     Raises:
         Conflict: The person made the change, or the field has changed since.
@@ -250,14 +252,14 @@ def _as_before(user: User, made: ProfileChange) -> UserChanges:
 
 
 def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, Any]:
-    """Return the changed fields of a user without the values that agents made from deleted words.
+    """Return a user's changed fields after removing values made from deleted messages.
 
-    A current value is replaced by the one before it. The records no longer contain the deleted
-    words.
+    Only values that agents set are removed. If such a value is the current one, the previous value
+    is restored. The records of the removed values are deleted, too.
 
     Args:
         user: The user as read.
-        gone: Returns whether no message that a value was made from is left.
+        gone: Returns whether all messages from which a value was made are deleted.
 
     Returns:
         The changed fields, with `profile_changes`; empty if all values stay.
@@ -282,14 +284,14 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
 
 
 def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
-    """Return a change, with its previous value corrected if a removed change had set it."""
+    """Return a change; if a removed change had set its previous value, correct that value."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
     return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})
 
 
 def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
-    """Return the newest changes that fit into the record, at least one, oldest first."""
+    """Return the newest changes that fit into the user's record, at least one, oldest first."""
     kept: list[ProfileChange] = []
     size = 0
     for made in sorted(changes, key=lambda made: (made.at, made.id), reverse=True):
@@ -301,7 +303,7 @@ def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
 
 
 def _is_default_name(user: User) -> bool:
-    """Return whether a caller still has the name that was made from the address."""
+    """Return whether a caller's name is still the default that was made from the number."""
     return user.caller and user.name in map(caller_name, user.addresses)
 
 

@@ -1,4 +1,4 @@
-"""Sign-outs: refuse the tokens that were issued to a person before."""
+"""Sign-outs: refuse tokens that were issued before the person was signed out."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ SIGNED_OUT = "the person was signed out after this token was issued"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOuts:
-    """The service by which operators sign people out."""
+    """The service with which operators sign people out."""
 
     table: Table
     clock: Clock
@@ -45,8 +45,8 @@ class SignOuts:
         """Refuse a token that was issued before the person was signed out.
 
         Args:
-            issued_at: When the token was issued; None if it does not say. Such a token is refused
-                after any sign-out.
+            issued_at: When the token was issued; None if the token does not say. Such a token is
+                refused if the person was ever signed out.
 
         Raises:
             Unauthenticated: The person has been signed out since.
@@ -56,7 +56,7 @@ class SignOuts:
             self.check_user(user, issued_at=issued_at)
 
     def check_user(self, user: User, *, issued_at: datetime | None) -> None:
-        """Refuse a token from before the sign-out of a person who was read; see `check`."""
+        """Refuse a token that was issued before `user` was signed out; see `check`."""
         signed_out_at = user.signed_out_at
         if signed_out_at is not None and (issued_at is None or issued_at < signed_out_at):
             raise Unauthenticated(SIGNED_OUT)

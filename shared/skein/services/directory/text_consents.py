@@ -1,4 +1,4 @@
-"""Text consents: a person's consent to texts from agents that they have not written to.
+"""Text consents: a person's consent to get texts from agents to whom the person has not written.
 
 The consent belongs to the person's number: it does not apply to a later owner of the number. START
 and STOP change it in the transaction of their SMS (`inbound/sms.py`).
@@ -33,7 +33,7 @@ class TextConsents:
         return self._owner(tenant, user_id, phone).consents
 
     def of_user(self, user: User) -> dict[Address, ChannelConsents]:
-        """Return the consents on all numbers of a person that have any."""
+        """Return the consents of a person by number, for all numbers that have consents."""
         keys = {AddressOwner.key_of(user.tenant, each): each for each in user.addresses}
         found = self.table.get_many(list(keys)) if keys else {}
         owners = {keys[owner.key]: owner for owner in AddressOwner.read_each(found)}
@@ -44,7 +44,7 @@ class TextConsents:
         }
 
     def consenting(self, tenant: str, users: Iterable[User]) -> set[str]:
-        """Return the ids of those users who have a number with a consent."""
+        """Return the ids of the users who have consented to texts on at least one number."""
         keys = [AddressOwner.key_of(tenant, each) for user in users for each in user.addresses]
         owners = AddressOwner.read_each(read_items(self.table, keys))
         return {each.user_id for each in owners if each.consents and not each.reassigned}
@@ -52,7 +52,7 @@ class TextConsents:
     def give(
         self, tenant: str, user_id: str, phone: str, channel: str, consent: TextConsent
     ) -> ChannelConsents:
-        """Record a consent, which replaces an earlier one on the channel.
+        """Record a consent, which replaces an earlier consent on the channel.
 
         Raises:
             NotFound: The number is not the person's.

@@ -16,7 +16,7 @@ from skein.models.directory.user import User
 def quiet_until(
     moment: datetime, user: User | None, settings: LimitSettings, zone: str
 ) -> datetime | None:
-    """Return the end of the quiet hours that a moment lies in.
+    """Return the end of a person's quiet hours, if a moment is within them.
 
     The person's own quiet hours take precedence over the tenant's, and the tenant's over the
     deployment's.
@@ -27,7 +27,7 @@ def quiet_until(
         zone: The IANA name of the time zone to use if the person's is unknown.
 
     Returns:
-        The end; None if the person has no quiet hours then.
+        The end; None if the moment is outside the person's quiet hours.
     """
     hours = (user.quiet_hours if user is not None else None) or settings.quiet_hours
     own_zone = zone_of_person(user) if user is not None else None
@@ -38,8 +38,8 @@ def zone_of_person(user: User) -> str | None:
     """Return a person's IANA time zone.
 
     Returns:
-        The zone that is set for the person; otherwise the zone of their phone numbers, if all of
-        them have the same one; otherwise None.
+        The zone that is set for the person. If none is set, the zone of the person's phone numbers,
+        provided that all of them have the same zone. Otherwise None.
     """
     if user.time_zone is not None:
         return user.time_zone
@@ -51,8 +51,8 @@ def zone_of_person(user: User) -> str | None:
 def zone_of_number(phone: str) -> str | None:
     """Return the IANA time zone of a phone number's country, if the country has only one.
 
-    Zones whose clocks follow the same rules today, such as Europe/Berlin and Europe/Busingen, count
-    as one. The United States, for example, has several.
+    Zones whose clocks follow the same rules today count as one zone, such as Europe/Berlin and
+    Europe/Busingen. The United States, for example, has several zones.
 
     Args:
         phone: The number in E.164.

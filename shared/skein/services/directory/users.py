@@ -80,7 +80,7 @@ class Users:
         return user
 
     def me(self, tenant: str, person: NamedMember) -> User:
-        """Return the signed-in user, from the sign-in if there is no record; nothing is written."""
+        """Return the signed-in user's record or, if there is none, a user made from the sign-in."""
         try:
             return self.get(tenant, person.id)
         except NotFound:
@@ -95,8 +95,8 @@ class Users:
     def change_own(self, tenant: str, person: NamedMember, change: "OwnChange") -> User:
         """Change some fields of the signed-in user; a record is created if there is none.
 
-        A new name is a chosen name. It is copied into the rosters of the user's chats, with its
-        tag.
+        A new name counts as chosen by the user. The name and its tag are copied into the rosters of
+        the user's chats.
 
         Raises:
             Conflict: The user is being erased.
@@ -158,9 +158,9 @@ class Users:
     def change(self, tenant: str, user_id: str, change: "UserChange") -> User:
         """Change some of a user's fields (idempotent).
 
-        A name that is set is a given name, which is copied into the rosters of the user's chats.
-        Messages to addresses that the user loses are no longer sent. If a call crashes halfway, the
-        same call again completes the change.
+        A new name counts as given by the operator, and is copied into the rosters of the user's
+        chats. Messages to addresses that the user loses are no longer sent. If a call crashes
+        halfway, repeating the call completes the change.
 
         Raises:
             NotFound: The user does not exist or is being erased.
@@ -207,7 +207,7 @@ class Users:
         return user.roles if wanted is None else roles_after(user.roles, wanted, self.clock.now())
 
     def undo(self, tenant: str, user_id: str, change_id: str) -> User:
-        """Undo an agent's change of a user: restore the value before it (idempotent).
+        """Undo an agent's change of a user's field: restore the previous value (idempotent).
 
         Raises:
             NotFound: The user or the change does not exist, or the user is being erased.
@@ -231,10 +231,10 @@ class Users:
         return restored
 
     def withdraw(self, tenant: str, user_id: str, gone: Callable[[ProfileSource], bool]) -> int:
-        """Remove the values that agents made from deleted words; see `withdrawn` (idempotent).
+        """Remove values that agents made from deleted messages; see `withdrawn` (idempotent).
 
         Returns:
-            The number of values.
+            The number of removed values.
 
         Raises:
             NotFound: The user does not exist, or is being erased.
@@ -271,7 +271,7 @@ class Users:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """The service by which agents write users' profiles."""
+    """The service with which agents change users' profiles."""
 
     table: Table
     clock: Clock
@@ -329,6 +329,6 @@ def _distinct(phones: Iterable[str]) -> tuple[Address, ...]:
 
 
 def _number_taken(addresses: Iterable[Address], failure: ConditionFailed) -> Conflict:
-    """Build the error that lists the taken numbers, whose writes start at position 1."""
+    """Build the error that lists the taken numbers; their writes start at position 1."""
     taken = [own.address for n, own in enumerate(addresses, 1) if n in failure.failed]
     return Conflict("the phone number belongs to another user", details={"phones": taken})
