@@ -63,7 +63,7 @@ class _Creating:
     stored: bool = False
 
     def beside(self, writes: Sequence[Write]) -> Put | None:
-        """Return the record for the transaction that stores the item; None for others."""
+        """Return the write of the record if `writes` store the call's item; None otherwise."""
         found = None if self.stored else next(filter(None, map(self._created_by, writes)), None)
         return None if found is None else self.recorded(found)
 

@@ -116,7 +116,7 @@ class NumberCodes:
         return tried
 
     def _line_to(self, tenant: str, address: Address) -> Address:
-        """Return the line that sends the SMS: one that has a chat with the number, or the first."""
+        """Return the line that sends the SMS, preferably a line that has a chat with the number."""
         chats = Query.under(address_partition(tenant, address), AddressChat.PREFIX)
         known = [chat.line for chat in AddressChat.each_of(self.table.query(chats).items)]
         found = self.table.get_many([Line.key_of(each) for each in (address, *known)])

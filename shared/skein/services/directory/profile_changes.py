@@ -197,7 +197,7 @@ def newest_change(user: User, field: str) -> ProfileChange | None:
 
 
 def may_fill(user: User, field: str) -> bool:
-    """Return whether consolidation may set a field: only if it is empty or set by an agent."""
+    """Return whether consolidation may set a field: it is empty, a default, or set by an agent."""
     if value_of(user, field) is None or newest_change(user, field) is not None:
         return True
     return field == "name" and _is_default_name(user)
@@ -303,7 +303,7 @@ def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
 
 
 def _is_default_name(user: User) -> bool:
-    """Return whether a caller's name is still the default that was made from the number."""
+    """Return whether a caller's name is still the default that was made from the address."""
     return user.caller and user.name in map(caller_name, user.addresses)
 
 
