@@ -40,7 +40,7 @@ class Recording:
     Attributes:
         claim: The run's claim after the write.
         changes: The changes of the run's item.
-        own_writes: The writes of other items that no other worker writes.
+        own_writes: Writes of further items, which only this run's worker writes.
     """
 
     claim: Claim
@@ -72,7 +72,7 @@ def recording(
         borrowed: The borrowed context in the prompt, if any.
         marks: The marks of the prompt and of the answer.
         thread_id: The active thread of the prompt.
-        also: Further writes of the same transaction that record consequences of the prompt.
+        also: Writes that record consequences of the prompt, in the same transaction.
     """
     changed = claim.with_run(
         steps_taken=step.n,
@@ -118,7 +118,8 @@ class Activations:
         """Record a step before any of its tool calls are carried out.
 
         Args:
-            acts: Whether calls follow that may save or send content that the run has received.
+            acts: Whether the step has tool calls that may save or send content that the run has
+                received.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -161,7 +162,8 @@ class Activations:
     def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
         """Drop the newest activation and begin a new one for the chat's current readers.
 
-        Effects stay, steps take new numbers, and no SEEN watermark moves.
+        Effects of the dropped activation are kept, its step numbers are not reused, and no SEEN
+        watermark moves.
 
         Args:
             sent: Messages that the dropped activation has sent and not yet recorded.

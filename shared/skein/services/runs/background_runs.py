@@ -1,4 +1,4 @@
-"""Runs of plans and webhook services, which start exactly once per cause and hold no slot."""
+"""Runs that plans and webhook services start: one run per cause, outside of the run slots."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -48,9 +48,10 @@ def agent_run(
 
     Args:
         trigger: Why the run exists.
-        cause: The parts from which the run's id is derived; a cause never starts a second run.
+        cause: The parts from which the run's id is derived; the same parts never start a second
+            run.
         audience: The audience of the trigger.
-        scope: The scope of items that the run makes if its prompt belongs to no chat.
+        scope: The scope of the run's new items if the run's prompt belongs to no chat.
         chat: The chat that the run belongs to, of which the agent is a member.
         started_by: The item that must be active for the run to write.
 

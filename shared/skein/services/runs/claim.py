@@ -37,7 +37,7 @@ def unchanged_run(run: Run) -> AllOf:
 class Claim:
     """A claimed run, with its chat and the agent's membership there, as they were last read.
 
-    A run without a chat has neither.
+    For a run without a chat, both are None.
 
     Attributes:
         retention: How long the tenant keeps runs; only for a run without a chat.
@@ -81,7 +81,7 @@ class Claim:
         return self.run.job
 
     def with_run(self, **changes: Unpack[RunChanges]) -> "Claim":
-        """Return the claim after attributes of its run were written."""
+        """Return the claim with the given attributes of its run changed."""
         return replace(self, run=self.run.model_copy(update=changes))
 
 
@@ -198,7 +198,7 @@ def shown_membership(table: Table, found: Claim) -> Membership | None:
 
 
 def stored_of(claim: Claim, *names: str) -> dict[str, Any]:
-    """Return attributes of a claim's run as stored; None for missing attributes."""
+    """Return the named attributes of a claim's run in stored form, with None for missing ones."""
     stored = claim.run.attributes()
     return {name: stored.get(name) for name in names}
 

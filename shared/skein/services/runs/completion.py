@@ -75,11 +75,11 @@ class RunCompletion:
     ) -> None:
         """End a run in one transaction, then send the jobs of the runs that follow.
 
-        These are the next run of the agent in the same chat, and the run of the next agent in the
-        chain.
+        The runs that follow are the agent's next run in the same chat, and the run of the next
+        agent in the chain.
 
         Args:
-            claim: The claim of the run; if there is a `step_recording`, its claim.
+            claim: The claim of the run; the one in `step_recording` if that is given.
             status: The status with which the run ends.
             reason: Why there is no answer; None if the run has answered.
             error: A longer explanation of why the run failed or was canceled.
@@ -111,12 +111,13 @@ class RunCompletion:
 
         Args:
             snapshot: The chat snapshot, freshly read.
-            claim: The claim of a run without further agents in its chain; if there is a
-                `step_recording`, its claim. It names the final message, if there is one.
+            claim: The claim of a run without further agents in its chain; the one in
+                `step_recording` if that is given. If the run has a final message, its claim names
+                the message.
             outcome: How the run ends.
             step_recording: The recording of the last step, if it was not recorded yet.
-            again: Whether an earlier try of the transaction failed, so that the borrowed context is
-                read again.
+            again: Whether to read the borrowed context again, because an earlier try of the
+                transaction failed.
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
@@ -148,7 +149,7 @@ class RunCompletion:
 
         Raises:
             Conflict: The run has ended already.
-            LostLease: The guard does not hold.
+            LostLease: The check `guard` failed.
         """
         outcome = Outcome("canceled", reason, error)
         optimistic(self.clock, lambda: self._cancel_once(run, outcome, guard))
@@ -164,8 +165,9 @@ class RunCompletion:
         """Move the agent's SEEN watermark up to the newest prompt; the watermark never moves back.
 
         Args:
-            at_home: Whether to include a prompt that showed the run's own chat. By default, the
-                transaction that ends the run or begins its wait moves that watermark.
+            at_home: Whether to include a prompt that showed the run's own chat. By default, such a
+                prompt is left out, because the transaction that ends the run or begins its wait
+                moves the watermark there.
         """
         shown = claim.run.shown
         if shown is None or (shown.chat_id == claim.run.chat_id and not at_home):

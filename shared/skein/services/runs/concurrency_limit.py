@@ -1,10 +1,10 @@
 """The concurrency limit: how many runs of a person, a tenant and an agent may work at once.
 
 A run takes a permit from each owner with a limit. If only the person has a limit, the permit is
-taken in the transaction of the claim; otherwise by one write before it, since all runs of a tenant
-or an agent share those permits. The person's permit also reserves an estimate of the run's tokens.
-The permits are kept with the owners' token buckets, so the charge of a run's last answer also gives
-its permits back.
+taken in the transaction of the claim. Otherwise, one write before the claim takes all permits,
+because all runs of a tenant or an agent share them. The person's permit also reserves an estimate
+of the run's tokens. The permits are kept with the owners' token buckets, so the write that charges
+a run's last answer also returns the run's permits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -143,7 +143,7 @@ class ConcurrencyLimit:
     def _wanted(
         self, run: Run, found: Mapping[Key, Item | None]
     ) -> tuple[WaitingRun, Mapping[str, Rates]]:
-        """Return the run in its waiting form, and its limits by owner."""
+        """Return the run as it is listed while it waits for a permit, and its limits by owner."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         missing = [key for key in (settings_key, agent_key) if key not in found]

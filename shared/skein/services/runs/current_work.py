@@ -18,8 +18,8 @@ class WorkOverview:
 
     Attributes:
         live: The runs that have not ended, newest first.
-        troubled: The newest run with a reason why it does not answer as expected; None if there is
-            none among the runs that were read.
+        troubled: The newest run with a reason why it does not answer as expected; None if no run
+            that was read has a reason.
     """
 
     live: tuple[Run, ...]
@@ -35,7 +35,7 @@ class WorkOverviews:
     parallel_map: ParallelMap
 
     def of_tenant(self, tenant: str) -> WorkOverview:
-        """Find the current work among the two newest runs of today of the newest 50 agents.
+        """Find the current work: the two newest runs of today of each of the 50 newest agents.
 
         This takes one query of the index, one parallel query for each agent, and one batch of
         reads.

@@ -45,8 +45,9 @@ def debounce_in(chat: Chat, settings: Settings) -> Debounce:
 def burst_with(membership: Membership, debounce: Debounce | None, now: datetime) -> dict[str, Any]:
     """Return the membership attributes that record one more SMS of a person.
 
-    The burst keeps its latest end while an answer is pending and no run is running. Otherwise this
-    SMS sets a new latest end: while a run is running, the debounce delays no answer.
+    If an answer is pending and no run is running, the latest end of the burst does not change.
+    Otherwise, this SMS sets a new latest end, since the debounce does not delay a run that is
+    already running.
 
     Args:
         membership: The agent's membership, freshly read.

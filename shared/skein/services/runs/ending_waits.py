@@ -1,4 +1,4 @@
-"""End waits early: with the reply that another run names, or together with the waiting run."""
+"""End waits early: another run names the reply, or a person stops the waiting run."""
 
 from dataclasses import dataclass
 
@@ -33,10 +33,10 @@ class EndingWaits:
 
         Args:
             claim: The run that names the message.
-            seq: The message, which another member wrote after the question.
+            seq: The seq of the reply, a message that another member wrote after the question.
 
         Raises:
-            NotFound: No other run of the agent waits there, or the message is not a reply.
+            NotFound: No other run of the agent waits in that chat, or the message is not a reply.
             LostLease: Another worker has taken the run over.
         """
         tenant = claim.run.tenant

@@ -87,9 +87,10 @@ class RunLeases(ABC):
         """Claim a run for this worker, unless there is nothing to do.
 
         A run whose agent has left is canceled here, and so is a queued run of a discarded chat. In
-        a chat that a person of the team holds, runs are canceled too, except that those of plans
-        and services wait. A run of an outreach waits while the outreach is paused, and is canceled
-        with it. A run that used up its attempts fails. A run whose wait has timed out resumes.
+        a chat that a person of the team has taken over, runs of plans and services wait, and all
+        other runs are canceled. A run of an outreach waits if the outreach is paused, and is
+        canceled if the outreach is canceled. A run that used up its attempts fails. A run whose
+        wait has timed out resumes.
 
         Args:
             job: The job that names the run.
@@ -98,9 +99,9 @@ class RunLeases(ABC):
 
         Returns:
             The claim. None if the run has ended, is leased by another worker, waits, or is behind
-            another run of the same agent in the same chat. Also None during the debounce, in which
-            case the job is sent again with a delay until its end; while runs are paused, in which
-            case the tick sends the job after the pause; and over a concurrency limit, in which case
+            another run of the same agent in the same chat. The result is also None in three cases
+            in which the run starts later. During the debounce, the job is sent again with a delay.
+            If runs are paused, the tick sends the job after the pause. Over a concurrency limit,
             the run waits for a permit.
         """
         return optimistic(self.clock, lambda: self._claim_once(job, lease_until, also_read))
@@ -151,7 +152,7 @@ class RunLeases(ABC):
         return not seconds
 
     def _waits(self, found: Claim, now: datetime) -> bool:
-        """Return whether the run must not be claimed now; hold it back during a pause."""
+        """Return whether the run must not be claimed now; if it is paused, hold it back."""
         run = found.run
         idle = _why_idle(run, now)
         if idle is not None:
@@ -163,7 +164,7 @@ class RunLeases(ABC):
         return paused
 
     def _waits_for_return(self, found: Claim, now: datetime) -> bool:
-        """Hold a run back while a person of the team holds its chat.
+        """Hold a run back if a person of the team has taken over its chat.
 
         This applies to runs of plans and services, and to runs that have waited for a reply
         elsewhere.
@@ -203,7 +204,7 @@ class RunLeases(ABC):
         return status == "active"
 
     def _hold_back(self, found: Claim) -> None:
-        """Hold a paused run until the tick resumes it; this is neither an attempt nor a deferral.
+        """Hold a paused run back until the tick resumes it; neither an attempt nor a deferral.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -269,7 +270,7 @@ class RunLeases(ABC):
         return replace(found, run=taken, member=member, permits=admission.permits)
 
     def _due_of_claim(self, run: Run, now: datetime, lease_until: datetime) -> dict[str, Any]:
-        """Return the due pointer of a claimed run; empty if that of its creation is still ahead.
+        """Return a claimed run's new due pointer; empty if the pointer from its creation can stay.
 
         Most runs end before that pointer is due. For the others, the tick moves it to the end of
         the lease, so a claim need not change the index.
@@ -421,9 +422,9 @@ def _start_of(
 ) -> _Start:
     """Return how a run starts: from its slot, after a wait, or after a deferral.
 
-    A run that starts for the first time takes over the trigger that its slot has collected. A
-    resumed run, and a deferred run without a step, merge the queued run of the chat that they will
-    show.
+    A run that starts for the first time takes the trigger from its slot, which includes the
+    messages that extended the run. A resumed run, and a deferred run without a step, merge the
+    queued run of the chat that they will show.
 
     Args:
         run: The run before the claim.
@@ -464,7 +465,7 @@ def _start_of(
 
 
 def held_back(run: Run, now: datetime) -> Update:
-    """Return the write that holds a run until a person of the team hands its chat back.
+    """Return the write that delays a run until a person of the team hands its chat back.
 
     Handing the chat back sends its job. If that job is lost, the due pointer brings a worker back
     here.
@@ -475,7 +476,7 @@ def held_back(run: Run, now: datetime) -> Update:
 
 
 def _why_idle(run: Run, now: datetime) -> Reason | None:
-    """Return why no worker may claim the run now; None if one may."""
+    """Return why no worker may claim the run now; None if a worker may claim it."""
     if run.ended:
         return Reason.RUN_ENDED
     if run.status == "waiting":
@@ -489,7 +490,7 @@ def _log_no_work(run: Run, reason: Reason) -> None:
 
 
 def _why_pointless(found: Claim) -> tuple[Reason, str] | None:
-    """Return the reason and the error if the run must be canceled instead; None otherwise."""
+    """Return the reason and the error if the run must be canceled, not claimed; else None."""
     if found.member is not None and not found.member.active:
         return Reason.AGENT_LEFT, "the agent has left the chat"
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":

@@ -1,4 +1,4 @@
-"""The lifecycle of a run: each event with the statuses before and after, its reasons and write.
+"""The lifecycle of a run: its events, each with its statuses, its reasons and its write.
 
 An event is one write of the run's item, in one transaction with the items in `together`. Each write
 of a worker is conditional on the fencing token and the status. `docs/runs.md` shows this page as a

@@ -42,7 +42,7 @@ class ManualTrigger:
 
         Raises:
             NotFound: There is no such chat, or the person or the agent is not a member.
-            Conflict: The chat is discarded, or a person of the team holds it.
+            Conflict: The chat is discarded, or a person of the team has taken it over.
             Unprocessable: There is no agent in the chat.
         """
         enqueued = optimistic(self.clock, lambda: self._enqueue_once(tenant, chat_id, by, agent_id))

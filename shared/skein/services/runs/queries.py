@@ -32,9 +32,9 @@ class RunView:
     Attributes:
         prompt: The prompt of the newest activation that has a prompt; None before the first answer.
         reason: Why the run gives no answer, or not yet; None if it has answered.
-        previous_run_id: The run with the agent's previous prompt, in the same chat or, for a run
-            without a chat, among the agent's runs; None if it is not among the items that were
-            searched.
+        previous_run_id: The run with the agent's previous prompt in the same chat. For a run
+            without a chat, the previous prompt of any of the agent's runs counts. None if the run
+            was not found among the items that were read.
         prices: The tenant's prices; None if it has set none.
         withheld: Whether the operator may see only status, times and reason.
     """
@@ -75,7 +75,7 @@ class RunViews:
     def get(self, tenant: str, run_id: str) -> RunView:
         """Return a run, its steps and its newest prompt.
 
-        This takes one query, and one more read while the run is queued.
+        This takes one query, and one more read for a queued run.
 
         Raises:
             NotFound: There is no such run in this tenant.
@@ -259,8 +259,8 @@ class OwnRuns:
             here: The chat in which the runs are shown; None for no chat. Sent messages that a
                 reset hides are left out.
             readers: The audience to which the runs are shown. Private runs and sent messages that
-                this audience may not see are left out, and so is everything in a chat that one of
-                them is invited to.
+                this audience may not see are left out, and so is everything in chats to which one
+                of these readers is invited.
             status: Only runs with this status; None for all.
         """
         today = self.clock.now().date()

@@ -58,7 +58,7 @@ def reason_of_done(run: Run, silence: Reason) -> Reason | None:
 
 
 def has_answered(run: Run) -> bool:
-    """Return whether a run has posted in its own chat since it was asked, or else anywhere."""
+    """Return whether a run has answered in its own chat; without a chat, whether it has posted."""
     if run.own_chat_id is None:
         return bool(run.sent)
     return has_posted(run, run.own_chat_id, after=_asked_at(run))

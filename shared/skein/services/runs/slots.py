@@ -38,7 +38,7 @@ SLOTS = ("running_run", "queued_run", "resuming", "wait")
 
 
 class EnqueuedRun(NamedTuple):
-    """The writes that queue a run, its id, and its job if startable at once."""
+    """The writes that queue a run, its id, and its job if the run can start at once."""
 
     writes: tuple[Write, ...]
     run_id: str
@@ -120,7 +120,7 @@ def without(resuming: Sequence[str], run_id: str) -> list[str] | None:
 
 
 def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None = None) -> Update:
-    """Return the write that adds a run that has waited to the resuming slot.
+    """Return the write that adds a run to the resuming slot at the end of its wait.
 
     Args:
         home: The agent's membership in the run's own chat, freshly read.
@@ -162,13 +162,14 @@ def merge_queued_run(
 
     The queued run ends as `canceled`, so that its messages are answered once. A run of another chat
     does not merge a queued run with further agents in its chain. The run of a plan or a service
-    merges nothing before it has waited there (`Run.leaves_messages`).
+    merges nothing before it has waited in that chat (`Run.leaves_messages`).
 
     Args:
         run: The run that is about to resume, be rebuilt or be tried again.
         membership: The agent's membership in the chat that the run will be shown; None for no chat.
         widen: Whether the run was shown nothing yet, so that its trigger and audience are extended
-            by those of the queued run. The time that it may be deferred starts again.
+            by those of the queued run. The time for which the run may be deferred then starts
+            again.
     """
     queued = membership.queued_run if membership is not None else None
     if membership is None or queued is None or queued.run_id == run.id:

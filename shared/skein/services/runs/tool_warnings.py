@@ -24,8 +24,8 @@ class ToolWarnings:
         """Return a warning if an agent answers by tools but its model called none; otherwise None.
 
         The newest 10 runs of today and of yesterday count. An agent without a reply mode answers by
-        tools in groups, where a text that is not sent to anyone marks the run. This takes two
-        queries of the index and one batch of reads.
+        tools in groups. Its runs there are recognized by a mark, which a run gets for a text that
+        was not sent to anyone. This takes two queries of the index and one batch of reads.
         """
         if agent.reply_mode == "text" or not agent.enabled_tools:
             return None
