@@ -49,14 +49,14 @@ def scope_of(chat: Chat | None) -> str | None:
 
 
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
-    """Return the scope of the items that a run makes while its prompt shows `chat`.
+    """Return the scope of a run's new items if the run's prompt shows `chat`.
 
     A run with a private audience that shows no chat uses its plan's scope (`Run.scope`), or else
     that of its only person.
 
     Returns:
-        The scope. None means open, or, if the run's audience is private, that there is no scope for
-        the run.
+        The scope; None if the items are open. For a run with a private audience, None means that
+        the run has no scope for new items.
     """
     if chat is not None:
         return scope_of(chat)

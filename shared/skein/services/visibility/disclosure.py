@@ -41,8 +41,8 @@ def check_post(run: Run, chat: Chat) -> None:
     Raises:
         NotWritable: The run comes from elsewhere, and its person is not in this private chat.
         ReadersChanged: Someone joined the activation's own chat after its prompt was built.
-        NeedsConsent: The activation holds content that the readers of this chat may not see, or
-            words of outsiders and this is not one of its own chats.
+        NeedsConsent: The activation contains content that the chat's readers may not see. Or it
+            contains words of outsiders, and the chat is not one of the run's own.
     """
     if not may_write(run, chat):
         raise NotWritable(
@@ -58,7 +58,7 @@ def check_post(run: Run, chat: Chat) -> None:
 
 
 def check_effect(run: Run, chat_id: str | None) -> None:
-    """Refuse an effect outside of a run's own chats while it holds words of outsiders.
+    """Refuse an effect outside of a run's own chats if the run contains words of outsiders.
 
     Words that were shared by sharing rules must not have effects outside of the chat where they
     were shared.
@@ -68,8 +68,9 @@ def check_effect(run: Run, chat_id: str | None) -> None:
         chat_id: The chat whose readers notice the effect; None if others may notice it.
 
     Raises:
-        NeedsConsent: The activation holds words of outsiders and the chat is not one of its own, or
-            it holds words from sharing rules and the chat is another one.
+        NeedsConsent: The activation contains words of outsiders, and the chat is not one of the
+            run's own. Or it contains words from sharing rules, and the chat is not the one where
+            they were shared.
     """
     outsiders = run.held is None or run.held.outsiders
     by_rule = run.held is not None and run.words.by_rule and chat_id != run.held.chat_id
@@ -104,8 +105,8 @@ def made_for_all(readers: Audience, chat: Chat) -> bool:
 def may_write(run: Run, chat: Chat) -> bool:
     """Return whether a run may write to a chat.
 
-    A run from elsewhere writes to a private chat only if the person it traces back to is a member.
-    A service, and a plan of an operator, may write to the chat that they name.
+    A run of another chat may write to a private chat only if the person who caused the run is a
+    member. A service, and a plan of an operator, may write to the chat that they name.
     """
     if chat.visibility == "open" or chat.id == run.chat_id:
         return True

@@ -27,13 +27,13 @@ def chats_of_insiders(run: Run) -> tuple[str, ...]:
 
 
 def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
-    """Return the keys of these chats, without the active one."""
+    """Return the keys of the chats whose people are insiders, without the active chat."""
     here = chat.id if chat is not None else None
     return [Chat.key_of(run.tenant, each) for each in chats_of_insiders(run) if each != here]
 
 
 def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: bool) -> bool:
-    """Return whether an activation may hold no words of outsiders.
+    """Return whether an activation must not contain words of outsiders.
 
     This is the case for runs of plans and services, and in private chats if the agent's settings
     say so.
@@ -58,7 +58,7 @@ def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bo
 
 
 def holds_words_of_readers(run: Run, agent: Agent) -> bool:
-    """Return whether an activation may hold outsiders' words that its readers know anyway.
+    """Return whether an activation may contain outsiders' words that its readers know anyway.
 
     This is the case unless the agent's own setting excludes outsiders, or the run was started by a
     plan or a service, i.e. not by a reader's message.
@@ -85,8 +85,8 @@ def insiders_of(
     Args:
         chats: Chats in their current state. Chats that do not belong to the run are used only for
             former ids.
-        alone: Whether the activation may hold no words of outsiders.
-        of_readers: Whether it may still hold those that its readers know anyway.
+        alone: Whether the activation must not contain words of outsiders.
+        of_readers: Whether words of outsiders that the readers know anyway are still allowed.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}
@@ -97,7 +97,7 @@ def insiders_at(chat: Chat, *, alone: bool = False) -> Insiders:
     """Return the insiders of work on one chat, also by their former ids.
 
     Args:
-        alone: Whether the work may hold no words of outsiders.
+        alone: Whether the work must not contain words of outsiders.
     """
     return Insiders(digests=_digests(set(chat.person_ids), [chat]), alone=alone)
 

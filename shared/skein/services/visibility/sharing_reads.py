@@ -18,8 +18,8 @@ class SharingReading:
 
     Attributes:
         for_readers: The rules for content that may be shared with these people.
-        unnoticed: The rules that cover a direct chat's person and that the person was not told
-            about there yet.
+        unnoticed: The rules that cover a direct chat's person and have not been announced to the
+            person in this chat.
     """
 
     for_readers: ReaderRules

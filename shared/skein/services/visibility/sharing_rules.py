@@ -1,4 +1,4 @@
-"""Decide who may see, by a sharing rule, what a person said to an agent in private.
+"""Decide to whom sharing rules may show what a person said to an agent in private.
 
 This is the only place that decides; prompts and explanations call it. A rule shares only what one
 person wrote in their own direct chat, and memories that were made only from such messages. Agents'
@@ -111,7 +111,7 @@ class SaidMessage:
 
     @classmethod
     def of(cls, message: Message) -> "SaidMessage | None":
-        """Build it from a stored message; None if rules can never share the message."""
+        """Build the metadata of a stored message; None if rules can never share the message."""
         own = message.sender.kind == "user" and message.via is None and not message.resets
         if not own or message.kind != "text":
             return None
@@ -162,7 +162,8 @@ class AuthorRules:
     def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
         """Return why no message of a person in a chat may be shared; None if sharing is possible.
 
-        The chat must be the private direct chat of a person under one and the same id.
+        The chat must be the person's private direct chat, and the person's id must never have
+        changed there.
         """
         if self.author.erasure_id is not None:
             return SharingRefusal.AUTHOR_GONE
@@ -177,7 +178,7 @@ class AuthorRules:
     def refusal_by(
         self, rule: SharingRule, sharing: SharingState, said: SaidMessage
     ) -> SharingRefusal | None:
-        """Return why the time of a message keeps a rule from sharing it; None if it does not."""
+        """Return why a rule may not share a message of that time; None if it may."""
         if rule.withdrawn_at is not None and rule.withdrawn_at <= self.now:
             return SharingRefusal.RULE_DELETED
         if not rule.in_force(self.now):
@@ -191,7 +192,7 @@ class AuthorRules:
     def partitions(
         self, chat: Chat, said: Sequence[SaidMessage | None], agent_id: str
     ) -> tuple[str, ...]:
-        """Return the partitions of an agent's index that make these messages findable for others.
+        """Return the partitions of an agent's index in which others can find these messages.
 
         Args:
             chat: The chat of the messages, in its current state.
@@ -223,7 +224,8 @@ class Decision:
     """Whether sharing rules allow sharing a message with readers.
 
     Attributes:
-        rules: The rules that allow it for all readers; empty if it is not allowed for one of them.
+        rules: The rules that allow sharing with all readers; empty if any reader may not see the
+            message.
         refusal: The first condition that fails; None if sharing is allowed.
         reader: The first reader who may not see the message, if a single reader is the cause.
         refused: For each rule, why it does not share the message with that reader.
@@ -270,9 +272,9 @@ class ReaderRules:
         return {reader.user_id: reader.version for reader in self.readers}
 
     def partitions(self, tenant: str, agent_id: str) -> tuple[str, ...]:
-        """Return the partitions of an agent's index with content that all readers may see by rules.
+        """Return the partitions of an agent's index whose content rules share with all readers.
 
-        There are at most eight, by the order of the rules.
+        At most eight are returned, in the order of the rules.
         """
         for_each = [
             dict.fromkeys(
@@ -336,8 +338,8 @@ class ReaderRules:
     ) -> Rules:
         """Return the rules that may share an item made from these messages with all readers.
 
-        The result is empty unless each of these messages may be shared; None means a deleted
-        message.
+        The result is empty unless each of these messages may be shared. A None in `said` stands for
+        a deleted message, which may not.
         """
         found = [self.rules_for(chat, each, author) for each in said]
         return tuple(dict.fromkeys(chain(*found))) if all(found) else ()

@@ -10,7 +10,7 @@ KEEPS = (["private"], ["keep", "private"])  # the words with which a person keep
 
 
 def keeps_talk(chat: Chat, message: Message) -> bool:
-    """Return whether a message is just PRIVATE or KEEP PRIVATE, to keep the talk private.
+    """Return whether a message asks to keep the talk private: just PRIVATE or KEEP PRIVATE.
 
     In a chat that no rule covers, this is an ordinary message.
     """
