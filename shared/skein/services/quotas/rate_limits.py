@@ -1,9 +1,9 @@
 """Rate limits: token buckets for people's messages and for the model's tokens.
 
 Messages are counted on arrival. A message from the app is charged to its sender in the transaction
-that stores it, and everything else by a separate conditional write. A tenant's bucket, which many
-people share, is never part of a transaction that stores a message. Model tokens are counted after
-the answer, because the cost is not known before (`token_budget`).
+that stores it. All other messages are charged by a separate conditional write. A tenant's bucket,
+which many people share, is never part of a transaction that stores a message. Model tokens are
+counted after the answer, because the cost is not known before (`token_budget`).
 
 In the app, a message over a limit is refused. An inbound message, such as an SMS, is never refused:
 the message is stored, one notice tells the person, and the agent stays silent until the bucket is
@@ -133,9 +133,9 @@ class TenantRates(NamedTuple):
     """The limits of one person, and of a whole tenant.
 
     Attributes:
-        changes: The limit of chats that one person opens, and of members that they add or remove.
-        reads: The limit of one person's reads.
-        uploads: The limit of one person's pictures and files.
+        changes: The limit on changes of one person: chats opened, and members added or removed.
+        reads: The limit on one person's reads.
+        uploads: The limit on one person's pictures and files.
     """
 
     person: Rates
@@ -191,7 +191,7 @@ class RateLimiter:
     settings: Settings
 
     def admit(self, tenant: str, user_id: str) -> None:
-        """Take one message from a person's bucket and the tenant's, if the call stores no message.
+        """Take one message from a person's bucket and the tenant's, for a call that stores none.
 
         Raises:
             OverLimit: A bucket of messages is empty, or a bucket of model tokens is empty.
@@ -233,7 +233,7 @@ class RateLimiter:
         return refusal
 
     def admit_change(self, tenant: str, user_id: str) -> None:
-        """Take one change of chats, members or their own record from a person's bucket.
+        """Take one change from a person's bucket of changes.
 
         A change is opening a chat, adding or removing a member, or changing the person's own
         record.
@@ -334,7 +334,7 @@ class RateLimiter:
         )
 
     def go_over(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
-        """Record that a sender is over a limit (idempotent until that period ends)."""
+        """Record that a sender is over a limit (idempotent until the recorded period ends)."""
         return optimistic(self.clock, lambda: self._go_over_once(tenant, user_id, refusal))
 
     def _go_over_once(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
@@ -439,9 +439,10 @@ class RateLimiter:
 
 
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
-    """Return the keys to admit a message: tenant settings, person's buckets, first tenant shard.
+    """Return the keys of the items that admitting a message requires.
 
-    Nearly all tenants have only one shard, which is then read together with the rest.
+    These are the tenant's settings, the person's buckets and the tenant's first shard. Nearly all
+    tenants have only one shard.
     """
     owners = owner_of_user(user_id), owner_of_shard(0)
     own, shared = (Allowance.key_of(tenant, owner) for owner in owners)

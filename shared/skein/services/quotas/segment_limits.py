@@ -1,9 +1,10 @@
 """Daily limits on SMS segments or other units of a channel, and the sending pace of a line.
 
 All are token buckets (`models/quotas/limit.py`). A delivery is charged once, before its first post,
-to its person and its line. The person is the recipient, or the one who is charged instead. A line's
-sending bucket may be overdrawn: the delivery then waits until the bucket has refilled by its own
-segments. So a line has one queue, and Twilio's queue stays short.
+to its person and its line. The person is the recipient, unless another person is charged for the
+delivery. A line's sending bucket may be overdrawn. The delivery then waits until the bucket has
+regained as many segments as the delivery took. So a line has one queue, and Twilio's queue stays
+short.
 """
 
 import logging

@@ -202,7 +202,7 @@ class TokenBudget:
 
         Args:
             usage: The tokens.
-            counters: The unconditional writes that count them.
+            counters: The unconditional writes that count the tokens.
             settles: Whether the run has ended, so that its permits and reservation are given back.
 
         Raises:
@@ -289,7 +289,7 @@ class TokenBudgets:
         """Return the token budget of background work, which is charged to several people.
 
         Args:
-            parts: The part of each person, by id, most first; all parts together are 1.
+            parts: The share of each person, by id, largest first; the shares add up to 1.
             found: The people's buckets, as read under `bucket_key`.
             limits: The limits that apply to the tenant.
         """

@@ -1,8 +1,9 @@
 """Count a tenant's tokens per day, and limit background work to its budget.
 
 Background work is charged to the people whose messages its questions include. The person who wrote
-most of them decides whether a question waits: until the next day if that person has used a fifth of
-the budget and others may have work, and until that person's own token limit allows a model call.
+most of them decides whether a question waits. It waits until the next day if that person has used a
+fifth of the budget and other people may have work. It also waits until that person's own token
+limit allows a model call.
 
 The budget covers summaries and memories of one day (UTC). It is checked against the day's usage
 counters, which are written anyway. The check comes before each model call, so the calls in progress
@@ -190,7 +191,7 @@ class UsageCounters:
         return Update(key, set=fields, add={TOLD: millibits}, condition=room)
 
     def tool_calls(self, tenant: str, payer: Payer, name: str) -> int:
-        """Return how often a tool was called today, for a person or by an agent: the higher number.
+        """Return today's calls of a tool: for a person or by an agent, whichever is higher.
 
         This takes one batch of reads.
         """
@@ -244,7 +245,7 @@ class UsageCounters:
     def _by_words(
         self, tenant: str, words: Words, usage: TokenUsage, model: str, reserved: int
     ) -> Iterator[Update]:
-        """Yield the writes that divide an answer among people; only the first counts the call."""
+        """Yield the writes that divide an answer's usage among people; one person gets the call."""
         now = self.clock.now()
         for user_id, part in words.parts.items():
             tokens = {name: round(getattr(usage, name) * part) for name in TOKENS}
@@ -359,7 +360,7 @@ class Budget:
         size: int,
         spread_by: str,
     ) -> datetime | None:
-        """Return when the messages of the person who is charged most may be read; None for now.
+        """Return when a question may be asked that the person is charged most for; None for now.
 
         A question that is larger than the whole share is asked first on a day.
         """
