@@ -69,7 +69,7 @@ class BackgroundScanner:
     ) -> int:
         """Send the jobs of all due items of these kinds, oldest first.
 
-        An item whose tenant has paused background work is due again after the longest wait.
+        If a tenant has paused background work, its items are due again after the longest wait.
 
         Args:
             kinds: Keys of `DUE_JOBS`.

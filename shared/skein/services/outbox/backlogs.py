@@ -26,7 +26,7 @@ class Backlog:
         kind: The kind of the due pointers.
         later: The number of items that are due later.
         due: The number of items that are due now.
-        overdue: The number of these that have been due for more than five minutes.
+        overdue: The number of due items that have been due for more than five minutes.
         oldest_due_at: When the oldest due item became due; None if no item is due.
         complete: Whether all items of the kind were counted.
         statuses: The number of runs per status, among the first 100 runs; empty for other kinds.

@@ -26,7 +26,7 @@ _handled: ContextVar[int | None] = ContextVar("hops", default=None)
 
 @contextmanager
 def handling(hops: int) -> Iterator[None]:
-    """Handle a job that has `hops` hops: jobs that the block sends get one more."""
+    """Handle a job with `hops` hops in this block; jobs sent in the block get one hop more."""
     before = _handled.set(hops)
     try:
         yield

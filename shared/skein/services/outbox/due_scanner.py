@@ -188,8 +188,8 @@ def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry
     """Move an item's due pointer to the next try, if it has not changed since it was read.
 
     Afterwards, the caller may send the item's job. If the outcome of the write is unclear, this
-    function returns normally too. If the due pointer did not move then, the job is sent twice,
-    which is harmless.
+    function returns normally too. If the write has in fact failed, the job is sent twice, which is
+    harmless.
 
     Args:
         kind: The kind of the due item.

@@ -1,8 +1,8 @@
 """Pause scanner: resume work whose pause has ended, and count forgotten pauses.
 
-When work is paused, the worker changes the kind of the due pointer of its run or delivery, so that
-the tick does not find it. So paused work costs nothing until the pause ends. The items that store
-the pauses are due when a pause has ended, and every hour once a pause is a day old.
+A worker that finds its run or delivery paused changes the kind of the due pointer. The tick does
+not find due pointers of that kind, so paused work costs nothing until the pause ends. The items
+that store the pauses are due when a pause has ended, and every hour once a pause is a day old.
 """
 
 import logging
@@ -115,7 +115,7 @@ class PauseScanner:
         return DeliveryJob(tenant=tenant, chat_id=delivery.chat_id, delivery_id=delivery.id)
 
     def _forget(self, item: Item, started: datetime) -> None:
-        """Delete an ended pause once no worker can hold work back any more."""
+        """Delete an ended pause once no worker can hold back work because of it."""
         pauses = pauses_of(item)
         if pauses.ended_at is None or started < pauses.ended_at + RESUMING:
             return

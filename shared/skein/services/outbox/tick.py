@@ -2,8 +2,8 @@
 
 The tick repairs the results of a crash: a job that was never sent or was lost, a worker that died,
 or an SMS that must be retried. Concurrent ticks are harmless, because a conditional write advances
-each due pointer before its job is sent. Some kinds, such as plans, fire instead: each has its own
-function, whose transaction moves or clears the due pointer.
+each due pointer before its job is sent. Some kinds, such as plans, fire instead of sending a job.
+Each of them has its own function, whose transaction moves or clears the due pointer.
 
 Consolidations of direct chats come last, and a tick sends a bounded number of them. So runs and SMS
 never wait behind chats to consolidate.
