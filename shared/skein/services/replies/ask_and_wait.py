@@ -48,9 +48,9 @@ class QuestionOutcome:
     """The outcome of a question.
 
     Attributes:
-        claim: The claim after the transaction. While the run waits, this worker no longer holds the
+        claim: The claim after the transaction. If the run waits, this worker no longer has the
             claim.
-        seq: The seq of the message that asked.
+        seq: The seq of the question.
         waiting: Whether the run waits; False if there was already a reply that the agent had not
             seen.
         joining: The merge of the chat's queued run, if the run resumes at once.
@@ -89,14 +89,15 @@ class Questions:
         resumes at once, as a new activation. A reply is a message of another member:
 
         - In the chat that the run's prompt showed: any message after the prompt's last one. The run
-          of a plan or a service skips messages that the agent has seen in the meantime, and finds
-          no reply while another run of the agent works there.
-        - In another chat: any message after this run's first one there that the agent has not seen.
+          of a plan or a service skips messages that the agent has seen in the meantime. It finds no
+          reply if another run of the agent works in the chat.
+        - In another chat: any message that the agent has not seen and that follows this run's first
+          message there.
 
         Args:
             new: The message.
             audience: The audience of the content that the message was made from.
-            sent: Other messages that this step sent, which are recorded on the run as well.
+            sent: Other messages that this step sent; they are recorded on the run, too.
             until: Until when the run waits; None for `WAIT_SECONDS`.
 
         Raises:

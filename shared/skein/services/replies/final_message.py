@@ -157,7 +157,8 @@ def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
 def _one_transaction(claim: Claim, message: NewMessage) -> bool:
     """Return whether the transaction that ends the run can also post its message.
 
-    The message must be in the run's own chat, and no other agent may follow in the run's chain: the
-    message could wake that agent, and a transaction can write an item (its membership) only once.
+    The message must be in the run's own chat, and no other agent may follow in the run's chain.
+    Both the message and the chain could trigger that agent, and a transaction can write its
+    membership only once.
     """
     return message.chat_id == claim.run.chat_id and not claim.run.then

@@ -1,7 +1,7 @@
 """Post notices that tell a waiting person why there is no answer.
 
-- `Notices`: a limit is used up, which is announced once each time in a direct chat; or a person has
-  opted out of SMS, which is confirmed once.
+- `Notices`: a limit is used up, or a person has opted out of SMS. A direct chat gets one notice
+  each time a limit is used up, and an opt-out is confirmed once.
 - `FailureNotices`: a run has failed. The person who asked gets one notice for the run; a group gets
   at most one per hour.
 - `Apologies`: the model is down. A chat gets one apology per outage, which lasts until the agent
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NobodyToTell(SkeinError):
-    """No person may be notified, or a notice about the same fault was posted already."""
+    """No person may be notified, or a notice about the same failure was posted already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
