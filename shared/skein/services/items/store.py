@@ -43,7 +43,7 @@ Kept = TypeVar("Kept", bound=AgentItem)
 
 
 def check_change(reach: Readers, thing: DerivedItem) -> None:
-    """Check that an item may be changed by a caller with this reach; see `Readers.changes`.
+    """Check that a caller with this reach may change an item; see `Readers.changes`.
 
     Raises:
         Conflict: The caller has no right to change the item.
@@ -77,7 +77,7 @@ class Snapshot(Generic[Kept]):
 
     Attributes:
         found: The items of the table that exist.
-        effect: The id of the effect to carry out; None if there is none.
+        effect: The id of the effect that the caller carries out; None if there is none.
     """
 
     kind: type[Kept]
@@ -151,7 +151,7 @@ class Snapshot(Generic[Kept]):
         return writes
 
     def raised(self, scope: str | None) -> Write:
-        """Return the write that raises the kind's counter, if it is as it was read."""
+        """Return the write that raises the kind's counter if the counter has not changed since."""
         return raised(revision_key(*self._owned(scope)), self.kind.COUNTER, self.found)
 
     def record(self, item: Kept, scope: str | None, now: datetime) -> list[Write]:
@@ -348,10 +348,10 @@ class OwnedStore(ABC, Generic[Kept]):
         return after
 
     def delete(self, reach: Reach, item_id: str) -> Kept:
-        """Delete an item permanently, live or ended; a kind may end it instead.
+        """Delete a live or ended item permanently; some kinds end the item instead.
 
         Returns:
-            The item as it was, or as it ended.
+            The item before its deletion, or the ended item.
 
         Raises:
             NotFound: No item within reach has this id.
@@ -369,8 +369,8 @@ class OwnedStore(ABC, Generic[Kept]):
 
         The limit counts only items that may be shown within reach, so it reveals nothing about
         hidden items. A second limit counts all stored items, and keeps them few enough for a
-        prompt's query. For an operator's item, both count operators' items only, so that others
-        cannot use them up.
+        prompt's query. For an operator's item, both limits count operators' items only, so that
+        agents' items cannot use up the operators' limits.
 
         Raises:
             Conflict: One of the limits is reached.
