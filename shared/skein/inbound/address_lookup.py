@@ -37,7 +37,7 @@ class AddressLookup(NamedTuple):
 
     Attributes:
         owner: The owner of the address; None for an unknown address, and after a long silence.
-        silent_owner: The owner who was silent for so long that the address counts as a new
+        silent_owner: The former owner, if the owner's long silence makes the address count as a new
             person's.
         chat: The pointer to the chat of the address and the line; None before the first contact.
         overrides: The setting overrides of the agent, the line and the tenant.
@@ -57,7 +57,7 @@ class AddressLookup(NamedTuple):
     tenant_settings: Item | None
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
-        """Return the known user and chat, unless the chat is another agent's or is `instead_of`."""
+        """Return the known user and chat, unless the chat is `instead_of` or another agent's."""
         if self.owner is None or self.chat is None:
             return None
         direct = DirectChat(

@@ -1,6 +1,6 @@
-"""Unproven numbers: after a long silence, Skein asks whether a number has the same owner.
+"""Unproven numbers: after a long silence, Skein checks whether a number has the same owner.
 
-It can ask Twilio, which knows of US numbers that were reassigned, and the person.
+Skein can ask Twilio, which knows which US numbers were reassigned, and it can ask the person.
 
 The transaction that posts the SMS after the silence marks the number's owner
 (`AddressOwner.unproven`) and the sender's route, which each prompt reads. The answer removes the
@@ -62,16 +62,16 @@ class SilentNumbers:
         return reassigned
 
     def ask(self, sms: Message, owner: AddressOwner, agent_id: str, days: int) -> None:
-        """Ask, in the chat of an SMS, whose number this is, unless the question is already open.
+        """Ask in an SMS's chat whether the number is still the owner's, unless already asked.
 
-        If asking fails, the next SMS triggers it again. An expired question is asked again on
-        another day.
+        If the question cannot be posted, the next SMS triggers it again. An expired question is
+        asked again on another day.
 
         Args:
             sms: The SMS as stored.
             owner: The owner of the number.
             agent_id: The agent that posts the question.
-            days: The days of silence.
+            days: The number of days without an SMS, which the question mentions.
         """
         now = self.clock.now()
         try:

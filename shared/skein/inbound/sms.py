@@ -80,9 +80,9 @@ class SmsReceiver:
 
         The first contact creates the sender and the chat. A new chat is also created if the line
         now belongs to another agent, or if the old chat was discarded or its person has left it.
-        Keywords such as STOP are recorded and do not trigger an agent. The code of a choice answers
-        it in the chat of the question. A code without a question is recorded, and its sender gets a
-        notice.
+        Keywords such as STOP are recorded and do not trigger an agent. A code that belongs to a
+        question answers it in the chat of the question. Any other code is recorded, and its sender
+        gets a notice.
 
         Returns:
             The message. None if the SMS is not stored because it has neither text nor media, or
@@ -222,7 +222,7 @@ class SmsReceiver:
         return sms.model_copy(update={"media": tuple(files)})
 
     def _within_limit(self, line: Line, direct: DirectChat, sms: InboundSms) -> InboundSms:
-        """Charge the files of an SMS; over the limit, they are named but not fetched."""
+        """Charge the files of an SMS; files over the limit are named but not fetched."""
         if not sms.media:
             return sms
         try:
@@ -349,8 +349,8 @@ class SmsReceiver:
     def _counts(self, keyword: Keyword, over: ExceededLimit, arrived: ArrivedSms) -> bool:
         """Return whether a keyword from a sender who is over a limit is stored.
 
-        A STOP that has an effect is always stored, and a START unless the sender writes too much.
-        So alternating keywords are limited, too.
+        A STOP that has an effect is always stored. A START is not stored if the sender writes too
+        much, so a sender who alternates the two is limited, too.
         """
         opted_out = self.kinds.opted_out(arrived)
         if keyword == "start":

@@ -97,11 +97,11 @@ class SmsAnswers:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 
         Args:
-            route: The route of the SMS; None if it came on a different route than the chat's,
-                which then stays.
-            overrides, no_run_reason: See `NewMessage`.
-            conditions: Further writes: the condition that the number still belongs to the person,
-                unless the answer itself confirms that, and the record of the SMS.
+            route: The route of the SMS; None if the SMS came on a different route than the chat's.
+                The chat's route then does not change. overrides, no_run_reason: See `NewMessage`.
+            conditions: Further writes: the record of the SMS, and the condition that the number
+                still belongs to the person. The condition is left out if the answer itself confirms
+                that.
 
         Returns:
             The answer; None if the question has ended, or the person or the chat is gone.
@@ -190,11 +190,12 @@ class SmsAnswers:
     def explain(self, refusal: Refusal, message: Message, agent_id: str) -> None:
         """Post a notice that explains why the code in an SMS is not accepted (idempotent).
 
-        The effect of the question may suppress the notice, or store more with it.
+        The effect of the question may suppress the notice, or add writes to its transaction.
 
         Args:
             refusal: Why the code is not accepted.
-            message: The SMS as stored. If it does not have this reason, no notice is posted.
+            message: The SMS as stored. Its `reason` selects the notice; for some reasons there is
+                none.
             agent_id: The agent of the line, which posts the notice.
         """
         name = NOTICES.get(message.reason) if message.reason is not None else None

@@ -46,7 +46,7 @@ class SmsHours:
         self._noted = hour
 
     def check(self) -> None:
-        """Count the last full hours without SMS, if SMS arrived in all of them a week ago."""
+        """Count a silence if the last full hours had no SMS, but each had some a week ago."""
         hours = [self._hour() - HOUR * back for back in range(1, SILENT_HOURS + 1)]
         before = [hour - WEEK for hour in hours]
         found = self._table.get_many([SmsHourRecord.key_of(hour) for hour in (*hours, *before)])

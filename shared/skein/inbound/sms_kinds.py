@@ -94,7 +94,7 @@ class SmsKinds:
         return there is not None and arrived.sms.channel in there.opt_outs
 
     def unproven(self, owner: AddressOwner, overrides: Overrides, channel: str) -> int | None:
-        """Return the days of silence that make a number unproven; None if it is proven.
+        """Return how many days without an SMS made a number unproven; None if it is proven.
 
         Args:
             owner: The owner, as stored before the SMS.
@@ -154,7 +154,7 @@ class SmsKinds:
         return self.continuations.asked_for(arrived.line.tenant, direct.chat_id, direct.user_id)
 
     def _unproven(self, arrived: ArrivedSms) -> int | None:
-        """Return the days of silence that make the sender's number unproven; None if proven."""
+        """Return how many days without an SMS made the number unproven; None if it is proven."""
         owner, overrides = arrived.lookup.owner, arrived.lookup.overrides
         if owner is None:
             return None
