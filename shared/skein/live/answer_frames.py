@@ -1,4 +1,4 @@
-"""Frames of a streamed answer: who may receive one now, and what each connection still needs."""
+"""Frames of a streamed answer: who may receive them now, and what each connection still needs."""
 
 import logging
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class ListenerFinder:
             with_words: Whether the frame has words, or retracts words.
 
         Returns:
-            The listeners; None if the chat is gone, the agent has left it, another worker has
+            The listeners; None if the chat is gone, the agent has left the chat, another worker has
             the run, or the words will not be posted.
 
         Raises:

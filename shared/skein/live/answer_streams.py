@@ -2,7 +2,7 @@
 
 The words are sent in the background, so that they neither delay nor fail the turn. Before each
 frame, the sender checks who may read the chat now, and whether the worker still has the run. The
-message that follows replaces the words. If there is no message, a `retract` follows.
+posted message replaces the words. If no message is posted, a `retract` frame follows.
 """
 
 import logging
@@ -132,7 +132,7 @@ class AnswerStream:
         self._failures = 0  # in a row
 
     def show(self, text: str) -> None:
-        """Send the words of an answer that are new and certain, after the pauses of `PAUSES`.
+        """Send an answer's new words that are certain to be posted, after the pauses of `PAUSES`.
 
         Args:
             text: The whole text of the model so far.
@@ -144,7 +144,7 @@ class AnswerStream:
         self._send_later()
 
     def retract(self) -> None:
-        """Retract the words that this attempt or an earlier one has sent; others may follow."""
+        """Retract the words that this or an earlier attempt has sent; new words may follow."""
         with self._lock:
             self._text = ""
             if self._shown == "":
@@ -166,7 +166,7 @@ class AnswerStream:
             self.retract()
 
     def posted(self) -> None:
-        """Do not retract the words that were sent, because the posted message replaces them."""
+        """Keep the words that were sent from being retracted: the posted message replaces them."""
         with self._lock:
             self._stopped = self._posted = True
 

@@ -32,8 +32,8 @@ class Devices:
     def register(self, tenant: str, user_id: str, platform: Platform, token: str) -> Device:
         """Register a device for a person with a record (idempotent).
 
-        A device that someone else had registered is taken from them. A person has at most 20
-        devices: the twenty-first replaces the one that was registered first.
+        A device that was registered for another person no longer belongs to that person. A person
+        has at most 20 devices: the twenty-first replaces the one that was registered first.
 
         Raises:
             Unprocessable: The deployment has no push for the platform, or the token is not one of
@@ -89,13 +89,14 @@ class Devices:
         return dropped
 
     def list(self, tenant: str, user_id: str) -> tuple[Device, ...]:
-        """Return a person's devices, the one that was registered last at the end."""
+        """Return a person's devices, ordered by when they were last registered, newest last."""
         return self._of(tenant, user_id).devices
 
     def remove(self, tenant: str, user_id: str, device_id: str) -> None:
-        """Remove a person's device, first at the provider.
+        """Remove a person's device, at the push provider first.
 
-        A crash in between leaves a device that the next notification finds to be gone.
+        After a crash in between, the next notification finds that the device is gone, and removes
+        it.
 
         Raises:
             NotFound: The person has no such device.

@@ -94,8 +94,8 @@ class Pushes:
     def push(self, job: PushJob) -> None:
         """Send the frames for a chat's changes to all its people who are connected.
 
-        The reads do not grow with the number of frames: the chat, the people's connections, and
-        the items that the job names. Phones are notified after that.
+        The number of reads does not depend on the number of frames: one reads the chat, others the
+        people's connections and the items that the job names. Phones are notified after that.
 
         Raises:
             Transient: The table or the push provider is out of reach.
@@ -165,7 +165,7 @@ class Pushes:
         return [listener for listener in listeners if listener.connections]
 
     def send(self, connection: OpenConnection, frames: Sequence[Frame]) -> SentFrames:
-        """Send frames to one connection in order; after one that fails, the rest are lost.
+        """Send frames to one connection in order; after a failed frame, the rest are lost.
 
         Frames for a connection that is gone do not count as lost.
         """
@@ -237,7 +237,7 @@ def _frames_of(event: LiveEvent, reader: Membership, changes: _Changes) -> Itera
 
 
 def _run_frames(run_id: str, reader: Membership, changes: _Changes) -> Iterator[Frame]:
-    """Yield the frame of a run that lives in the chat, if the reader saw what triggered it."""
+    """Yield the frame of a run of the chat, if the reader may see what triggered the run."""
     chat = changes.snapshot.chat
     if not Run.lives_in(run_id, chat.id):
         return

@@ -1,7 +1,8 @@
 """The people of a chat who are connected to the live channel when an agent answers there.
 
-Their connections are read in a batch that a reading makes anyway, and only if the answer can be
-streamed: in text mode, in the run's own chat, not on a line, and with at most 20 people.
+Their connections are read in a batch that is read for the prompt anyway, and only if the answer can
+be streamed. An answer can be streamed in text mode, in the run's own chat, if the chat is not on a
+line and has at most 20 people.
 """
 
 from collections.abc import Mapping
@@ -22,8 +23,8 @@ def keys_of_listeners(run: Run, chat: Chat | None, prefetched: PrefetchedItems) 
 
     Args:
         chat: The active chat.
-        prefetched: The items that were read together with the run. Without the agent, the answer
-            may be in text mode.
+        prefetched: The items that were read together with the run. If the agent is missing, the
+            answer is assumed to be in text mode.
     """
     if chat is None or chat.id != run.chat_id:
         return []

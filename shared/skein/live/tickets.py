@@ -35,7 +35,7 @@ class LiveTickets:
         """Issue a ticket with which a person opens one connection within 60 seconds.
 
         Args:
-            token_ends_at: When the person's token expires, which ends the connection at the latest.
+            token_ends_at: When the person's token expires; the connection ends then at the latest.
                 None if the token does not expire.
         """
         now = self.clock.now()

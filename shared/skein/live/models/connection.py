@@ -37,7 +37,7 @@ class LiveTicket(Stored):
 
     @staticmethod
     def hash_of(ticket: str) -> str:
-        """Return the hash of a ticket as `hash` holds it."""
+        """Return the hash of a ticket as stored in `hash`."""
         return hashlib.sha256(ticket.encode(errors="surrogatepass")).hexdigest()
 
     @staticmethod
@@ -84,7 +84,7 @@ class OpenConnection(Value):
 
     Attributes:
         opened_at: When the connection was opened. The gateway accepts frames for it shortly after.
-        shows: The chat that the client last said it shows to the person; None if there is none.
+        shows: The chat that the client shows to the person, as last reported; None for no chat.
     """
 
     id: Identifier

@@ -16,7 +16,7 @@ class Device(Value):
 
     Attributes:
         id: Derived from the token, so that the same token is the same device.
-        address: The push provider's name for the device.
+        address: The id of the device at the push provider.
         registered_at: When the app last registered the device.
     """
 
@@ -34,7 +34,7 @@ class PersonDevices(Stored):
     """The devices of one person, so that a notification reads one item for each person.
 
     Attributes:
-        devices: The devices, the one that was registered last at the end.
+        devices: The devices, ordered by when they were last registered, newest last.
         version: The optimistic lock; 0 if nothing is stored.
     """
 
@@ -70,7 +70,7 @@ class PersonDevices(Stored):
 
 
 class DeviceOwner(Stored):
-    """The person of a device: a phone that somebody else signs in on no longer rings for them."""
+    """The person who gets a device's notifications: the last one who signed in on it."""
 
     tenant: Tenant
     device_id: Identifier
