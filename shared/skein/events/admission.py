@@ -1,4 +1,4 @@
-"""Send at most two lanes of an endpoint at the same time, and none while the endpoint fails."""
+"""Send at most two lanes of an endpoint at the same time, and none if the endpoint fails."""
 
 import logging
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class LaneLease:
     Attributes:
         lanes: The lanes of the endpoint, as they were written last.
         fence: The fencing token of the lease.
-        failed: Whether the last call failed; None if that is recorded or there was no call.
+        failed: Whether the last call failed; None if its result is recorded or there was no call.
     """
 
     lane: str
@@ -49,14 +49,15 @@ class LaneAdmission:
     metrics: Metrics
 
     def admit(self, lane: str, lanes: EndpointLanes) -> LaneLease | None:
-        """Give a lane a place for the time of a lease; return None if it must wait.
+        """Give a lane a place for the time of a lease; return None if the lane must wait.
 
         Args:
             lane: The name of the lane: what its events are about.
             lanes: The lanes of its endpoint, as they were read.
 
         Raises:
-            Ambiguous: The outcome of the write is unknown. If it gave a lease, that ends unused.
+            Ambiguous: The outcome of the write is unknown. If the write gave a lease, the lease
+                expires unused.
         """
         now = self.clock.now()
         before, after = self._write(lanes, lambda known: known.begun(lane, now + LEASE, now))
@@ -66,7 +67,7 @@ class LaneAdmission:
         return LaneLease(lane, after, current.fence)
 
     def renew(self, lease: LaneLease) -> None:
-        """Record a call for a lane, and renew its lease if half of that has passed."""
+        """Record a call for a lane, and renew the lane's lease if half of its time has passed."""
         now, failed = self.clock.now(), lease.failed
         if failed is None:
             return

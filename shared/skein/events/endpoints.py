@@ -180,7 +180,7 @@ class EventEndpoints:
         )
 
     def redeliver(self, tenant: str, endpoint_id: str, event_id: str | None = None) -> int:
-        """Put at most 50 parked events back into their lanes, oldest first, and return how many.
+        """Put at most 50 parked events back into their lanes, oldest first; return their number.
 
         Args:
             event_id: The only event to send again.

@@ -26,9 +26,9 @@ class EventQueue:
     def queue(self, tenant: str, events: Iterable[Event]) -> Iterator[EventJob]:
         """Queue the events of a change, and yield the job of each endpoint (idempotent).
 
-        An event that is already queued changes nothing. One that was sent before is sent again,
-        because the numbers of two shards of the stream, or of a restored table, do not show what
-        was sent.
+        An event that is already queued is not queued again. An event that was already sent is sent
+        again, because the numbers of two shards of the stream, or of a restored table, do not show
+        what was sent.
 
         Args:
             events: The events; not evaluated for a tenant without endpoints.

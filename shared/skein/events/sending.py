@@ -196,7 +196,7 @@ class EventSender:
         self.table.write(Delete(lane.key, Is("queued", lane.queued or None)))
 
     def _error_of(self, endpoint: EventEndpoint, queued: QueuedEvent) -> str | None:
-        """Send an event; return why that failed, or None."""
+        """Send an event; return why the call failed, or None."""
         body = self._body(endpoint, queued)
         secret = endpoint.secret_by(services_key(self.secrets(), self.settings))
         signed = signature_headers(secret, queued.event.id, body, self.clock.now())

@@ -45,7 +45,7 @@ EventTypes = Annotated[
 
 
 class EndpointFields(BaseModel):
-    """The fields of an endpoint that operators give."""
+    """The fields of an endpoint that operators set."""
 
     url: EndpointUrl
     types: EventTypes
@@ -60,7 +60,7 @@ class EndpointFields(BaseModel):
 
 
 class EventEndpoint(EndpointFields, Stored):
-    """An address that is told of a tenant's events.
+    """An address to which a tenant's events are sent.
 
     Attributes:
         nonce: The random part of the secret that signs events. The other part is the key shared by

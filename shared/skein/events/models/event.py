@@ -21,11 +21,12 @@ class Event(Value):
     """An event, which describes what has happened by ids and states.
 
     Attributes:
-        id: The same each time the table's stream reports the change.
+        id: The event's id, which is the same each time the table's stream reports the change.
         lane: What the event is about, e.g. its chat; events of one lane are sent in order.
         number: Orders the events of a lane.
         data: Ids and states, without any words.
-        words_of: The item whose words the event may hold; they are read when it is sent.
+        words_of: The item whose words the event may contain; the words are read when the event is
+            sent.
     """
 
     tenant: Tenant
@@ -94,7 +95,7 @@ class QueuedEvent(Stored):
 
 
 class ParkedEvent(QueuedEvent):
-    """An event that failed for a day; it is sent again if an operator asks for that.
+    """An event that failed for a day; it is sent again only when an operator requests it.
 
     Attributes:
         error: Why the last try failed.
@@ -133,7 +134,8 @@ class EventLane(LeasedItem):
     """The events of one endpoint and one chat; one worker at a time sends them in order.
 
     Attributes:
-        queued: How many events were ever queued; a worker notices new ones by it.
+        queued: How many events were ever queued; the number tells a worker that there are new
+            events.
         tries: How often the first event has failed.
         retry_at: When to try again; None if the last try succeeded.
         expires_at: When the item may be deleted, in seconds since 1970.

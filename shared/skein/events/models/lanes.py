@@ -22,7 +22,7 @@ MAX_PAUSE = timedelta(minutes=15)  # of the breaker
 
 
 class EndpointLanes(Stored):
-    """The lanes of one endpoint, as far as they are sent or wait.
+    """The lanes of one endpoint that are being sent or wait.
 
     Attributes:
         held: The leases of the lanes that are being sent.
@@ -47,10 +47,10 @@ class EndpointLanes(Stored):
         return self.key_of(self.tenant, self.endpoint_id)
 
     def begun(self, lane: str, until: datetime, now: datetime) -> "EndpointLanes":
-        """Return the lanes with one more, which is sent if there is a place and otherwise waits.
+        """Return the lanes with a further lane, which is sent if a place is free and waits if not.
 
-        A lane that another worker is sending stays as it is. The version of the item is the fencing
-        token, so that each claim of a lane has its own.
+        A lane that another worker is sending does not change. The version of the item is the
+        fencing token, so each claim of a lane has a token of its own.
         """
         live = {name: lease for name, lease in self.held.items() if lease.held(now)}
         if lane in live:
@@ -82,7 +82,7 @@ class EndpointLanes(Stored):
         )
 
     def ended(self, lane: str, fence: int, now: datetime) -> "EndpointLanes":
-        """Return the lanes after a worker has left one of them, with or without a call."""
+        """Return the lanes after a worker has stopped sending one, with or without a call."""
         lanes = self
         if self.breaker.probing:
             lanes = lanes.model_copy(update={"breaker": self.breaker.unprobed(now)})
@@ -92,7 +92,7 @@ class EndpointLanes(Stored):
         return lanes.model_copy(update={"held": left})
 
     def wakened(self, now: datetime) -> tuple["EndpointLanes", tuple[str, ...]]:
-        """Return the lanes without those that no longer have to wait, and the removed lanes."""
+        """Return the lanes without those whose wait is over, and the names of the removed ones."""
         allowed = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
         free = max(allowed - sum(lease.held(now) for lease in self.held.values()), 0)
         return self.model_copy(update={"waiting": self.waiting[free:]}), self.waiting[:free]
