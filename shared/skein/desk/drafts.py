@@ -1,7 +1,7 @@
 """Drafts for the person of the team who holds a chat: an answer, a briefing or a summary.
 
-The model is shown the agent's identity and the current session of this chat, starting at the first
-message since which all its readers were present. So a draft cannot contain anything that was said
+The model is shown the agent's identity and the chat's current session, from the first message on
+for which all current readers were present. So a draft cannot contain anything that was said
 elsewhere.
 """
 

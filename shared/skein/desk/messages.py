@@ -37,8 +37,8 @@ class TeamMessages:
     ) -> PostedMessage:
         """Post a message of the holder (idempotent by `client_id`).
 
-        It reaches the people of the chat as an agent's message does, including by SMS. It does not
-        trigger any agent or move a read mark.
+        The message reaches the people of the chat as an agent's message does, including by SMS. It
+        does not trigger any agent or move a read mark.
 
         Args:
             holder_id: The operator who holds the chat.

@@ -1,4 +1,4 @@
-"""Hand a chat back to its agents: its holder does so, or the holder was silent for too long.
+"""Hand a chat back to its agents: on its holder's request, or after the holder's long silence.
 
 One transaction clears the holder from the chat's item and queues a run for each agent that people
 have written to meanwhile. A message that is posted before that transaction starts no run; one that
@@ -190,7 +190,7 @@ class Returns:
                 yield agent, theirs
 
     def _messages(self, chat: Chat, first: int) -> Sequence[Message]:
-        """Return people's messages from a number on that may need an answer, oldest first."""
+        """Return people's messages that may need an answer, from one `seq` on, oldest first."""
         page = self.table.query(
             Query(
                 chat_partition(chat.tenant, chat.id),

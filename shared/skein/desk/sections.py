@@ -26,7 +26,7 @@ class Briefings(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Briefings":
-        """Keep the briefing while the history shows messages from before the return."""
+        """Keep the briefing if the history shows messages from before the return."""
         chat = read.chat
         briefing = chat.briefing if chat is not None else None
         if chat is None or briefing is None or chat.hides(briefing.seq, briefing.at, here=chat):

@@ -1,8 +1,8 @@
 """Watch what waits for the team: notify the people of waiting chats once, and count late ones.
 
-Tool calls that wait for an operator become late as chats do. The job of a stay is sent after its
-first write, and again when the stay is late. If a worker dies before it has posted the notice, the
-stay remains due and another worker posts it.
+Tool calls that wait for an operator are counted as late in the same way as chats. The job of a stay
+is sent after its first write, and again when the stay is late. If a worker dies before it has
+posted the notice, the stay remains due and another worker posts it.
 """
 
 import logging
