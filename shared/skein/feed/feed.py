@@ -107,7 +107,7 @@ class Feed:
     def _queued(self, changes: Sequence[ItemChange], failed: set[int]) -> Iterator[_FollowingJob]:
         """Queue the events, which are sent in the order of the changes, and yield a job per lane.
 
-        If one cannot be queued, all later ones wait, so that the order is kept.
+        If an event cannot be queued, all later events wait, so that the order is kept.
         """
         lanes: dict[Job, tuple[int, ...]] = defaultdict(tuple)
         queues = [self.services.get(each) for each in IN_ORDER]
