@@ -239,7 +239,8 @@ class OutreachSender:
     def _marked(self, outreach: Outreach, contact: Contact, now: datetime) -> Chat:
         """Return the chat, whose prompts show the outreach from now on.
 
-        If a worker dies afterwards, that record remains, and the next worker writes.
+        If a worker dies after this write, the chat's record remains, and the next worker writes the
+        message.
         """
         chat = read_chat(self.table, contact.tenant, contact.chat_id)
         if chat.contact_order is not None and chat.contact_order.id == outreach.id:

@@ -113,7 +113,7 @@ class OutreachPerson(Stored):
 
     Attributes:
         delay: The seconds between the first person's turn and this one's, also after a wait.
-        next_at: When to write to the person; None once that is decided.
+        next_at: When to write to the person; None once the person's state is decided.
         state: What was decided; `written` once a text is posted or a run was started to write it.
         reason: Why the person was not written to, or why that is postponed.
         chat_id: The direct chat with the agent, once the person was written to.
