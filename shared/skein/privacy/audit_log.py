@@ -196,6 +196,6 @@ class AuditLog:
 
 
 def _name_of(action: AuditedAction) -> str:
-    """Return the name that is the same for all repetitions of an action."""
+    """Return a name for an action; repetitions of the action get the same name."""
     parts = [action.who, action.route, *sorted(f"{name}={id_}" for name, id_ in action.ids.items())]
     return sha256("\n".join(parts).encode()).hexdigest()[:26]

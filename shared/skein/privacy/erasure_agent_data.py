@@ -236,7 +236,7 @@ def scopes_of(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str
 
 
 def going_among(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
-    """Return the items of a partition to delete, after those made only from such items.
+    """Return a partition's items to delete; items made only from other deleted items come first.
 
     With this order, a deletion that was interrupted by a crash finds the same items again.
     """

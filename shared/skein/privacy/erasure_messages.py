@@ -187,7 +187,7 @@ class ChatEraser:
         self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
     def _stay(self, sweep: Sweep, chat_id: str, item: Item) -> None:
-        """Remove the words of a stay on the desk that may hold the person's."""
+        """Remove the words of a stay on the desk if they may include the person's words."""
         del chat_id
         stay = DeskStay.from_item(item)
         if stay.has_words and stay.authors.may_include(sweep.digests):
@@ -315,7 +315,7 @@ class DeletedMessageEraser:
             yield position
 
     def _forget_lines(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
-        """Delete a run's messages that were made from a forgotten message, if no other is left."""
+        """Delete a run's messages made from a forgotten message if no other source is left."""
         made = material_of_run(run)
         if not (message.forgotten and holds(made, message) and sweep.gone(made)):
             return

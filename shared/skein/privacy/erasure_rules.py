@@ -123,7 +123,7 @@ def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_to_make_again(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether agents process the messages again that a deleted item was made from."""
+    """Return whether agents process again the messages from which a deleted item was made."""
     if sweep.erasure.message is not None:
         return is_made_again_without(sweep, thing)
     return not is_removed_by_name(sweep, thing)
@@ -150,14 +150,14 @@ def without_their_words(sweep: Sweep, text: str) -> str:
 
 
 def held_words_replaced(sweep: Sweep, message: Message) -> Message:
-    """Return a message of an agent or the team without the person's words that it merely held."""
+    """Return an agent's or the team's message with the person's words in it replaced."""
     if message.sender.kind == "user" or not may_hold_their_words(sweep, message.authors):
         return message
     return _message_with(message, partial(without_their_words, sweep))
 
 
 def held_words_of_item_replaced(sweep: Sweep, thing: MadeItem) -> MadeItem:
-    """Return an agent's item without the person's words that it merely held."""
+    """Return an agent's item with the person's words in it replaced."""
     if not may_hold_their_words(sweep, thing.authors, thing.made_from.writers):
         return thing
     return _item_with(thing, partial(without_their_words, sweep))

@@ -45,8 +45,8 @@ class RunSearch:
     def _rewrite_kept(self, sweep: Sweep, run: Run, done: set[tuple[str, str | None]]) -> None:
         """Apply the rules to the private items of a run's chat, which may hold the person's words.
 
-        The operator's decision on full names applies only to what the preview lists, so not to
-        these.
+        The operator's decision on full names applies only to items that the preview lists, and the
+        preview does not list these items.
 
         Args:
             sweep: The sweep of the person.

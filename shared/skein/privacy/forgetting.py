@@ -315,7 +315,7 @@ def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool
 
 
 def _checked(run: Run, query: str) -> str:
-    """Return the person who requests it in a message, after checking the query.
+    """Return the person who requests the forgetting in a message, after checking the query.
 
     Raises:
         Failed: There is no such person.

@@ -122,7 +122,7 @@ class Erasure(LeasedItem):
 
     @property
     def swept_at(self) -> datetime | None:
-        """When reads no longer find the erased data; later items are not made from it.
+        """The time from which reads no longer find the erased data, so new items can't contain it.
 
         The first sweep has ended by then, and its writes are on all replicas of the table.
         """
