@@ -63,7 +63,7 @@ def pinned(chat: Chat, summary: Summary | None, settings: Settings) -> PinnedSum
 
     The pinned summary changes only when the window can move. Between two moves, both stay the same.
     The exception is a new session: at first, prompts show the newest summary of the messages before
-    the session. A more complete summary replaces it as soon as there is one.
+    the session. As soon as a more complete summary is written, it replaces the earlier summary.
     """
     current = chat.pinned
     if summary is None:

@@ -69,7 +69,7 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
 def with_asked(
     choices: PersonChoices, asked: OpenChoice, now: datetime, *, consent: bool = False
 ) -> PersonChoices:
-    """Return the choices with one more open choice.
+    """Return the choices with `asked` added to the open choices.
 
     A question about an invitation replaces the entry of the invitation.
 
@@ -123,7 +123,7 @@ def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts
 def with_ended(
     choices: PersonChoices, ended: OpenChoice, now: datetime, *, refused: bool = False
 ) -> PersonChoices:
-    """Return the choices after one of them has ended; its codes are remembered for a day.
+    """Return the choices without `ended`, whose codes are remembered for one more day.
 
     Args:
         choices: The person's choices as of `now`.
@@ -164,7 +164,7 @@ def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | 
 
 
 def with_repeated(choices: PersonChoices, asked: OpenChoice, seq: int) -> PersonChoices:
-    """Return the choices, with message `seq` as the repetition of one choice's question."""
+    """Return the choices after message `seq` has repeated the question of `asked`."""
     repeated = asked.model_copy(update={"repeated_seq": seq})
     still_open = tuple(repeated if one == asked else one for one in choices.open)
     return choices.model_copy(update={"open": still_open})

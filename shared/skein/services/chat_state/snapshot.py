@@ -39,8 +39,8 @@ class ChatSnapshot(NamedTuple):
     def opted_out(self) -> bool:
         """Return whether a direct chat's person has opted out of the channel that answers use.
 
-        Answers to a person whose last message came from the app are read there, so the result is
-        False.
+        The result is False if the person's last message came from the app, because answers are then
+        read in the app.
         """
         people = [m for m in self.members if m.active and m.member.kind == "user"]
         return self.chat.kind == "direct" and bool(people) and all(m.opted_out for m in people)

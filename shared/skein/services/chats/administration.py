@@ -205,7 +205,7 @@ class ChatAdministration:
             operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Raises:
-            NotFound: The chat does not exist, or one of the two is not a member.
+            NotFound: The chat does not exist, or `by` or `member` is not a member.
             Forbidden: `by` does not own the chat.
             Unprocessable: The member is an agent.
             Conflict: The chat is discarded or direct.

@@ -59,7 +59,7 @@ class DeskRequests:
         cause: str,
         guard: Check | None = None,
     ) -> RequestOutcome:
-        """Put a chat on the desk, unless it already is there (idempotent per cause).
+        """Put a chat on the desk, unless the chat is on the desk already (idempotent per cause).
 
         Args:
             cause: The id of what caused the request, e.g. of a tool call. A repeated request with

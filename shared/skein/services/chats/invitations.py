@@ -146,7 +146,7 @@ def invitations_of(table: Table, tenant: str, user_id: str) -> list[tuple[Chat, 
 
 
 def end_invitation(table: Table, clock: Clock, tenant: str, chat_id: str, user_id: str) -> None:
-    """End a person's invitation to a chat, if there still is one (idempotent)."""
+    """End a person's invitation to a chat, if the person is still invited (idempotent)."""
 
     def attempt() -> None:
         chat = read_chat(table, tenant, chat_id)

@@ -230,7 +230,7 @@ class Asking:
         )
 
     def _oldest(self, choices: PersonChoices, chat_id: str) -> list[OpenChoice]:
-        """Return the questions that must end to make room for one more in a chat."""
+        """Return the questions that must end to make room for one more question in a chat."""
         taken = [each for each in choices.open if self.effects.of(each.purpose, {}).takes_place]
         here = [each for each in taken if each.chat_id == chat_id]
         too_many = here[: max(0, len(here) + 1 - MAX_OPEN)]

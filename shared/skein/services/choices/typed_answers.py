@@ -1,8 +1,8 @@
 """Typed answers: find the question that a message with only yes or no answers.
 
 Such a message counts as an answer only if its question is certain: the sender has exactly one open
-question in the chat, its options are yes and no, and the question is the newest message of the
-chat.
+question in the chat, the options of the question are yes and no, and it is the newest message of
+the chat.
 
 If only the run that asked has written after the question, Skein repeats the question once and
 starts no run. By SMS, Skein does so even if the question is the newest message, because texts may

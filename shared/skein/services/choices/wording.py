@@ -38,7 +38,7 @@ SEE_WHO = (Option(id=SEE, label="See who"),)
 
 
 def words_to_post(text: str) -> str:
-    """Return a text on one line, the form in which it is shown in the question and posted.
+    """Return a text on one line, exactly as the question shows it and as it is posted.
 
     Raises:
         Unprocessable: The text is too long, or has no visible characters.

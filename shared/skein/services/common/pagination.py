@@ -35,7 +35,7 @@ Sized = TypeVar("Sized", bound=BaseModel)
 
 
 class Cursor(Value):
-    """The position where the next page of one list starts.
+    """The position at which the next page of a list starts.
 
     A list rejects cursors of other lists.
     """

@@ -187,7 +187,7 @@ class DeliveryStore:
         return after.model_copy(update={"version": before.version + 1})
 
     def _write(self, before: Delivery, after: Delivery) -> None:
-        """Write a changed delivery; if a loss changed, also mark its message, in one transaction.
+        """Write a changed delivery; if it is lost now, mark its message in the same transaction.
 
         With the mark, the chat's epoch is raised, so that containers do not use the cached message.
         """
