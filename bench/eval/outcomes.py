@@ -11,8 +11,8 @@ from bench.eval.repeats import repeats_of
 from bench.eval.situation import Check, Situation
 from skein.agent.tools.send_message import ASKED
 
-# The result of a call that posted nothing; each question has a number of its own in its chat.
-_ASKED = re.compile(re.escape(ASKED.split("{seq}")[0]) + r"(\d+)")
+# The result of a call that posted nothing. A question in the chat of the prompt has a number.
+_ASKED = re.compile(re.escape(ASKED.split("{place}")[0]) + r"(msg:\d+|another chat)")
 
 
 @dataclass(frozen=True, slots=True)

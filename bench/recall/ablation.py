@@ -97,7 +97,7 @@ PARTS = (
             ("words of the passage", ()),
             ("words, 11 messages", ()),
             ("asks for a time", (questions.asks_time, questions.names_time)),
-            ("question", (questions.ends_with_question,)),
+            ("question", (query.ends_with_question,)),
             ("long answer", (candidates.is_long_answer,)),
         )
     ),

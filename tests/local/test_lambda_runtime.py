@@ -26,7 +26,7 @@ def test_events_are_handed_over_one_after_the_other_and_timed() -> None:
     assert api.answers == [{"answer": 1}, {"answer": 2}]
     assert api.asked_at == [Seconds(0, 0.5), Seconds(3, 0.5)]
     assert api.took() == [Seconds(1, 0)] * 2
-    assert api.ended.is_set()
+    assert api.ended.wait(5)
 
 
 def test_error_ends_the_check() -> None:
@@ -34,6 +34,6 @@ def test_error_ends_the_check() -> None:
     with api.serving() as address:
         _call(address, "invocation/next")
         _call(address, "invocation/id/error", {"errorMessage": "no table"})
-        assert api.ended.is_set()
+        assert api.ended.wait(5)
     assert "no table" in api.error
     assert api.answers == []

@@ -67,7 +67,7 @@ def asked_in(world: World, run: Run, call: int) -> bool:
     asked = world.messages(run.chat_id or "")[-1]
     return (asked.kind, results_of(world, run)[call].content) == (
         "choice",
-        ASKED.format(seq=asked.seq),
+        ASKED.format(place=f"msg:{asked.seq}"),
     )
 
 
@@ -225,10 +225,10 @@ def test_people_never_see_an_origin() -> None:
 @pytest.mark.parametrize(
     ("target", "refused"),
     [
-        ("chat_all", ASKED.format(seq=2)),
+        ("chat_all", ASKED.format(place="msg:2")),
         ("chat_others", f"error: {NOT_A_MEMBER}"),
         ("chat_sarah", NOT_IN_IT),
-        ("chat_pair", ASKED.format(seq=2)),
+        ("chat_pair", ASKED.format(place="msg:2")),
         ("chat_den", None),
     ],
 )
@@ -256,7 +256,7 @@ def test_send_message_from_a_private_group_of_two_to_an_open_group_asks_first(as
     world = _house()
     world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     run = _ask(world, "chat_pair", says("1", chat_id="chat_all"), END, by=asker)
-    assert results_of(world, run)[0].content == ASKED.format(seq=2)
+    assert results_of(world, run)[0].content == ASKED.format(place="msg:2")
     assert world.texts("chat_all") == []
 
 
