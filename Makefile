@@ -116,6 +116,15 @@ guards: $(DEVELOPMENT) $(FILES) ## Remove each guard of a guarantee in turn: its
 figures: $(DEVELOPMENT) $(FILES) ## Print figures of the structure beside their goals (ARGS=--list names the files)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.quality.figures $(ARGS)
 
+.PHONY: pairs
+pairs: $(DEVELOPMENT) $(FILES) ## Play every ordered pair of moves in one chat, with deaths of workers and without (minutes; .cache/pairs/pairs.md lists them)
+	@$(BIN)/python -m pytest -m slow -n 2 --dist worksteal -q tests/stories/test_pairs.py $(ARGS)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m tests.stories.pairs
+
+.PHONY: stories
+stories: $(DEVELOPMENT) $(FILES) ## Play generated stories, and print the shortest that fails (N=10000, SEED=1)
+	@POWERTOOLS_LOG_LEVEL=CRITICAL PYTHONPATH=shared:functions:. $(BIN)/python -m tests.stories $(or $(N),1000) --seed $(or $(SEED),1)
+
 .PHONY: test-model
 test-model: $(DEVELOPMENT) $(SMALL_MODEL) $(FILES) ## Run the tests of the local model (two minutes)
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_local_model.py $(ARGS)

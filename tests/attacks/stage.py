@@ -343,34 +343,46 @@ class Stage(World):
         Raises:
             Leak: The secret reached an outsider.
         """
-        for who in asides_of(story):
-            self.asides[who] = Knowledge(self, ASIDES[who], self.permissions, told_apart=True)
-        self._scan()
+        self.begin(story)
         for step in story:
             self.step += 1
             before()
-            self.ids.skip_to(self.step * IDS_PER_STEP)
-            random.seed(self.step)  # of the pauses between the tries of a conditional write
-            self.clock.set(next_minute(self.clock.now()))
-            self._tactic = step.tactic
-            self._meanwhile = (0, ())
-            if isinstance(step, Say):
-                self._meanwhile = (step.asked, step.events)
-            self._connect()
-            self.apply(step)
-            self._scan()  # prompts are now made for people who have joined
-            self._push()
-            self.rest()
-            self._make_up()
-            self._push()
-            self._check_events()
-            if self._leak is not None:
-                raise self._leak
-            self._scan()
-            self.ledger.note(self.step, OTHERS)
-            self._check_put()
+            self.play_step(step)
         self.step += 1
         before()
+
+    def begin(self, story: Story) -> None:
+        """Keep track of the words that are said aside in a story."""
+        for who in asides_of(story):
+            self.asides[who] = Knowledge(self, ASIDES[who], self.permissions, told_apart=True)
+        self._scan()
+
+    def play_step(self, step: Step) -> None:
+        """Play one step, and all that is due within seconds after it.
+
+        Raises:
+            Leak: The secret reached an outsider.
+        """
+        self.ids.skip_to(self.step * IDS_PER_STEP)
+        random.seed(self.step)  # of the pauses between the tries of a conditional write
+        self.clock.set(next_minute(self.clock.now()))
+        self._tactic = step.tactic
+        self._meanwhile = (0, ())
+        if isinstance(step, Say):
+            self._meanwhile = (step.asked, step.events)
+        self._connect()
+        self.apply(step)
+        self._scan()  # prompts are now made for people who have joined
+        self._push()
+        self.rest()
+        self._make_up()
+        self._push()
+        self._check_events()
+        if self._leak is not None:
+            raise self._leak
+        self._scan()
+        self.ledger.note(self.step, OTHERS)
+        self._check_put()
 
     def _make_up(self) -> None:
         """Apply the steps that were to happen at an answer that the model was never asked for.

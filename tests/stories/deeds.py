@@ -1,0 +1,254 @@
+"""The steps that the stories of leaks do not have: plain data that prints as a sentence."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING, Literal
+
+from skein.models.common.base import MemberRef
+from skein.services.chats.post_message import NewMessage
+from tests.attacks.cast import COACH, PHONES, named, titled
+from tests.attacks.steps import Step
+from tests.stories.tasks import TASKS
+from tests.support.builders import TENANT
+from tests.support.desk import Desk
+
+if TYPE_CHECKING:
+    from tests.stories.town import Town
+
+ByPhone = frozenset({"chat_bobsphone", "chat_carolsphone"})
+"""The chats that people write in by text."""
+
+NIGHT = time(21, 30)  # quiet hours have begun
+
+
+@dataclass(frozen=True)
+class Deed(Step):
+    """A step that knows how it happens."""
+
+    @abstractmethod
+    def happen(self, town: "Town") -> None:
+        """Do it by the doors that its doer has."""
+
+
+@dataclass(frozen=True)
+class Write(Deed):
+    """A person writes in a chat of theirs, in the app or by text.
+
+    Attributes:
+        task: What the agent is asked to do, a name in `TASKS`; empty for `text` alone.
+        other: The person whom it is about.
+        text: What the person writes, if it is no task.
+    """
+
+    who: str = ""
+    chat: str = ""
+    task: str = ""
+    other: str = ""
+    text: str = ""
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        said = self.text
+        if self.task:
+            coach = town.app.agents.get(TENANT, COACH.id).name
+            said = f"@{coach}, #{town.step}: {TASKS[self.task].asked}"
+            town.asks(self)
+        town.written(self.who, self.chat, said)
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        said = repr(self.text) if self.text else f"asks the agent to {TASKS[self.task].asked}"
+        return f"{named(self.who)}, in {titled(self.chat)}: {said}."
+
+
+@dataclass(frozen=True)
+class DeskDoes(Deed):
+    """A person of the team takes a chat over, writes there, or hands it back."""
+
+    chat: str = ""
+    does: Literal["take", "say", "hand back", "draft"] = "take"
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        desk = Desk(town, self.chat)
+        if self.does == "take":
+            desk.take()
+        elif self.does == "say":
+            desk.say("I look after this.", f"desk {town.step}")
+        elif self.does == "hand back":
+            desk.hand_back("All is well.")
+        else:
+            desk.client.post(f"{desk.path}/drafts", {"kind": "answer"})
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        does = {"take": "takes over", "say": "writes in", "draft": "has an answer drafted in"}
+        return f"Mia of the team {does.get(self.does, 'hands back')} {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class Delete(Deed):
+    """A person deletes their newest message in a chat."""
+
+    who: str = ""
+    chat: str = ""
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        own = [m.seq for m in town.messages(self.chat) if m.sender.id == self.who]
+        if own:
+            town.person(self.who).delete(f"/v1/chats/{self.chat}/messages/{own[-1]}")
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.who)} deletes their newest message in {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class StopRun(Deed):
+    """An operator stops the newest run of a chat."""
+
+    chat: str = ""
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        for run in town.runs(self.chat)[-1:]:
+            town.admin.delete(f"/v1/runs/{run.id}")
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator stops the newest run in {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class Setting(Deed):
+    """An operator changes a setting of the tenant, or of Coach."""
+
+    name: str = ""
+    value: str | int | None = None
+    agent: bool = False
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        path = f"/v1/agents/{COACH.id}" if self.agent else "/v1/settings"
+        town.admin.patch(path, {self.name: self.value})
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        whose = f" of {COACH.name}" if self.agent else ""
+        return f"An operator sets {self.name}{whose} to {self.value!r}."
+
+
+@dataclass(frozen=True)
+class Pause(Deed):
+    """An operator pauses all runs or texts of the tenant, or lets them go on."""
+
+    kind: Literal["runs", "texts"] = "runs"
+    on: bool = True
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        town.admin.call("PUT" if self.on else "DELETE", f"/v1/pauses/{self.kind}")
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator {'pauses' if self.on else 'resumes'} all {self.kind}."
+
+
+@dataclass(frozen=True)
+class CancelOutreach(Deed):
+    """An operator cancels the newest outreach."""
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        for outreach in town.outreaches[-1:]:
+            changed = town.admin.patch(f"/v1/outreach/{outreach}", {"status": "canceled"})
+            if changed.status == 200:
+                town.canceled[outreach] = len(town.sms.taken)
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return "An operator cancels the newest outreach."
+
+
+@dataclass(frozen=True)
+class Night(Deed):
+    """Quiet hours begin."""
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        now = town.clock.now()
+        at = datetime.combine(now.date(), NIGHT, tzinfo=now.tzinfo)
+        town.clock.set(at if at > now else at + timedelta(days=1))
+        town.tick()
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return "It is half past nine in the evening."
+
+
+@dataclass(frozen=True)
+class Fault(Deed):
+    """Something goes wrong with what comes next.
+
+    Attributes:
+        what: The worker of the next job dies at its write number `at`, or after its call of a
+            service; or it is so slow that its lease ends; or the job is delivered twice; or the
+            services do not answer, are gone, or are back.
+        runs: It strikes a job of a run, and not any job.
+    """
+
+    what: Literal["death", "slow worker", "twice", "no answer", "gone", "back"] = "death"
+    at: int = 1
+    runs: bool = False
+
+    @property
+    def strikes_runs(self) -> bool:
+        """Whether it strikes a job of a run only."""
+        return self.runs or self.what == "slow worker"
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        if self.what in {"no answer", "gone", "back"}:
+            town.services_state = self.what
+        else:
+            town.fault = self
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        where = f"at its write {self.at}" if self.at else "after its first call of a service"
+        job = "run" if self.runs else "job"
+        return {
+            "death": f"The worker of the next {job} dies {where}.",
+            "slow worker": "The worker of the next run outlives its lease.",
+            "twice": "The next job is delivered twice.",
+            "no answer": "The services do not answer in time from now on.",
+            "gone": "The services are out of order from now on.",
+            "back": "The services work again.",
+        }[self.what]
+
+
+def message(town: "Town", who: str, chat: str, text: str) -> NewMessage:
+    """A message that a person writes in the app."""
+    return NewMessage(
+        tenant=TENANT,
+        chat_id=chat,
+        sender=MemberRef(kind="user", id=who),
+        text=text,
+        client_id=f"written in step {town.step}",
+    )
+
+
+def phone_of(who: str) -> str:
+    """The phone of a person."""
+    return PHONES[who]

@@ -1,0 +1,270 @@
+"""A stage on which workers die, and whose model is honest unless a step says otherwise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from skein.errors import Ambiguous, Unavailable
+from skein.models.chats.choice import YES
+from skein.models.common.storage import Write as TableWrite
+from skein.models.outbox.jobs import Job, RunJob
+from skein.models.runs.completion import ModelRequest
+from tests.attacks import malicious_model
+from tests.attacks.cast import named, words
+from tests.attacks.effects import WatchedTable
+from tests.attacks.moves import QUIET
+from tests.attacks.services import EVENTS, Call, shows
+from tests.attacks.services import TOOLS as OWN_TOOLS
+from tests.attacks.stage import Stage
+from tests.attacks.steps import Step
+from tests.faults.deployment import WORKERS
+from tests.stories.deeds import ByPhone, Deed, Fault, Write, message, phone_of
+from tests.stories.tasks import TASKS, answer, task_of
+from tests.support.api_client import Client
+from tests.support.builders import QUEUES
+from tests.support.fakes import Calls, Killed
+
+SETTLE_MINUTES = (1, 15, 15, 15, 30, 30, 60, 120, 600, 1_500)
+MORE = 60  # minutes, if jobs still wait
+LEASE = timedelta(seconds=150)
+
+
+class MortalTable(WatchedTable):
+    """A table whose writer dies at a write.
+
+    Attributes:
+        dies_at: The number of writes until then, from 1; 0 for never.
+        writes: The writes since the last job began.
+    """
+
+    dies_at = 0
+    writes = 0
+    dead = False
+
+    def write(self, write: TableWrite) -> None:
+        """See `skein.ports.Table`."""
+        self._alive()
+        super().write(write)
+        self._count()
+
+    def transact(self, writes: Sequence[TableWrite]) -> None:
+        """See `skein.ports.Table`."""
+        self._alive()
+        super().transact(writes)
+        self._count()
+
+    def _alive(self) -> None:
+        if self.dead:
+            raise Killed
+
+    def _count(self) -> None:
+        self.writes += 1
+        if self.writes == self.dies_at:
+            self.die()
+
+    def die(self) -> None:
+        """Let the process that writes be gone."""
+        self.dead = True
+        raise Killed
+
+    def new_worker(self, dies_at: int = 0) -> None:
+        """Let another process write."""
+        self.dead, self.writes, self.dies_at = False, 0, dies_at
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A task that somebody asked for, and the number of the step in which they did."""
+
+    number: int
+    step: Write
+    seq: int
+
+
+@dataclass
+class Town(Stage):
+    """A stage with faults.
+
+    Attributes:
+        fault: What goes wrong with the next job.
+        deaths: How many workers died.
+        tasks: What was asked for, by the number of the step.
+        asked_in: The tasks that were accepted.
+        shown: All requests that the model got for turns, each with its run.
+        without_yes: The calls that needed a yes, which nobody had given.
+        canceled: The number of texts when each outreach was canceled.
+        stopped: The number of texts when each phone wrote STOP last.
+        services_state: How the services of the tenant answer.
+    """
+
+    words: Mapping[Any, str] = field(default_factory=words)
+
+    def __post_init__(self) -> None:
+        self.fault: Fault | None = None
+        self.deaths = 0
+        self.tasks: dict[int, Write] = {}
+        self.asked_in: list[Asked] = []
+        self.shown: list[tuple[str, int, ModelRequest]] = []
+        self.without_yes: list[Call] = []
+        self.canceled: dict[str, int] = {}
+        self.stopped: dict[str, int] = {}
+        self.services_state = "back"
+        self._dies_at_call = False
+        self._overtaken: Job | None = None
+        self._request: ModelRequest | None = None
+        super().__post_init__()
+        serve = self.service.answer
+        self.service.answer = lambda request: self._served(request, serve)
+
+    def empty_table(self) -> MortalTable:
+        return MortalTable(self.clock)
+
+    @property
+    def mortal(self) -> MortalTable:
+        """The table."""
+        assert isinstance(self.table, MortalTable)
+        return self.table
+
+    # ------------------------------------------------------------------ the services
+
+    def _served(self, request: Any, serve: Any) -> Any:
+        if request.url != EVENTS and self.services_state == "gone":
+            raise Unavailable("out of order")
+        served = serve(request)
+        if request.url == EVENTS:
+            return served
+        if self._dies_at_call:
+            self._dies_at_call = False
+            self.mortal.die()
+        if self.services_state == "no answer":
+            raise Ambiguous("no answer in time")
+        return served
+
+    def _received(self, call: Call) -> None:
+        """See `Stage`; a call that needs a yes stands in a question that was answered with it."""
+        super()._received(call)
+        if OWN_TOOLS[call.tool].get("approval") != "person":
+            return
+        asked = (m.choice for chat in self.knowledge.chat_ids() for m in self.messages(chat))
+        agreed = (each for each in asked if each and each.answer and each.answer.option == YES)
+        if not any(shows(each.question, call.arguments) for each in agreed):
+            self.without_yes.append(call)
+
+    # ------------------------------------------------------------------ doors
+
+    def person(self, who: str) -> Client:
+        """The client of a person in the app."""
+        return Client(self, sub=who, claims={"name": named(who)})
+
+    def written(self, who: str, chat: str, text: str) -> None:
+        """Let a person write some text by the door of the chat."""
+        before = len(self.messages(chat))
+        if chat in ByPhone:
+            self._receive(phone_of(who), text)
+        else:
+            self.app.app_messages.post(message(self, who, chat, text))
+        if self.step in self.tasks:
+            for new in self.messages(chat)[before:]:
+                if text in new.text:
+                    self.asked_in.append(Asked(self.step, self.tasks[self.step], new.seq))
+
+    def asks(self, step: Write) -> None:
+        """Note what is asked for in this step."""
+        self.tasks[self.step] = step
+
+    # ------------------------------------------------------------------ playing
+
+    def _apply(self, step: Step) -> None:
+        if isinstance(step, Deed):
+            step.happen(self)
+        else:
+            super()._apply(step)
+
+    def handle(self, job: Job) -> None:
+        """Play a job; a fault strikes the first that comes."""
+        fault, self.fault = self.fault, None
+        if fault is None or (fault.strikes_runs and not isinstance(job, RunJob)):
+            self.fault = fault
+            super().handle(job)
+            return
+        if fault.what == "twice":
+            super().handle(job)
+            super().handle(job)
+        elif fault.what == "death":
+            self._die(job, fault.at)
+        else:
+            self._overtaken = job
+            super().handle(job)
+
+    def _die(self, job: Job, at: int) -> None:
+        self.mortal.new_worker(dies_at=at)
+        self._dies_at_call = at == 0
+        try:
+            super().handle(job)
+        except Killed:
+            self.deaths += 1
+            self.mortal.new_worker()
+            if isinstance(job, RunJob):
+                self._note_run()
+            self.queues.give_again(job, seconds=WORKERS[job.queue].visibility_seconds)
+        finally:
+            self._dies_at_call = False
+            self.mortal.new_worker()
+
+    def settle(self) -> None:
+        """Let time pass until nothing is left to be done."""
+        self.fault, self.services_state = None, "back"
+        self.mortal.new_worker()
+        for kind in ("runs", "texts"):
+            self.admin.call("DELETE", f"/v1/pauses/{kind}")
+        for minutes in SETTLE_MINUTES:
+            self.clock.advance(minutes * 60)
+            self.tick()
+            self.rest()
+            self._push()
+        for _ in range(MORE):
+            if not self.waiting:
+                return
+            self.clock.advance(60)
+            self.tick()
+            self.rest()
+
+    @property
+    def invited(self) -> bool:
+        """Whether a stranger has invited somebody who has not answered."""
+        return bool(self._invited)
+
+    @property
+    def waiting(self) -> list[Job]:
+        """The jobs on all queues."""
+        return [each.job for queue in QUEUES for each in self.queues.waiting(queue)]
+
+    # ------------------------------------------------------------------ the honest model
+
+    def asked(self, request: ModelRequest, seen: malicious_model.Seen) -> Calls:
+        """See `Stage`; a worker may outlive its lease meanwhile."""
+        job, self._overtaken = self._overtaken, None
+        if job is not None:
+            assert isinstance(job, RunJob)
+            mine = self._job
+            self.clock.advance(LEASE.total_seconds())
+            self.tick()
+            Stage.handle(self, job)
+            self._job = mine
+        self._request = request
+        return super().asked(request, seen)
+
+    def _moves(self, seen: malicious_model.Seen) -> Calls:
+        if self._tactic != QUIET:
+            return super()._moves(seen)
+        run = self._run()
+        assert self._request is not None
+        self.shown.append((run.id, run.activation, self._request))
+        return answer(self._request, self._uses)
+
+    def _uses(self, number: int) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        step = self.tasks.get(number)
+        if step is None:
+            return ()
+        return TASKS[step.task].uses(task_of(number), step.who, step.other)
