@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from skein.models.common.base import MemberRef
-from skein.services.chats.post_message import NewMessage
 from tests.attacks.cast import COACH, PHONES, named, titled
 from tests.attacks.steps import Step
 from tests.stories.tasks import TASKS
@@ -238,15 +236,21 @@ class Fault(Deed):
         }[self.what]
 
 
-def message(town: "Town", who: str, chat: str, text: str) -> NewMessage:
-    """A message that a person writes in the app."""
-    return NewMessage(
-        tenant=TENANT,
-        chat_id=chat,
-        sender=MemberRef(kind="user", id=who),
-        text=text,
-        client_id=f"written in step {town.step}",
-    )
+@dataclass(frozen=True)
+class Meanwhile(Deed):
+    """Something happens while the model thinks about its next answer."""
+
+    events: tuple[Step, ...] = ()
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        town.while_thinking = self.events
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        happens = " ".join(step.sentence for step in self.events)
+        return f"While the model thinks next: {happens}"
 
 
 def phone_of(who: str) -> str:

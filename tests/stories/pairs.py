@@ -6,6 +6,7 @@ impossible in all kinds are told with the reason.
 
 import json
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -112,4 +113,6 @@ def report(names: Iterable[str]) -> Mapping[str, int]:
 
 if __name__ == "__main__":
     told = report(each.name for each in shares())
-    print("pairs: " + ", ".join(f"{count:,} {name}" for name, count in told.items()))
+    sys.stdout.write(
+        "pairs: " + ", ".join(f"{count:,} {name}" for name, count in told.items()) + "\n"
+    )

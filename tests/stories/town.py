@@ -1,17 +1,21 @@
 """A stage on which workers die, and whose model is honest unless a step says otherwise."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from skein.errors import Ambiguous, Unavailable
 from skein.models.chats.choice import YES
+from skein.models.common.address import phone_address
+from skein.models.common.storage import Put
 from skein.models.common.storage import Write as TableWrite
+from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import Job, RunJob
 from skein.models.runs.completion import ModelRequest
 from tests.attacks import malicious_model
-from tests.attacks.cast import named, words
+from tests.attacks.cast import COACH, LINE, PHONES, ROOMS, named, words
 from tests.attacks.effects import WatchedTable
 from tests.attacks.moves import QUIET
 from tests.attacks.services import EVENTS, Call, shows
@@ -19,10 +23,10 @@ from tests.attacks.services import TOOLS as OWN_TOOLS
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Step
 from tests.faults.deployment import WORKERS
-from tests.stories.deeds import ByPhone, Deed, Fault, Write, message, phone_of
+from tests.stories.deeds import ByPhone, Deed, Fault, Write, phone_of
 from tests.stories.tasks import TASKS, answer, task_of
 from tests.support.api_client import Client
-from tests.support.builders import QUEUES
+from tests.support.builders import QUEUES, TENANT
 from tests.support.fakes import Calls, Killed
 
 SETTLE_MINUTES = (1, 15, 15, 15, 30, 30, 60, 120, 600, 1_500)
@@ -112,6 +116,7 @@ class Town(Stage):
         self.services_state = "back"
         self._dies_at_call = False
         self._overtaken: Job | None = None
+        self.while_thinking: tuple[Step, ...] = ()
         self._request: ModelRequest | None = None
         super().__post_init__()
         serve = self.service.answer
@@ -119,6 +124,17 @@ class Town(Stage):
 
     def empty_table(self) -> MortalTable:
         return MortalTable(self.clock)
+
+    def _furnish(self) -> None:
+        """See `Stage`; the phones' first texts have come, so later ones go to the same chats."""
+        super()._furnish()
+        for room in ROOMS.values():
+            if room.channel:
+                phone, line = phone_address(PHONES[room.members[0].id]), phone_address(LINE)
+                bound = AddressChat(
+                    tenant=TENANT, address=phone, line=line, agent_id=COACH.id, chat_id=room.id
+                )
+                self.table.write(Put(bound.key, bound.to_item()))
 
     @property
     def mortal(self) -> MortalTable:
@@ -163,11 +179,17 @@ class Town(Stage):
         if chat in ByPhone:
             self._receive(phone_of(who), text)
         else:
-            self.app.app_messages.post(message(self, who, chat, text))
+            self._in_app(who, chat, text)
         if self.step in self.tasks:
             for new in self.messages(chat)[before:]:
                 if text in new.text:
                     self.asked_in.append(Asked(self.step, self.tasks[self.step], new.seq))
+
+    def _in_app(self, who: str, chat: str, text: str) -> None:
+        """Let a person read a chat, and then write there."""
+        client, path = self.person(who), f"/v1/chats/{chat}"
+        client.post(f"{path}/read", {"seq": self.stored_chat(chat).last_seq})
+        client.post(f"{path}/messages", {"text": text, "client_id": f"step {self.step}"})
 
     def asks(self, step: Write) -> None:
         """Note what is asked for in this step."""
@@ -251,6 +273,11 @@ class Town(Stage):
             self.clock.advance(LEASE.total_seconds())
             self.tick()
             Stage.handle(self, job)
+            self._job = mine
+        steps, self.while_thinking = self.while_thinking, ()
+        if steps:
+            mine = self._job
+            Context().run(self._happen, steps)
             self._job = mine
         self._request = request
         return super().asked(request, seen)

@@ -26,7 +26,8 @@ TABLE = Path(__file__).with_suffix(".toml")
 LAYER = Path("shared/skein")
 SECONDS = 180  # for the tests of one guard, on a busy machine
 # The last is how the searches tell what they found.
-ASSERTIONS = ("AssertionError", "assert ", "Failed: ", "tests.attacks.knowledge.Leak: ")
+FOUND = ("tests.attacks.knowledge.Leak: ", "tests.stories.judge.Verdict: ")
+ASSERTIONS = ("AssertionError", "assert ", "Failed: ", *FOUND)
 TIMEOUT = "Failed: Timeout"  # of pytest-timeout
 
 

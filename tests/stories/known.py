@@ -1,0 +1,109 @@
+"""Stories of former defects, each with what must be true when it is over beside the promises."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, PAIR, TEAM
+from tests.attacks.errands import Reach
+from tests.attacks.known_codes import FULL
+from tests.attacks.services import BOOK
+from tests.attacks.steps import Answer, Pass, Step, Story
+from tests.stories.deeds import CancelOutreach, DeskDoes, Fault, Meanwhile, Pause, Write
+from tests.stories.tasks import task_of
+from tests.stories.town import Town
+
+NEARLY_A_DAY = timedelta(hours=23)  # for so long at least, a question is open
+
+
+class Known(NamedTuple):
+    """A story of a former defect.
+
+    Attributes:
+        story: The steps.
+        holds: Whether it ended well.
+    """
+
+    story: Story
+    holds: Callable[[Town], bool]
+
+
+def booked(times: int) -> Callable[[Town], bool]:
+    """A table was booked so many times."""
+    return lambda town: [call.tool for call in town.services.calls].count(BOOK) == times
+
+
+def shows(chat: str, words: str) -> Callable[[Town], bool]:
+    """The last prompt for a chat has some words."""
+
+    def holds(town: Town) -> bool:
+        prompts = [each for run, _, each in town.shown if run.endswith(chat)]
+        return bool(prompts) and words in str(prompts[-1].messages)
+
+    return holds
+
+
+def asked(chat: str, words: str) -> Callable[[Town], bool]:
+    """A question in a chat has some words."""
+    return lambda town: any(m.choice and words in m.text for m in town.messages(chat))
+
+
+def keeps_all_questions(town: Town) -> bool:
+    """A question for a task was asked, and no older one of another chat has ended for it."""
+    elsewhere = [m for chat in (TEAM.id, PAIR.id) for m in town.messages(chat)]
+    mine = [m for m in elsewhere if m.choice and m.choice.addressee == ALICE.id]
+    whole = [m for m in mine if m.choice and m.choice.expires_at - m.created_at >= NEARLY_A_DAY]
+    return asked(ALICES.id, task_of(len(FULL) + 1))(town) and len(whole) == len(FULL)
+
+
+def _writes(task: str, who: str = ALICE.id, chat: str = ALICES.id, other: str = BOB.id) -> Step:
+    return Write(who=who, chat=chat, task=task, other=other)
+
+
+BOOKS, YES = _writes("book"), Answer(who=ALICE.id)
+TYPES_YES = Write(who=ALICE.id, chat=ALICES.id, text="Yes please")
+TAKES, RETURNS = DeskDoes(chat=ALICES.id), DeskDoes(chat=ALICES.id, does="hand back")
+
+KNOWN: Mapping[str, Known] = {
+    "an agreed call and the desk": Known(
+        (BOOKS, Meanwhile(events=(TAKES,)), YES, RETURNS), booked(1)
+    ),
+    "an agreed call and an hour of silence": Known(
+        (BOOKS, Meanwhile(events=(TAKES,)), YES, Pass(minutes=130)), booked(1)
+    ),
+    "an agreed call and the death of its worker": Known(
+        (BOOKS, Fault(at=0, runs=True), YES, Pass(minutes=130)), booked(1)
+    ),
+    "an agreed call and a service that dies over it": Known(
+        (BOOKS, Fault(what="no answer"), YES, Fault(what="gone"), Pass(minutes=130)), booked(1)
+    ),
+    "a typed yes": Known((BOOKS, TYPES_YES, TYPES_YES, TYPES_YES), booked(1)),
+    "a typed yes by text": Known(
+        (
+            _writes("book", BOB.id, BOBS_PHONE.id, ALICE.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, text="Yes please"),
+            Answer(who=BOB.id),
+        ),
+        booked(1),
+    ),
+    "words after the question of an errand": Known(
+        (
+            _writes("errand", chat=PAIR.id),
+            Answer(who=ALICE.id),
+            Pass(minutes=6),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, text="Sure, I bring two bottles."),
+        ),
+        shows(BOBS_PHONE.id, "OPEN QUESTIONS"),
+    ),
+    "places for questions that others fill": Known((*FULL, BOOKS), keeps_all_questions),
+    "an outreach that is canceled while runs are paused": Known(
+        (
+            Pause(),
+            Reach(people=(BOB.id,)),
+            CancelOutreach(),
+            Pause(on=False),
+            Pass(minutes=130),
+        ),
+        lambda town: not town.sms.taken,
+    ),
+}

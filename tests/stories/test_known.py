@@ -1,0 +1,24 @@
+"""Stories of former defects keep all promises; each guard that ended one has a story here."""
+
+import pytest
+
+from tests.attacks.known_codes import ENCODED
+from tests.attacks.search import search
+from tests.stories.judge import judge
+from tests.stories.known import KNOWN
+from tests.stories.town import Town
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_story_ends_well(name: str) -> None:
+    town, known = Town(), KNOWN[name]
+    town.play(known.story)
+    judge(town)
+    assert known.holds(town)
+
+
+@pytest.mark.parametrize(
+    "name", ["forget_with_full_places", "question_shows_other_words_than_are_sent"]
+)
+def test_known_leak_is_closed(name: str) -> None:
+    search(ENCODED[name])
