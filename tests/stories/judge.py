@@ -1,19 +1,23 @@
 """The one judge of stories: what must be true when a story is over, whatever happened in it."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 from skein.models.chats.choice import CALL, YES, Choice
 from skein.models.runs.run import ENDED, Run
-from tests.attacks.cast import named, titled
+from tests.attacks.cast import PHONES, named, titled
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
 from tests.attacks.services import BOOK, NOTIFY, Call
-from tests.stories.town import Asked, Town
+from tests.attacks.steps import Erase
+from tests.stories.town import Asked, Shown, Town
+from tests.support.builders import NOON
+from tests.support.timeline_parser import timeline
 
 TASK = re.compile(r"task \d+")
-MARK = re.compile(r"\[msg:(\d+)")
+TEXTS_A_DAY = 5  # that the invitations of one person cause
 ONCE = frozenset({BOOK, NOTIFY})
 
 
@@ -101,12 +105,29 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
 def outcomes(town: Town) -> set[str]:
     """The tasks of which the agent was told an outcome, that something was done or why not."""
     told: set[str] = set()
-    for _, _, request in town.shown:
-        calls = {call.id: call.arguments for m in request.messages for call in m.tool_calls}
-        for message in request.messages:
-            if message.role == "tool" and "not done yet" not in message.content:
-                told.update(TASK.findall(calls.get(message.tool_call_id or "", "")))
+    for task, said in told_outcomes(town):
+        if "not done yet" not in said:
+            told.add(task)
     return told
+
+
+def told_outcomes(town: Town) -> Iterator[tuple[str, str]]:
+    """Each task of which a prompt has the result of a call, with the result."""
+    for shown in town.shown:
+        messages = shown.request.messages
+        calls = {call.id: call.arguments for each in messages for call in each.tool_calls}
+        for message in messages:
+            if message.role == "tool":
+                for task in TASK.findall(calls.get(message.tool_call_id or "", "")):
+                    yield task, message.content
+
+
+def prompts_are_true_about_what_was_done(town: Town) -> Iterator[str]:
+    """No prompt says that nothing was done about what a service was called for."""
+    done = {task for task, _ in acts(town)}
+    for task, said in told_outcomes(town):
+        if task in done and "Nothing was done" in said:
+            yield f"{task} reached the service, and the agent is told: {said}"
 
 
 # ---------------------------------------------------------------------- answers
@@ -141,14 +162,60 @@ def nothing_private_is_seen(town: Town) -> Iterator[str]:
                 yield f"{named(who)} can see the secret in {what}"
 
 
+def prompts_follow_the_grammar(town: Town) -> Iterator[str]:
+    """The history of each prompt can be read back."""
+    for shown in town.shown:
+        for part in histories(shown):
+            try:
+                timeline(part)
+            except AssertionError as error:
+                yield f"a prompt of {shown.run_id}: {error}"
+
+
+def histories(shown: Shown) -> list[str]:
+    """The histories in a prompt."""
+    parts = shown.request.messages[0].content.split("\n\n")
+    return [each for each in parts if each.startswith("CHAT HISTORY")]
+
+
 def seen_is_what_was_shown(town: Town) -> Iterator[str]:
-    """No SEEN mark lies beyond what prompts have shown."""
-    return iter(())
+    """What a prompt marks as SEEN stood in an earlier prompt of the agent for the chat."""
+    before: defaultdict[tuple[str, str | None], set[int]] = defaultdict(set)
+    for shown in town.shown:
+        known = before[shown.agent, shown.chat]
+        for part in histories(shown):
+            entries = timeline(part)[1]
+            for entry in entries:
+                if entry.seen and entry.sender is not None and entry.seq not in known:
+                    yield f"msg:{entry.seq} in {titled(shown.chat or '')} was never shown"
+            known.update(entry.seq for entry in entries)
+
+
+def stopped_people_get_no_texts(town: Town) -> Iterator[str]:
+    """After STOP, a person gets one text at most, which confirms it."""
+    for who, number in town.stopped.items():
+        texts = [sms.body for sms, _ in town.sms.taken[number:] if sms.phone == PHONES[who]]
+        if len(texts) > 1:
+            yield f"{named(who)} got {texts} after STOP"
+
+
+def one_person_causes_few_texts(town: Town) -> Iterator[str]:
+    """Invitations of one person cause five texts a day at most."""
+    invited = [sms for sms, _ in town.sms.taken if " invites you to " in sms.body]
+    days = 1 + (town.clock.now() - NOON) / timedelta(days=1)
+    if len(invited) > TEXTS_A_DAY * days:
+        yield f"{len(invited)} texts invite people in {days:.1f} days"
 
 
 def erased_is_gone(town: Town) -> Iterator[str]:
-    """Nothing of a person is left after an erasure."""
-    return iter(())
+    """Nothing names a person who was erased and has done nothing since."""
+    for number, step in enumerate(town.steps):
+        later = {getattr(each, "who", "") for each in town.steps[number + 1 :]}
+        if not isinstance(step, Erase) or later & {step.who}:
+            continue
+        for key, item in town.table.all_stored().items():
+            if f'"{step.who}"' in item and "#ERASURE" not in key.pk + key.sk:
+                yield f"{named(step.who)} is named in {key}"
 
 
 CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
@@ -156,8 +223,12 @@ CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
     no_effect_is_done_twice,
     no_effect_is_without_its_yes,
     no_effect_is_forgotten,
+    prompts_are_true_about_what_was_done,
+    prompts_follow_the_grammar,
     each_message_is_answered,
     nothing_private_is_seen,
     seen_is_what_was_shown,
+    stopped_people_get_no_texts,
+    one_person_causes_few_texts,
     erased_is_gone,
 )

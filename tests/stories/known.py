@@ -37,7 +37,7 @@ def shows(chat: str, words: str) -> Callable[[Town], bool]:
     """The last prompt for a chat has some words."""
 
     def holds(town: Town) -> bool:
-        prompts = [each for run, _, each in town.shown if run.endswith(chat)]
+        prompts = [each.request for each in town.shown if each.chat == chat]
         return bool(prompts) and words in str(prompts[-1].messages)
 
     return holds

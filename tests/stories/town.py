@@ -78,6 +78,16 @@ class MortalTable(WatchedTable):
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What a run showed the model."""
+
+    run_id: str
+    agent: str
+    chat: str | None
+    request: ModelRequest
+
+
+@dataclass(frozen=True)
 class Asked:
     """A task that somebody asked for, and the number of the step in which they did."""
 
@@ -95,10 +105,10 @@ class Town(Stage):
         deaths: How many workers died.
         tasks: What was asked for, by the number of the step.
         asked_in: The tasks that were accepted.
-        shown: All requests that the model got for turns, each with its run.
+        shown: What the model was shown in turns, in order.
+        steps: The steps so far.
         without_yes: The calls that needed a yes, which nobody had given.
-        canceled: The number of texts when each outreach was canceled.
-        stopped: The number of texts when each phone wrote STOP last.
+        stopped: The number of texts when each person wrote STOP last, unless they wrote START.
         services_state: How the services of the tenant answer.
     """
 
@@ -109,9 +119,9 @@ class Town(Stage):
         self.deaths = 0
         self.tasks: dict[int, Write] = {}
         self.asked_in: list[Asked] = []
-        self.shown: list[tuple[str, int, ModelRequest]] = []
+        self.shown: list[Shown] = []
         self.without_yes: list[Call] = []
-        self.canceled: dict[str, int] = {}
+        self.steps: list[Step] = []
         self.stopped: dict[str, int] = {}
         self.services_state = "back"
         self._dies_at_call = False
@@ -196,6 +206,15 @@ class Town(Stage):
         self.tasks[self.step] = step
 
     # ------------------------------------------------------------------ playing
+
+    def play_step(self, step: Step) -> None:
+        """See `Stage`; remember the step."""
+        self.steps.append(step)
+        super().play_step(step)
+        if isinstance(step, Write) and step.chat in ByPhone and step.text in {"STOP", "START"}:
+            self.stopped.pop(step.who, None)
+            if step.text == "STOP":
+                self.stopped[step.who] = len(self.sms.taken)
 
     def _apply(self, step: Step) -> None:
         if isinstance(step, Deed):
@@ -283,11 +302,11 @@ class Town(Stage):
         return super().asked(request, seen)
 
     def _moves(self, seen: malicious_model.Seen) -> Calls:
-        if self._tactic != QUIET:
-            return super()._moves(seen)
         run = self._run()
         assert self._request is not None
-        self.shown.append((run.id, run.activation, self._request))
+        self.shown.append(Shown(run.id, run.agent_id, run.active_chat_id, self._request))
+        if self._tactic != QUIET:
+            return super()._moves(seen)
         return answer(self._request, self._uses)
 
     def _uses(self, number: int) -> tuple[tuple[str, Mapping[str, Any]], ...]:
