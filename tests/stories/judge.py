@@ -14,10 +14,11 @@ from tests.attacks.services import BOOK, NOTIFY, Call
 from tests.attacks.steps import Erase
 from tests.stories.town import Asked, Shown, Town
 from tests.support.builders import NOON
-from tests.support.timeline_parser import timeline
 
 TASK = re.compile(r"task \d+")
+ENTRY = re.compile(r"  \[msg:(?P<seq>\d+) [\d:]+\] (?P<who>You\b)?.*?(?P<seen> \[SEEN\])?[^\]]*$")
 TEXTS_A_DAY = 5  # that the invitations of one person cause
+LEFT = re.compile("#ERASURE|^CONNECTION#")  # the erasure itself, and connections made after it
 ONCE = frozenset({BOOK, NOTIFY})
 
 
@@ -162,16 +163,6 @@ def nothing_private_is_seen(town: Town) -> Iterator[str]:
                 yield f"{named(who)} can see the secret in {what}"
 
 
-def prompts_follow_the_grammar(town: Town) -> Iterator[str]:
-    """The history of each prompt can be read back."""
-    for shown in town.shown:
-        for part in histories(shown):
-            try:
-                timeline(part)
-            except AssertionError as error:
-                yield f"a prompt of {shown.run_id}: {error}"
-
-
 def histories(shown: Shown) -> list[str]:
     """The histories in a prompt."""
     parts = shown.request.messages[0].content.split("\n\n")
@@ -184,11 +175,11 @@ def seen_is_what_was_shown(town: Town) -> Iterator[str]:
     for shown in town.shown:
         known = before[shown.agent, shown.chat]
         for part in histories(shown):
-            entries = timeline(part)[1]
+            entries = [found for line in part.splitlines() if (found := ENTRY.match(line))]
             for entry in entries:
-                if entry.seen and entry.sender is not None and entry.seq not in known:
-                    yield f"msg:{entry.seq} in {titled(shown.chat or '')} was never shown"
-            known.update(entry.seq for entry in entries)
+                if entry["seen"] and entry["who"] != "You" and int(entry["seq"]) not in known:
+                    yield f"msg:{entry['seq']} in {titled(shown.chat or '')} was never shown"
+            known.update(int(entry["seq"]) for entry in entries)
 
 
 def stopped_people_get_no_texts(town: Town) -> Iterator[str]:
@@ -214,7 +205,7 @@ def erased_is_gone(town: Town) -> Iterator[str]:
         if not isinstance(step, Erase) or later & {step.who}:
             continue
         for key, item in town.table.all_stored().items():
-            if f'"{step.who}"' in item and "#ERASURE" not in key.pk + key.sk:
+            if f'"{step.who}"' in item and not LEFT.search(f"{key.pk} {key.sk}"):
                 yield f"{named(step.who)} is named in {key}"
 
 
@@ -224,7 +215,6 @@ CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
     no_effect_is_without_its_yes,
     no_effect_is_forgotten,
     prompts_are_true_about_what_was_done,
-    prompts_follow_the_grammar,
     each_message_is_answered,
     nothing_private_is_seen,
     seen_is_what_was_shown,
