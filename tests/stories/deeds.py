@@ -53,6 +53,7 @@ class Write(Deed):
             said = f"@{coach}, #{town.step}: {TASKS[self.task].asked}"
             town.asks(self)
         town.written(self.who, self.chat, said)
+        town.answered(self.who, yes=True)  # a typed answer counts as theirs
 
     @property
     def sentence(self) -> str:

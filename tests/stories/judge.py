@@ -18,7 +18,7 @@ from tests.support.builders import NOON
 TASK = re.compile(r"task \d+")
 ENTRY = re.compile(r"  \[msg:(?P<seq>\d+) [\d:]+\] (?P<who>You\b)?.*?(?P<seen> \[SEEN\])?[^\]]*$")
 TEXTS_A_DAY = 5  # that the invitations of one person cause
-LEFT = re.compile("#ERASURE|^CONNECTION#")  # the erasure itself, and connections made after it
+LEFT = re.compile("#ERASURE|#AUDIT#|^CONNECTION#")  # records of it, and later connections
 ONCE = frozenset({BOOK, NOTIFY})
 
 
