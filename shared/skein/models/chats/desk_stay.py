@@ -83,8 +83,8 @@ class DeskStay(Stored):
 
     @property
     def without_words(self) -> Update:
-        """The write that removes the reason, the summary and the briefing."""
-        return Update(self.key, set=dict.fromkeys(WORDS), condition=Exists())
+        """The write that removes the reason, the summary, the briefing, and their sources."""
+        return Update(self.key, set=dict.fromkeys((*WORDS, "made_from")), condition=Exists())
 
     def is_about(self, at: datetime) -> bool:
         """Return whether the stay's texts may refer to a message that was posted at this time.
