@@ -5,7 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
+from skein.models.chats.chat import Message
 from skein.models.chats.choice import CALL, YES, Choice
+from skein.models.common.storage import Key
 from skein.models.runs.run import ENDED, Run
 from tests.attacks.cast import PHONES, named, titled
 from tests.attacks.knowledge import Leak
@@ -18,7 +20,7 @@ from tests.support.builders import NOON
 TASK = re.compile(r"task \d+")
 ENTRY = re.compile(r"  \[msg:(?P<seq>\d+) [\d:]+\] (?P<who>You\b)?.*?(?P<seen> \[SEEN\])?[^\]]*$")
 TEXTS_A_DAY = 5  # that the invitations of one person cause
-LEFT = re.compile("#ERASURE|#AUDIT#|^CONNECTION#")  # records of it, and later connections
+LEFT = re.compile("#ERASURE|#AUDIT#|^CONNECTION#| LIVE$")  # records of it, and later connections
 ONCE = frozenset({BOOK, NOTIFY})
 
 
@@ -83,22 +85,25 @@ def no_effect_is_without_its_yes(town: Town) -> Iterator[str]:
         yield f"{call.tool} {call.arguments} was sent without a yes"
 
 
-def questions(town: Town) -> Iterator[Choice]:
-    """All questions that are still there."""
+def questions(town: Town) -> Iterator[tuple[str, Choice]]:
+    """All questions that are still there, each with its chat."""
     for chat_id in town.knowledge.chat_ids():
         for message in town.messages(chat_id):
             if message.choice is not None:
-                yield message.choice
+                yield chat_id, message.choice
 
 
 def no_effect_is_forgotten(town: Town) -> Iterator[str]:
     """What was agreed to is done, or the agent was told why not."""
     done = {task for task, _ in acts(town)}
     told = outcomes(town)
+    stopped = {run.chat_id for run in runs(town) if run.reason == "opted_out"}
     tried = {task for each in town.service.requests for task in TASK.findall(str(each.body))}
-    for asked in questions(town):
+    for chat_id, asked in questions(town):
         if asked.purpose != CALL or asked.answer is None or asked.answer.option != YES:
             continue
+        if chat_id in stopped:
+            continue  # STOP ends what was agreed to there
         for task in set(TASK.findall(asked.question)) - done - tried - told:
             yield f"{task} was agreed to and never done"
 
@@ -146,10 +151,10 @@ def _has_answer(town: Town, asked: Asked) -> bool:
     later = [m for m in town.messages(chat.id) if m.seq >= asked.seq]
     if chat.discarded_at is not None or not later or later[0].kind == "erased":
         return True
-    if any(m.sender.kind != "user" for m in later[1:]):
+    if later[0].reason == "opted_out" or any(m.sender.kind != "user" for m in later[1:]):
         return True
-    ended = (run for run in town.runs(chat.id) if run.trigger.seq and run.trigger.seq >= asked.seq)
-    return any(run.reason is not None for run in ended)
+    told = (run for run in town.runs(chat.id) if run.reason is not None and run.trigger.seq)
+    return any(run.ended_at and run.ended_at >= later[0].created_at for run in told)
 
 
 # ---------------------------------------------------------------------- what is shown
@@ -199,14 +204,28 @@ def one_person_causes_few_texts(town: Town) -> Iterator[str]:
 
 
 def erased_is_gone(town: Town) -> Iterator[str]:
-    """Nothing names a person who was erased and has done nothing since."""
+    """Nothing names a person who was erased and with whom nothing happened since.
+
+    A question to another person stays as it was asked, also if its answer was to reach them.
+    """
     for number, step in enumerate(town.steps):
-        later = {getattr(each, "who", "") for each in town.steps[number + 1 :]}
-        if not isinstance(step, Erase) or later & {step.who}:
+        if not isinstance(step, Erase) or step.who in str(town.steps[number + 1 :]):
             continue
         for key, item in town.table.all_stored().items():
-            if f'"{step.who}"' in item and not LEFT.search(f"{key.pk} {key.sk}"):
+            if f'"{step.who}"' not in item or LEFT.search(f"{key.pk} {key.sk}"):
+                continue
+            if not _asks_another(town, key, step.who):
                 yield f"{named(step.who)} is named in {key}"
+
+
+def _asks_another(town: Town, key: Key, who: str) -> bool:
+    """Whether a message asks another person, and only the data of its question names somebody."""
+    if not key.sk.startswith(Message.PREFIX):
+        return False
+    message = Message.from_item(town.table.get(key) or {})
+    if message.choice is None or message.choice.addressee == who:
+        return False
+    return f"'{who}'" not in str(message.model_copy(update={"choice": None}).to_item())
 
 
 CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (

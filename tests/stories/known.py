@@ -8,8 +8,8 @@ from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, PAIR, TEAM
 from tests.attacks.errands import Reach
 from tests.attacks.known_codes import FULL
 from tests.attacks.services import BOOK
-from tests.attacks.steps import Answer, Pass, Step, Story
-from tests.stories.deeds import CancelOutreach, DeskDoes, Fault, Meanwhile, Pause, Write
+from tests.attacks.steps import Answer, Erase, Pass, Step, Story
+from tests.stories.deeds import CancelOutreach, Delete, DeskDoes, Fault, Meanwhile, Pause, Write
 from tests.stories.tasks import task_of
 from tests.stories.town import Town
 
@@ -106,4 +106,33 @@ KNOWN: Mapping[str, Known] = {
         ),
         lambda town: not town.sms.taken,
     ),
+    "an erasure after a person was called to the desk": Known(
+        (_writes("help", BOB.id, BOBS_PHONE.id, ALICE.id), Erase(who=BOB.id)),
+        lambda town: (
+            not any(
+                BOB.id in item for key, item in town.table.all_stored().items() if "DESK#" in key.sk
+            )
+        ),
+    ),
 }
+
+OPEN: Mapping[str, tuple[Story, str]] = {
+    "a yes after the request was deleted": (
+        (
+            _writes("book", BOB.id, BOBS_PHONE.id, ALICE.id),
+            Delete(who=BOB.id, chat=BOBS_PHONE.id),
+            Answer(who=BOB.id, sms=True),
+        ),
+        "the question stays open, and the yes neither sends the call nor tells why not",
+    ),
+    "an erasure after an errand": (
+        (
+            _writes("errand", BOB.id, BOBS_PHONE.id, ALICE.id),
+            Answer(who=BOB.id),
+            Pass(minutes=12),
+            Erase(who=BOB.id),
+        ),
+        "the owner of the phone stays stored, and so do the words of the errand in the other chat",
+    ),
+}
+"""Stories of defects that are still there, each with what happens."""

@@ -4,8 +4,9 @@ import pytest
 
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.search import search
-from tests.stories.judge import judge
-from tests.stories.known import KNOWN
+from tests.attacks.steps import Story
+from tests.stories.judge import Verdict, judge
+from tests.stories.known import KNOWN, OPEN
 from tests.stories.town import Town
 
 
@@ -15,6 +16,21 @@ def test_known_story_ends_well(name: str) -> None:
     town.play(known.story)
     judge(town)
     assert known.holds(town)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        pytest.param(
+            story, id=name, marks=pytest.mark.xfail(strict=True, reason=why, raises=Verdict)
+        )
+        for name, (story, why) in OPEN.items()
+    ],
+)
+def test_open_defect_keeps_all_promises(story: Story) -> None:
+    town = Town()
+    town.play(story)
+    judge(town)
 
 
 @pytest.mark.parametrize(

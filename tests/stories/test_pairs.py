@@ -9,8 +9,8 @@ from tests.stories.pairs import Share
 SAMPLE = 0.01  # of the pairs, in `make test`
 SAMPLED, ALL = pairs.shares(SAMPLE), pairs.shares()
 
-# The other places have verdicts that nobody has looked into yet; `make pairs` shows them.
-GREEN = [each for each in SAMPLED if each.place.name == "alice"]
+# By text, a yes after the request was deleted is lost (`OPEN` in `known.py`).
+GREEN = [each for each in SAMPLED if each.place.name != "phone"]
 
 
 @pytest.mark.timeout(0)
