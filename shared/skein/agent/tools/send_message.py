@@ -86,14 +86,8 @@ ASKED = (
 def send_message(
     call: ToolContext,
     text: MessageText,
-    reply_to: Annotated[
-        MessageNumber | None,
-        Field(description="43 for msg:43."),
-    ] = None,
-    wait: Annotated[
-        JsonBool | None,
-        Field(description=WAIT),
-    ] = None,
+    reply_to: Annotated[MessageNumber | None, Field(description="43 for msg:43.")] = None,
+    wait: Annotated[JsonBool | None, Field(description=WAIT)] = None,
     until: Annotated[
         Moment | None,
         Field(description="Wait longer, such as 2 days."),
