@@ -60,7 +60,7 @@ def told(found: Lookups | None) -> list[list[str]]:
 
     The verdict is about active conversations, because no cache can serve a container's first
     reading of a chat: the rate of all lookups depends on the number of containers, and on how
-    often each person of the load writes (four times).
+    often each person of the load writes (about four times).
     """
     if found is None or found.rate is None:
         return [[NAME, "", "", "", "not measured"]]

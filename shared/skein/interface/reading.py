@@ -271,6 +271,10 @@ class Reading:
     prompt_mark: PromptMark | None = None
     sharing: SharingReading | None = None
 
+    def shows(self, chat_id: str) -> bool:
+        """Return whether a chat is the active one."""
+        return self.chat is not None and self.chat.id == chat_id
+
     def of(self, kind: type[ItemsT]) -> ItemsT:
         """Return the items of one kind, which may be empty."""
         return next((each for each in self.items if type(each) is kind), kind())

@@ -177,8 +177,7 @@ def place_of(call: ToolContext, chat_id: str, seq: int) -> str:
     Numbers of another chat are left out. They would tell the readers of this one how many messages
     the other has.
     """
-    here = call.reading.chat
-    return f"msg:{seq}" if here is not None and here.id == chat_id else "another chat"
+    return f"msg:{seq}" if call.reading.shows(chat_id) else "another chat"
 
 
 def content_of(call: ToolContext) -> Audience:

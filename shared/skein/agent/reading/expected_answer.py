@@ -32,8 +32,8 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
 
 def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
     """Return the messages that triggered the run, as far as the reading has them."""
-    here = reading.chat is not None and reading.chat.id == home.id
-    found = {one.seq: one for one in reading.of(History).messages} if here else {}
+    shown = reading.of(History).messages if reading.shows(home.id) else ()
+    found = {one.seq: one for one in shown}
     message = reading.of(ShownTrigger).message
     if message is not None:
         found[message.seq] = message

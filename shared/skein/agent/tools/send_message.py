@@ -103,7 +103,7 @@ def send_message(
 ) -> str:
     """Post a message here, or in another chat by chat_id."""
     target = call.target(chat_id)
-    here = call.reading.chat is not None and call.reading.chat.id == target
+    here = call.reading.shows(target)
     if speaks_in_text(call.reading) and here and not media:
         raise Correctable(TEXT_GOES_HERE)
     if reply_to is not None and not here and target not in _listed(call):
@@ -258,8 +258,7 @@ def _sent(call: ToolContext, chat_id: str, seq: int) -> str:
     The number is left out if the prompt does not list the chat: it would tell the readers of this
     chat how many messages the other has.
     """
-    here = call.reading.chat
-    if here is not None and here.id == chat_id:
+    if call.reading.shows(chat_id):
         return f"sent as msg:{seq}"
     title = _listed(call).get(chat_id)
     return f"sent to {title} as msg:{seq}" if title is not None else f"sent to {quoted_id(chat_id)}"
