@@ -8,7 +8,7 @@ from typing import Any
 import service_webhook
 from skein.agent.tools import TOOLS
 from skein.inbound.webhook_signature import secret_of, sign
-from skein.models.common.storage import Key, Put, Query
+from skein.models.common.storage import Put, Query
 from skein.models.directory.webhook_service import WebhookService
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
@@ -140,15 +140,6 @@ class Team(Deployment):
         assert len(self.model.requests) <= len(steps) + lost_answers
         assert self.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "LIVE#")).items == ()
         assert self.at_rest
-
-    def all_runs(self) -> list[Run]:
-        """Every run there has been, the oldest first."""
-        keys: list[Key] = [
-            key
-            for key in self.table.all_keys()
-            if key.sk.startswith("RUN#") and "#STEP#" not in key.sk
-        ]
-        return [Run.from_item(self.table.get(key) or {}) for key in sorted(keys)]
 
     def the_run(self) -> Run:
         """The only run there has been."""

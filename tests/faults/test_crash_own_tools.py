@@ -11,12 +11,8 @@ import pytest
 
 import admin_api
 from skein.models.chats.choice import YES
-from skein.models.common.storage import Query
-from skein.models.directory.agent import agent_partition
 from skein.models.quotas.usage import unsharded, user_usage_key
 from skein.models.runs.completion import ModelRequest
-from skein.models.runs.run import Run
-from skein.models.runs.step import Step
 from skein.own_tools.api import NewTool
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.records import OwnTools
@@ -86,12 +82,6 @@ class Calling(Deployment):
     def booked_days(self) -> list[str]:
         """The days on which the service has booked a table, as often as it did."""
         return [json.loads(each.body)["day"] for each in self.service.requests if each.body]
-
-    def all_runs(self) -> list[Run]:
-        """The runs that answer messages, and those that a decision has started."""
-        page = self.table.query(Query.under(agent_partition(TENANT, COACH.id), Run.PREFIX))
-        decided = [Run.from_item(item) for item in page.items if not Step.is_stored_as(item)]
-        return [*self.runs("chat_1"), *decided]
 
     def play(self) -> None:
         self.phone.say("Book Tuesday and Friday")

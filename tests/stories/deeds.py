@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal
 
-from tests.attacks.cast import COACH, PHONES, named, titled
+from tests.attacks.cast import COACH, ROOMS, named, titled
 from tests.attacks.steps import Step
 from tests.stories.tasks import TASKS
 from tests.support.builders import TENANT
@@ -14,7 +14,7 @@ from tests.support.desk import Desk
 if TYPE_CHECKING:
     from tests.stories.town import Town
 
-ByPhone = frozenset({"chat_bobsphone", "chat_carolsphone"})
+BY_PHONE = frozenset(room.id for room in ROOMS.values() if room.channel)
 """The chats that people write in by text."""
 
 NIGHT = time(21, 30)  # quiet hours have begun
@@ -35,7 +35,7 @@ class Write(Deed):
 
     Attributes:
         task: What the agent is asked to do, a name in `TASKS`; empty for `text` alone.
-        other: The person whom it is about.
+        other: The person that the task concerns.
         text: What the person writes, if it is no task.
     """
 
@@ -250,8 +250,3 @@ class Meanwhile(Deed):
         """See `Step`."""
         happens = " ".join(step.sentence for step in self.events)
         return f"While the model thinks next: {happens}"
-
-
-def phone_of(who: str) -> str:
-    """The phone of a person."""
-    return PHONES[who]

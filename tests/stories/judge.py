@@ -8,7 +8,7 @@ from datetime import timedelta
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import CALL, YES, Choice
 from skein.models.common.storage import Key
-from skein.models.runs.run import ENDED, Run
+from skein.models.runs.run import ENDED
 from tests.attacks.cast import PHONES, named, titled
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
@@ -47,19 +47,13 @@ def all_queues_drain(town: Town) -> Iterator[str]:
     """No job waits, and no run or text is at work."""
     if town.waiting:
         yield f"jobs wait: {town.waiting}"
-    for run in runs(town):
+    for run in town.all_runs():
         if run.status not in ENDED:
             yield f"{run.id} is {run.status} ({run.reason})"
     for chat_id in town.knowledge.chat_ids():
         for text in town.deliveries(chat_id):
             if text.status in {"queued", "sending"}:
                 yield f"the text {text.id} is {text.status}"
-
-
-def runs(town: Town) -> list[Run]:
-    """All runs."""
-    keys = (k for k in town.table.all_keys() if k.sk.startswith("RUN#") and "#STEP#" not in k.sk)
-    return [Run.from_item(item) for item in map(town.table.get, keys) if item is not None]
 
 
 # ---------------------------------------------------------------------- effects
@@ -97,7 +91,7 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
     """What was agreed to is done, or the agent was told why not."""
     done = {task for task, _ in acts(town)}
     told = outcomes(town)
-    stopped = {run.chat_id for run in runs(town) if run.reason == "opted_out"}
+    stopped = {run.chat_id for run in town.all_runs() if run.reason == "opted_out"}
     tried = {task for each in town.service.requests for task in TASK.findall(str(each.body))}
     for chat_id, asked in questions(town):
         if asked.purpose != CALL or asked.answer is None or asked.answer.option != YES:
@@ -110,11 +104,7 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
 
 def outcomes(town: Town) -> set[str]:
     """The tasks of which the agent was told an outcome, that something was done or why not."""
-    told: set[str] = set()
-    for task, said in told_outcomes(town):
-        if "not done yet" not in said:
-            told.add(task)
-    return told
+    return {task for task, said in told_outcomes(town) if "not done yet" not in said}
 
 
 def told_outcomes(town: Town) -> Iterator[tuple[str, str]]:

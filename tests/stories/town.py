@@ -23,7 +23,7 @@ from tests.attacks.services import TOOLS as OWN_TOOLS
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Step
 from tests.faults.deployment import WORKERS
-from tests.stories.deeds import ByPhone, Deed, Fault, Write, phone_of
+from tests.stories.deeds import BY_PHONE, Deed, Fault, Write
 from tests.stories.tasks import TASKS, answer, task_of
 from tests.support.api_client import Client
 from tests.support.builders import QUEUES, TENANT
@@ -186,8 +186,8 @@ class Town(Stage):
     def written(self, who: str, chat: str, text: str) -> None:
         """Let a person write some text by the door of the chat."""
         before = len(self.messages(chat))
-        if chat in ByPhone:
-            self._receive(phone_of(who), text)
+        if chat in BY_PHONE:
+            self._receive(PHONES[who], text)
         else:
             self._in_app(who, chat, text)
         if self.step in self.tasks:
@@ -211,7 +211,7 @@ class Town(Stage):
         """See `Stage`; remember the step."""
         self.steps.append(step)
         super().play_step(step)
-        if isinstance(step, Write) and step.chat in ByPhone and step.text in {"STOP", "START"}:
+        if isinstance(step, Write) and step.chat in BY_PHONE and step.text in {"STOP", "START"}:
             self.stopped.pop(step.who, None)
             if step.text == "STOP":
                 self.stopped[step.who] = len(self.sms.taken)

@@ -35,7 +35,7 @@ from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.membership import Membership
 from skein.models.common.address import Route, phone_address
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.storage import Put, Query
+from skein.models.common.storage import Key, Put, Query
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.agent import Agent
@@ -466,6 +466,15 @@ class World:
     def runs(self, chat_id: str = "chat_1") -> list[Run]:
         page = self.table.query(Query.under(chat_partition(TENANT, chat_id), "RUN#"))
         return [Run.from_item(item) for item in page.items if "#STEP#" not in item["sk"]]
+
+    def all_runs(self) -> list[Run]:
+        """Every run there has been, the oldest first in each partition."""
+        keys: list[Key] = [
+            key
+            for key in self.table.all_keys()
+            if key.sk.startswith("RUN#") and "#STEP#" not in key.sk
+        ]
+        return [Run.from_item(self.table.get(key) or {}) for key in sorted(keys)]
 
     def deliveries(self, chat_id: str = "chat_1") -> list[Delivery]:
         page = self.table.query(Query.under(chat_partition(TENANT, chat_id), "DELIVERY#"))
