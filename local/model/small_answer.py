@@ -80,7 +80,7 @@ MOOD = _any(
 )
 
 GREETING = r"(?:hi|hello|hey|hiya|good (?:morning|evening|afternoon))(?:,? \w+)?"
-THANKS = r"(?:ok(?:ay)?,? )?(?:many )?(?:thanks|thank you|thx|cheers)\b.{0,40}"
+THANKS = r"(?!.*\?)(?:ok(?:ay)?,? )?(?:many )?(?:thanks|thank you|thx|cheers)\b.{0,40}"
 GOODBYE = r"(?:good)?bye|see you(?: later| soon)?|good night"
 WHO = (
     r"(?:and )?who are you|who(?:'s| is) (?:this|that|there)|what(?:'s| is) your name"

@@ -207,6 +207,7 @@ def test_rule_of_the_agent_answers_an_emergency(character: str, rule: str | None
         "Is it bad to feel tired?",
         "2 + 2?",
         "Hi! How do I boil an egg?",
+        "Thanks. And for my legs?",
         "What should I do when Monday is cold?",
     ],
 )
