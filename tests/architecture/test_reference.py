@@ -1,15 +1,18 @@
 """The generated reference pages are up to date and complete."""
 
 import re
+import threading
 from functools import cache
 from typing import Any
 
 import pytest
 
+from local.sqlite.calls import Call
 from local.template import ROOT
 from routes.document import openapi
 from skein.models.common.reason import Reason
 from skein.settings import Settings
+from tests.patterns import meter
 from tests.support.template import deployed_template, ops_template
 from tools.reference import alarms, calls, data, reasons
 from tools.reference.bill import Bills, with_bill
@@ -132,6 +135,23 @@ def test_data_page_without_a_kind_of_due_pointer_is_refused(
     monkeypatch.setattr(data, "KINDS", {})
     with pytest.raises(ValueError, match="'fading'"):
         data.page()
+
+
+@pytest.mark.parametrize(
+    "askers",
+    [
+        ["MainThread", "ThreadPoolExecutor-0_0", "ThreadPoolExecutor-0_1", "MainThread"],
+        ["MainThread", "ThreadPoolExecutor-0_0", "MainThread", "ThreadPoolExecutor-0_1"],
+    ],
+    ids=["in a row", "around another call"],
+)
+def test_calls_of_one_pool_are_one_round_in_any_order(askers: list[str]) -> None:
+    log = meter.Log()
+    for asker in askers:
+        thread = threading.Thread(name=asker, target=log.append, args=(Call("get", 1, 0),))
+        thread.start()
+        thread.join()
+    assert log.rounds == 3
 
 
 # ---------------------------------------------------------------------- the stack

@@ -16,7 +16,8 @@ class Log(list[Call]):
     """A table's log that remembers who asked, since calls at once are one round.
 
     Helpers that ask at once are threads of one nameless pool; any other thread, the one included
-    that reads a context within its time, asks one thing after another.
+    that reads a context within its time, asks one thing after another. A pool counts once, in
+    whatever order its calls and those of other threads arrive.
     """
 
     def __init__(self) -> None:
@@ -29,9 +30,9 @@ class Log(list[Call]):
 
     @property
     def rounds(self) -> int:
-        """How many calls there were, those of one pool of helpers in a row counted as one."""
-        pairs = zip(self.askers, ["", *self.askers], strict=False)
-        return sum(here != before or not here.startswith(HELPERS) for here, before in pairs)
+        """How many calls there were, those of one pool of helpers counted as one."""
+        helpers = [asker for asker in self.askers if asker.startswith(HELPERS)]
+        return len(self.askers) - len(helpers) + len(set(helpers))
 
 
 @dataclass(frozen=True)
