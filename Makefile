@@ -67,11 +67,11 @@ test-e2e: $(DEVELOPMENT) $(FILES) ## Run the end-to-end tests
 	@$(BIN)/python -m pytest tests/e2e $(or $(ARGS),-n 2)
 
 .PHONY: test-console
-test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (five minutes; needs Debian's package chromium)
+test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (five minutes; needs Debian's package chromium-headless-shell)
 	@$(BIN)/python -m pytest tests/console -m browser $(or $(ARGS),-n 2)
 
 .PHONY: screenshots
-screenshots: $(DEVELOPMENT) $(FILES) ## Write the console's screenshots: docs/images, and .cache/screenshots in all forms (needs chromium)
+screenshots: $(DEVELOPMENT) $(FILES) ## Write the console's screenshots: docs/images, and .cache/screenshots in all forms (needs chromium-headless-shell)
 	@SKEIN_SCREENSHOTS=1 $(BIN)/python -m pytest tests/console -m browser -k screenshot $(ARGS)
 
 .PHONY: test-kills

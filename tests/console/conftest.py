@@ -1,7 +1,7 @@
 """A browser, and a local stack with people, agents and chats.
 
-The tests need Debian's Chromium. Without it they are skipped. With `SKEIN_REQUIRE_BROWSER=1`, they
-fail instead.
+The tests need Debian's Chromium. Its package `chromium-headless-shell` takes less processor time
+than `chromium`. Without both they are skipped. With `SKEIN_REQUIRE_BROWSER=1`, they fail instead.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.e2e.client import Client
 from tests.e2e.process import running_stack
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 NO_LIMITS = {
     "SKEIN_USER_MESSAGES_PER_MINUTE": "0",
     "SKEIN_USER_CHAT_CHANGES_PER_HOUR": "0",
@@ -44,7 +44,7 @@ def browser() -> Iterator[Browser]:
     """Chromium, without a window."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        reason = "no Chromium on PATH: install Debian's package `chromium`"
+        reason = "no Chromium on PATH: install Debian's package `chromium-headless-shell`"
         if os.environ.get("SKEIN_REQUIRE_BROWSER") == "1":
             pytest.fail(reason)
         pytest.skip(reason)

@@ -1,5 +1,6 @@
 """What a person does at the console, and a stack with something to see."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,15 @@ HOSTILE = (
     "<img src=x onerror=alert(1)><script>alert(2)</script>\"'><a href=javascript:alert(3)>x</a>"
 )
 OPERATOR = "operator"
+OPERATOR_TOKEN = {"sub": OPERATOR, "tenant": "demo", "scope": "chat admin", "name": "Operator"}
+# The first page of a tab finds the token that a local stack keeps for a tab that is loaded again.
+HOLD_TOKEN = """
+if (location.protocol === "http:" && sessionStorage.getItem("held") === null) {
+  sessionStorage.setItem("held", "once");
+  const kept = { ...JSON.parse(%s), until: Date.now() + 3_600_000 };
+  sessionStorage.setItem("skein-local-session", JSON.stringify(kept));
+}
+"""
 NARROW: ViewportSize = {"width": 320, "height": 640}
 # The browser itself reports each answer of 4xx or 5xx.
 EXPECTED = re.compile(r"Failed to load resource|WebSocket connection .* failed")
@@ -87,6 +97,12 @@ class Driver:
         """Wait until the page has shown itself."""
         expect(self.page.locator("main h1")).to_be_visible()
         expect(self.page.locator(".page[aria-busy]")).to_have_count(0)
+
+    def open_as_operator(self, place: str) -> None:
+        """Open a page in a tab that holds an operator's token, as after a sign-in."""
+        token = self.client.ok("POST", "/local/token", OPERATOR_TOKEN)["token"]
+        self.page.add_init_script(HOLD_TOKEN % json.dumps(json.dumps({"token": token})))
+        self.open(place)
 
     def sign_in(self, place: str, person: str = "Operator") -> None:
         """Open a page that needs a token, and sign in with one click."""

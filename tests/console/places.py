@@ -20,9 +20,9 @@ class Place:
     signed_in: bool = True
 
     def open(self, driver: Driver) -> None:
-        """Open the page, and sign in if necessary."""
+        """Open the page, as an operator if it needs a token."""
         if self.signed_in:
-            driver.sign_in(self.address)
+            driver.open_as_operator(self.address)
         else:
             driver.open(self.address)
 

@@ -45,7 +45,7 @@ def test_token_that_ends_in_the_middle_and_a_reload_lead_back_to_the_page(
 
 
 def test_back_and_forward_show_each_page_again(driver: Driver) -> None:
-    driver.sign_in(SIGNED_IN[0].address)
+    driver.open_as_operator(SIGNED_IN[0].address)
     headings = []
     for place in SIGNED_IN:
         driver.page.evaluate(f"location.hash = '{place.address}'")
@@ -73,7 +73,7 @@ def test_back_and_forward_show_each_page_again(driver: Driver) -> None:
 def test_gateway_error_is_shown_and_can_be_retried(
     driver: Driver, status: int, body: str, told: str
 ) -> None:
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     page = driver.page
     page.route(API, lambda route: route.fulfill(status=status, body=body))
     page.get_by_role("link", name="Settings").click()
@@ -96,14 +96,14 @@ def test_gateway_error_is_shown_and_can_be_retried(
     ],
 )
 def test_invalid_address_shows_a_readable_error(driver: Driver, address: str, told: str) -> None:
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     driver.page.evaluate(f"location.hash = '{address}'")
     expect(driver.page.get_by_role("alert")).to_contain_text(told)
     driver.errors.clear()  # the console logs the error itself
 
 
 def test_slow_network_shows_that_the_page_is_loading(driver: Driver) -> None:
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     held: list[Route] = []
     slow = True
 
@@ -125,7 +125,7 @@ def test_slow_network_shows_that_the_page_is_loading(driver: Driver) -> None:
 
 def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver) -> None:
     as_person(driver, "chat")
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     links = driver.page.get_by_role("navigation", name="Pages").get_by_role("link")
     expect(links).to_have_text(["Phone", "Chats", "Time"])
     driver.page.evaluate("location.hash = '#/audit'")
@@ -136,7 +136,7 @@ def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver
 
 @signed_in_page
 def test_page_without_the_required_scope_shows_the_error(driver: Driver, place: Place) -> None:
-    driver.sign_in(SIGNED_IN[0].address)
+    driver.open_as_operator(SIGNED_IN[0].address)
     error = {"code": "forbidden", "detail": "the token lacks the scope", "details": {}}
     driver.page.route(API, lambda route: route.fulfill(status=403, json=error))
     driver.page.evaluate("location.hash = '#/none'")
@@ -187,7 +187,7 @@ def make_odd(driver: Driver) -> None:
 
 
 def test_tabs_have_sessions_of_their_own(driver: Driver) -> None:
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     other = Driver(driver.page.context.new_page(), driver.client)
     other.open("#/chats")
     expect(other.page.locator("main")).to_contain_text("Sign in to see this page")

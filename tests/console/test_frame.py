@@ -6,7 +6,7 @@ from tests.console.driver import Driver
 
 
 def test_page_change_moves_the_focus_to_the_heading_and_names_the_window(driver: Driver) -> None:
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     driver.go("Chats")
     expect(driver.page.locator("h1")).to_be_focused()
     expect(driver.page).to_have_title("Chats - Skein")
@@ -16,7 +16,7 @@ def test_page_change_moves_the_focus_to_the_heading_and_names_the_window(driver:
 
 def test_menu_of_a_narrow_window_unfolds_in_groups_and_folds_after_a_choice(driver: Driver) -> None:
     driver.page.set_viewport_size({"width": 390, "height": 844})
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     driver.check_accessibility()
     pages = driver.page.get_by_role("navigation", name="Pages")
     expect(pages).to_be_hidden()

@@ -40,7 +40,7 @@ def items(driver: Driver, card: str) -> Locator:
 @pytest.mark.parametrize("part", PARTS)
 def test_part_of_an_agent_is_accessible_and_shows_markup_as_text(driver: Driver, part: str) -> None:
     agent = make_agent(driver)
-    driver.sign_in(f"#/agent/{agent}/{part}")
+    driver.open_as_operator(f"#/agent/{agent}/{part}")
     driver.check_inert()
     for summary in driver.page.locator("main summary").all():
         summary.press("Enter")
@@ -48,12 +48,12 @@ def test_part_of_an_agent_is_accessible_and_shows_markup_as_text(driver: Driver,
 
 
 def test_agent_with_unlisted_model_shows_a_warning(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}")
     expect(driver.page.locator(".notice")).to_contain_text("does not list the model no-such-model")
 
 
 def test_system_prompt_is_changed_compared_and_rolled_back(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/prompt")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}/prompt")
     page = driver.page
     prompt = page.get_by_label("System prompt", exact=True)
     prompt.fill("Third.")
@@ -69,7 +69,7 @@ def test_system_prompt_is_changed_compared_and_rolled_back(driver: Driver) -> No
 
 def test_tools_are_turned_on_and_off(driver: Driver) -> None:
     agent = make_agent(driver)
-    driver.sign_in(f"#/agent/{agent}/tools")
+    driver.open_as_operator(f"#/agent/{agent}/tools")
     page = driver.page
     page.get_by_label("Documents and skills", exact=False).first.check()
     page.get_by_text("Talk: choose one by one").click()
@@ -83,7 +83,7 @@ def test_tools_are_turned_on_and_off(driver: Driver) -> None:
 
 
 def test_memory_is_replaced_removed_and_restored(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/memories")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}/memories")
     page = driver.page
     active, ended = items(driver, "Active memories"), items(driver, "Removed, replaced")
     expect(active).to_contain_text("from an operator")
@@ -101,7 +101,7 @@ def test_memory_is_replaced_removed_and_restored(driver: Driver) -> None:
 
 
 def test_goal_is_added_and_completed(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/goals")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}/goals")
     page = driver.page
     items(driver, "New goal").get_by_label("Text").fill("Run a marathon")
     page.get_by_role("button", name="Add").press("Enter")
@@ -118,7 +118,7 @@ def test_goal_is_added_and_completed(driver: Driver) -> None:
 
 
 def test_plan_is_on_the_timeline_until_it_is_canceled(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/plans")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}/plans")
     page = driver.page
     expect(items(driver, "Upcoming").locator(".timeline li")).to_contain_text([HOSTILE])
     page.get_by_role("button", name="Cancel").press("Enter")
@@ -127,7 +127,7 @@ def test_plan_is_on_the_timeline_until_it_is_canceled(driver: Driver) -> None:
 
 def test_plan_is_created_and_changed(driver: Driver) -> None:
     agent = make_agent(driver)
-    driver.sign_in(f"#/agent/{agent}/plans")
+    driver.open_as_operator(f"#/agent/{agent}/plans")
     page = driver.page
     new = items(driver, "New plan")
     new.get_by_label("Name").fill("Weekly look")
@@ -154,7 +154,7 @@ def test_plan_is_created_and_changed(driver: Driver) -> None:
 
 def test_plan_of_a_chat_is_created_for_the_chat(driver: Driver) -> None:
     chat, agent = answered_chat(driver.client, ["Hello"])
-    driver.sign_in(f"#/agent/{agent}/plans/chat/{chat}")
+    driver.open_as_operator(f"#/agent/{agent}/plans/chat/{chat}")
     driver.give_reason()
     new = items(driver, "New plan")
     new.get_by_label("Name").fill("Report")
@@ -168,7 +168,7 @@ def test_plan_of_a_chat_is_created_for_the_chat(driver: Driver) -> None:
 
 
 def test_thread_is_created_changed_and_moves_over_the_board(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/threads")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}/threads")
     page = driver.page
     expect(page.locator(".column").first).to_contain_text("Open (1)")
     new = items(driver, "New thread")
@@ -193,7 +193,7 @@ def test_thread_is_created_changed_and_moves_over_the_board(driver: Driver) -> N
 
 
 def test_skill_is_created_replaced_and_deleted(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/skills")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}/skills")
     page = driver.page
     new = items(driver, "New skill")
     new.get_by_label("Name").fill("stretching")
@@ -215,7 +215,7 @@ def test_skill_is_created_replaced_and_deleted(driver: Driver) -> None:
 
 def test_document_edit_after_another_change_reports_the_conflict(driver: Driver) -> None:
     agent = make_agent(driver)
-    driver.sign_in(f"#/agent/{agent}/documents")
+    driver.open_as_operator(f"#/agent/{agent}/documents")
     page = driver.page
     page.get_by_text("plan.md").press("Enter")
     text = page.locator(".items textarea")
@@ -238,7 +238,7 @@ def test_document_edit_after_another_change_reports_the_conflict(driver: Driver)
 
 def test_preview_shows_what_the_agent_would_see_in_a_chat(driver: Driver) -> None:
     chat, agent = answered_chat(driver.client, [HOSTILE])
-    driver.sign_in(f"#/agent/{agent}/preview")
+    driver.open_as_operator(f"#/agent/{agent}/preview")
     driver.page.get_by_label("Chat", exact=True).select_option(chat)
     driver.page.get_by_label("Reason (for a private chat)").fill("The complaint 4711")
     driver.page.get_by_role("button", name="Show prompt").press("Enter")
@@ -248,7 +248,7 @@ def test_preview_shows_what_the_agent_would_see_in_a_chat(driver: Driver) -> Non
 
 def test_items_of_a_chat_are_found_under_whose(driver: Driver) -> None:
     chat, agent = answered_chat(driver.client, ["Hello"])
-    driver.sign_in(f"#/agent/{agent}/memories")
+    driver.open_as_operator(f"#/agent/{agent}/memories")
     driver.page.get_by_label("Show items of").select_option("A chat")
     driver.page.get_by_label("Chat", exact=True).select_option(chat)
     driver.page.get_by_role("button", name="Show").press("Enter")
@@ -260,7 +260,7 @@ def test_items_of_a_chat_are_found_under_whose(driver: Driver) -> None:
 
 def test_words_of_outsiders_are_left_out_by_choice(driver: Driver) -> None:
     agent = make_agent(driver)
-    driver.sign_in(f"#/agent/{agent}/prompt")
+    driver.open_as_operator(f"#/agent/{agent}/prompt")
     page = driver.page
     choice = page.get_by_label("Messages from outsiders in private prompts")
     expect(choice).to_have_value("")
@@ -273,7 +273,7 @@ def test_words_of_outsiders_are_left_out_by_choice(driver: Driver) -> None:
 
 
 def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> None:
-    driver.sign_in("#/agent")
+    driver.open_as_operator("#/agent")
     page = driver.page
     page.get_by_label("Name", exact=True).fill(HOSTILE)
     page.get_by_label("What the agent does").fill("You are a guide.")
@@ -288,7 +288,7 @@ def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> No
 
 
 def test_agent_with_invalid_or_taken_number_reports_the_error(driver: Driver) -> None:
-    driver.sign_in("#/agent")
+    driver.open_as_operator("#/agent")
     page = driver.page
     page.get_by_label("Name", exact=True).fill("Second")
     page.get_by_label("What the agent does").fill("You are a guide.")
@@ -304,7 +304,7 @@ def test_agent_with_invalid_or_taken_number_reports_the_error(driver: Driver) ->
 
 def test_overview_renames_assigns_number_sets_access_and_deletes(driver: Driver) -> None:
     agent = make_agent(driver)
-    driver.sign_in(f"#/agent/{agent}")
+    driver.open_as_operator(f"#/agent/{agent}")
     page, head = driver.page, driver.page.get_by_role("region", name="Overview", exact=True)
     head.get_by_text("Rename").click()
     head.get_by_label("Name", exact=True).fill("Renamed")
@@ -332,7 +332,7 @@ def test_overview_renames_assigns_number_sets_access_and_deletes(driver: Driver)
 
 
 def test_words_that_are_not_saved_are_guarded(driver: Driver) -> None:
-    driver.sign_in(f"#/agent/{make_agent(driver)}/prompt")
+    driver.open_as_operator(f"#/agent/{make_agent(driver)}/prompt")
     page, answers = driver.page, [False, True]
     page.on("dialog", lambda shown: shown.accept() if answers.pop(0) else shown.dismiss())
     prompt = page.get_by_label("System prompt", exact=True)
@@ -351,7 +351,7 @@ def test_new_plan_for_a_person_shows_its_target(driver: Driver) -> None:
     client, operator = driver.client, driver.operator()
     client.ok("POST", "/v1/users", {"id": "usr_planned", "name": "Zoe Planned"}, token=operator)
     _, agent = answered_chat(client, ["Hello"], person="usr_planned")
-    driver.sign_in(f"#/agent/{agent}/plans")
+    driver.open_as_operator(f"#/agent/{agent}/plans")
     new = items(driver, "New plan")
     new.get_by_label("Name").fill("Weekly look")
     new.get_by_label("Instruction").fill("Say hello.")
@@ -369,7 +369,7 @@ def test_new_plan_for_a_person_shows_its_target(driver: Driver) -> None:
 
 def test_new_agent_starts_from_a_template_with_its_words_tools_and_plans(driver: Driver) -> None:
     page = driver.page
-    driver.sign_in("#/agent")
+    driver.open_as_operator("#/agent")
     page.get_by_label("Template").select_option(label="Coach")
     form = page.locator("form").filter(has=page.get_by_label("Template"))
     expect(form).to_contain_text("set_plan")

@@ -15,7 +15,7 @@ def test_audit_lists_changes_and_reasons_as_text(driver: Driver) -> None:
     assert answer.status == 200
     support = client.token("usr_support", "support")
     assert client.call("DELETE", "/v1/users/usr_kept", token=support).status == 403
-    driver.sign_in("#/audit")
+    driver.open_as_operator("#/audit")
     entries = driver.page.locator(".items > li")
     expect(entries.filter(has_text="created agent").first).to_contain_text("operator")
     copy = driver.page.locator(f'[title="{agent}"]')
@@ -31,7 +31,7 @@ def test_audit_lists_changes_and_reasons_as_text(driver: Driver) -> None:
 
 
 def test_audit_of_another_day_is_empty(driver: Driver) -> None:
-    driver.sign_in("#/audit")
+    driver.open_as_operator("#/audit")
     driver.page.get_by_label("Day").fill("2026-01-01")
     driver.page.get_by_role("button", name="Show", exact=True).press("Enter")
     driver.ready()
@@ -42,7 +42,7 @@ def test_audit_shows_further_pages(driver: Driver) -> None:
     token = driver.operator()
     for _ in range(101):
         driver.client.ok("GET", "/v1/agents?limit=1", token=token)
-    driver.sign_in("#/audit/today/all")
+    driver.open_as_operator("#/audit/today/all")
     entries = driver.page.locator(".items > li")
     expect(entries).to_have_count(100)
     driver.page.get_by_role("button", name="Show more").press("Enter")

@@ -23,7 +23,7 @@ def open_new_chat(driver: Driver, title: str) -> None:
 
 
 def test_new_chat_with_an_agent_gets_an_answer(driver: Driver) -> None:
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, HOSTILE)
     expect(driver.page.locator(".detail h2")).to_have_text(HOSTILE)
     driver.send(HOSTILE)
@@ -38,7 +38,7 @@ def test_message_with_markup_and_links_is_shown_as_text(
     model.default = Answer(answer)
     requested: list[str] = []
     driver.page.on("request", lambda request: requested.append(request.url))
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, "Links")
     driver.send("Show me a picture")
     expect(driver.page.locator(".window .theirs .text")).to_have_text(answer, timeout=20_000)
@@ -49,14 +49,14 @@ def test_message_with_markup_and_links_is_shown_as_text(
 
 def test_failure_of_a_run_is_shown_with_its_reason(driver: Driver, model: ScriptedOpenAI) -> None:
     model.default = Answer("filtered", finish_reason="content_filter")
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, "Filtered")
     driver.send("Say something")
     expect(driver.page.locator(".activity .reason")).to_be_visible(timeout=30_000)
 
 
 def test_message_that_cannot_be_sent_says_why_and_can_be_sent_again(driver: Driver) -> None:
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, "Refused")
     error = {"code": "unavailable", "detail": HOSTILE, "details": {}}
     pattern = "**/v1/chats/*/messages"
@@ -70,7 +70,7 @@ def test_message_that_cannot_be_sent_says_why_and_can_be_sent_again(driver: Driv
 
 
 def test_ten_thousand_messages_keep_the_number_of_nodes_bounded(driver: Driver) -> None:
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, "Long")
 
     def messages(route: Route) -> None:
@@ -120,7 +120,7 @@ def message(seq: int) -> dict[str, object]:
 def test_list_of_chats_follows_the_live_channel(driver: Driver) -> None:
     client, page = driver.client, driver.page
     token = driver.operator()
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     entries = page.locator(".links li")
     agent = client.ok("POST", "/v1/agents", {"name": "Listed"}, token=token)["id"]
     members = [{"kind": "agent", "id": agent}]
@@ -149,7 +149,7 @@ def test_list_of_chats_follows_the_live_channel(driver: Driver) -> None:
 
 
 def test_title_of_the_open_chat_and_its_entry_follow_the_live_channel(driver: Driver) -> None:
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, "Before")
     expect(driver.page.locator(".state")).to_have_text("Live")
     chat = driver.page.url.rpartition("/")[2]
@@ -163,7 +163,7 @@ def test_group_message_that_no_agent_can_answer_shows_the_reason(driver: Driver)
     agent = client.ok("POST", "/v1/agents", {"name": "Tools"}, token=token)["id"]
     group = {"kind": "group", "members": [{"kind": "agent", "id": agent}]}
     chat = client.ok("POST", "/v1/chats", group, token=token)["id"]
-    driver.sign_in(f"#/chats/{chat}")
+    driver.open_as_operator(f"#/chats/{chat}")
     expect(driver.page.locator(".state")).to_have_text("Live")
     driver.send("Hello, all")
     reason = driver.page.locator(".activity .reason")
@@ -177,7 +177,7 @@ def test_words_of_the_model_are_shown_while_it_writes_them(
 ) -> None:
     text = " ".join(f"word{n}" for n in range(12))
     model.default = Answer(text, pause=0.4)
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, "Streamed")
     expect(driver.page.locator(".state")).to_have_text("Live")
     driver.send("Tell me something long")
@@ -214,7 +214,7 @@ def test_question_is_answered_once_and_posts_the_words_in_the_persons_name(
 ) -> None:
     chat, team = asks_to_post(driver, idle_model, "Operator is late")
     page = driver.page
-    driver.sign_in(f"#/chats/{team}")
+    driver.open_as_operator(f"#/chats/{team}")
     # The question of another chat stands beside the chats.
     inbox = page.get_by_role("region", name="Questions for you")
     expect(inbox).to_contain_text('"Operator is late"?')
@@ -257,7 +257,7 @@ def choice(seq: int, addressee: str, **changes: object) -> dict[str, object]:
 def test_question_shows_its_state_to_others_and_a_field_for_an_answer_in_words(
     driver: Driver,
 ) -> None:
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     open_new_chat(driver, "Asked")
     answer = {"option": "no", "seq": 9, "at": NOW}
     items = [
@@ -327,7 +327,7 @@ def test_owner_makes_another_owner_and_removes_a_member(driver: Driver) -> None:
     for member in people:
         joined = client.token(member["id"])
         client.call("POST", f"/v1/chats/{chat}/invitation", {"accept": True}, token=joined)
-    driver.sign_in(f"#/chats/{chat}")
+    driver.open_as_operator(f"#/chats/{chat}")
     members = driver.page.locator("details.members")
     members.locator("summary").first.click()
     expect(members.locator("li")).to_have_count(3)
@@ -348,7 +348,7 @@ def test_person_sees_whether_operators_may_read_chats_and_since_when(driver: Dri
     client, owner = driver.client, driver.operator()
     try:
         client.ok("PATCH", "/v1/settings", {"operators_read_chats": False}, token=owner)
-        driver.sign_in("#/chats")
+        driver.open_as_operator("#/chats")
         told = driver.page.get_by_text("Operators can't read chats.")
         expect(told).to_contain_text("Since:")
     finally:
@@ -361,7 +361,7 @@ def test_person_sees_which_operator_read_their_private_chat_and_why(driver: Driv
     why = {"reason": f"A complaint about {HOSTILE}"[:200]}
     clerk = client.token("clerk", "admin")
     client.ok("GET", f"/v1/transcripts/{chat}?{urlencode(why)}", token=clerk)
-    driver.sign_in("#/chats")
+    driver.open_as_operator("#/chats")
     looks = driver.page.get_by_text("Operator access to your private content")
     looks.click()
     part = driver.page.locator("details").filter(has=looks)

@@ -49,7 +49,7 @@ def request_of(driver: Driver) -> Locator:
 def test_holder_takes_a_private_chat_over_answers_and_hands_it_back(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Where is my parcel?"], person=PERSON)
     own, page = driver.client.token(PERSON), driver.page
-    driver.sign_in(f"#/transcripts/{chat}")
+    driver.open_as_operator(f"#/transcripts/{chat}")
     driver.give_reason()
     page.get_by_text("Step in").click()
     driver.check_looks()
@@ -90,7 +90,7 @@ def test_holder_takes_a_private_chat_over_answers_and_hands_it_back(driver: Driv
 def test_queue_is_live_and_only_one_person_holds_a_chat(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"], agent={"name": HOSTILE[:60]}, person=PERSON)
     page = driver.page
-    driver.sign_in("#/desk")
+    driver.open_as_operator("#/desk")
     expect(row_of(driver, chat)).to_have_count(0)
     desk_of(driver, chat, "tom")
     row = row_of(driver, chat)
@@ -112,7 +112,7 @@ def test_queue_is_live_and_only_one_person_holds_a_chat(driver: Driver) -> None:
 
 def test_chat_that_waits_is_dismissed(driver: Driver) -> None:
     chat = case(driver, PERSON)
-    driver.sign_in("#/desk")
+    driver.open_as_operator("#/desk")
     row = row_of(driver, chat)
     expect(row).to_contain_text("Coach")
     row.click()
@@ -129,7 +129,7 @@ def test_words_of_the_agent_that_asks_are_shown_to_the_holder_only(
     coach = {"name": "Coach", "enabled_tools": ["ask_a_person"]}
     chat, _ = answered_chat(driver.client, ["I want a human"], agent=coach, person=PERSON)
     page = driver.page
-    driver.sign_in("#/desk")
+    driver.open_as_operator("#/desk")
     row = row_of(driver, chat)
     expect(row).to_contain_text("Waiting")
     expect(row).to_contain_text("Requested by an agent: Coach")
@@ -146,7 +146,7 @@ def test_words_of_the_agent_that_asks_are_shown_to_the_holder_only(
 def test_holder_loses_a_chat_that_goes_back_by_itself(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"])
     desk_of(driver, chat)
-    driver.sign_in(f"#/desk/{chat}")
+    driver.open_as_operator(f"#/desk/{chat}")
     expect(driver.page.locator(".bubble")).to_have_count(2)
     hand_back(driver, chat, "operator")
     expect(driver.page.get_by_role("status").first).to_have_text(
@@ -161,7 +161,7 @@ def test_drafts_fill_the_boxes_below_the_words_of_the_holder(
     desk_of(driver, chat)
     idle_model.default = Answer(HOSTILE)
     page = driver.page
-    driver.sign_in(f"#/desk/{chat}")
+    driver.open_as_operator(f"#/desk/{chat}")
     box = page.get_by_label("Reply as the team")
     box.fill("Hello Ann,")
     page.get_by_role("button", name="Draft", exact=True).click()
@@ -186,7 +186,7 @@ def test_call_that_waits_for_an_operator_is_counted_read_and_refused(
     idle_model.then(Answer(tool_calls=[(name, {"day": HOSTILE})]))
     coach = {"name": "Booker", "enabled_tools": [name]}
     answered_chat(client, ["A table, please"], agent=coach, person=PERSON)
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     badge = page.get_by_role("navigation", name="Pages").locator(".badge:visible")
     expect(badge).to_contain_text("waiting")
     driver.go("Desk")
@@ -205,7 +205,7 @@ def test_call_that_waits_for_an_operator_is_counted_read_and_refused(
 
 def test_case_is_read_before_it_is_taken_over_and_the_reading_is_audited(driver: Driver) -> None:
     chat, page = case(driver, "parcel-eva", f"Where is it? {HOSTILE}"), driver.page
-    driver.sign_in("#/desk")
+    driver.open_as_operator("#/desk")
     row_of(driver, chat).click()
     reason = page.get_by_label("Why do you need to read this chat?")
     expect(reason).to_be_focused()
@@ -231,7 +231,7 @@ def test_desk_case_shows_its_people_with_numbers_and_links(driver: Driver) -> No
     person = {"id": "parcel-kim", "name": "Kim Lee", "phones": ["+15005550177"]}
     driver.client.ok("POST", "/v1/users", person, token=driver.operator())
     chat = case(driver, "parcel-kim")
-    driver.sign_in(f"#/desk/{chat}")
+    driver.open_as_operator(f"#/desk/{chat}")
     beside = request_of(driver)
     expect(beside).to_contain_text("+15005550177")
     expect(beside.get_by_role("link", name="Open this person")).to_have_attribute(
@@ -241,7 +241,7 @@ def test_desk_case_shows_its_people_with_numbers_and_links(driver: Driver) -> No
 
 def test_menu_counts_the_cases_that_wait(driver: Driver) -> None:
     chat = case(driver, "parcel-pat")
-    driver.sign_in("#/desk")
+    driver.open_as_operator("#/desk")
     waiting = row_of(driver, chat).page.locator(".queue li", has_text="Waiting")
     badge = driver.page.get_by_role("navigation", name="Pages").locator(".badge:visible")
     expect(badge).to_have_text(f"{waiting.count()} waiting")
@@ -259,7 +259,7 @@ def test_canned_answer_is_made_and_chosen_by_name_and_from_the_list(driver: Driv
     page, person = driver.page, {"id": "parcel-lou", "name": "Lou"}
     driver.client.ok("POST", "/v1/users", person, token=driver.operator())
     chat = case(driver, "parcel-lou")
-    driver.sign_in("#/desk")
+    driver.open_as_operator("#/desk")
     page.get_by_role("link", name="Canned answers").click()
     for name, text in (("hours", "Hello {name}, we open at 9."), ("hostile", HOSTILE)):
         page.get_by_label("Short name").fill(name)
@@ -299,7 +299,7 @@ def test_canned_answer_is_made_and_chosen_by_name_and_from_the_list(driver: Driv
 def test_keys_open_take_over_reply_and_hand_back(driver: Driver) -> None:
     chats = [case(driver, f"key-{name}") for name in ("ada", "bob")]
     page, press = driver.page, driver.page.keyboard.press
-    driver.sign_in("#/desk")
+    driver.open_as_operator("#/desk")
     links = page.locator(".queue a")
     for _ in range(links.count()):
         press("k")
@@ -348,7 +348,7 @@ def test_case_that_may_not_be_read_can_still_be_taken_over(driver: Driver) -> No
     chat, page = case(driver, "parcel-max"), driver.page
     refusal = {"code": "forbidden", "detail": "Operators don't read chats here.", "details": {}}
     page.route("**/v1/transcripts/**", lambda route: route.fulfill(status=403, json=refusal))
-    driver.sign_in(f"#/desk/{chat}")
+    driver.open_as_operator(f"#/desk/{chat}")
     page.get_by_role("button", name="Read the chat").click()
     expect(page.get_by_role("alert")).to_contain_text("Operators don't read chats here.")
     driver.check_looks()

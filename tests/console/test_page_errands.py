@@ -37,7 +37,7 @@ def test_words_of_errands_are_shown_after_a_reason(driver: Driver) -> None:
         route.fulfill(json={"items": items, "next_cursor": None})
 
     driver.page.route("**/v1/errands?*", answer)
-    driver.sign_in("#/errands")
+    driver.open_as_operator("#/errands")
     questions = driver.page.get_by_role("region", name="Questions").locator("tbody tr")
     for row, shown in zip(questions.all(), STATES.values(), strict=True):
         expect(row).to_contain_text("Private. Requires the privacy role and a reason")
@@ -63,7 +63,7 @@ def test_list_has_the_outreach_of_the_tenant(driver: Driver) -> None:
     body = {"people": ["reached"], "agent_id": agent, "text": HOSTILE, "asked_by": "Alice Ward"}
     made = client.ok("POST", "/v1/outreach", body, token=token)
     client.ok("PATCH", f"/v1/outreach/{made['id']}", {"status": "paused"}, token=token)
-    driver.sign_in("#/errands")
+    driver.open_as_operator("#/errands")
     row = driver.page.get_by_role("region", name="Outreach").locator("tbody tr").first
     expect(row).to_contain_text(HOSTILE)
     expect(row).to_contain_text("Paused")

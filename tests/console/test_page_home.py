@@ -8,7 +8,7 @@ from tests.console.driver import HOSTILE, Driver, answered_chat
 
 
 def test_home_shows_status_use_and_lines(driver: Driver) -> None:
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     main = driver.page.locator("main")
     expect(main).to_contain_text("The model gpt-4.1-mini is responding.")
     expect(main).to_contain_text("Live updates are on.")
@@ -25,7 +25,7 @@ def test_home_shows_how_far_the_clock_is_ahead(driver: Driver) -> None:
         route.fulfill(json={**body, "now": now.isoformat()})
 
     driver.page.route("**/v1/system", turn)
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     expect(driver.page.locator("main")).to_contain_text("2 days 1 min ahead of this computer")
 
 
@@ -33,7 +33,7 @@ def test_home_shows_what_is_paused(driver: Driver) -> None:
     token = driver.client.token("operator", "chat admin")
     driver.client.ok("PUT", "/v1/pauses/background", token=token)
     try:
-        driver.sign_in("#/home")
+        driver.open_as_operator("#/home")
         paused = driver.page.locator("main .bad")
         expect(paused.last).to_have_text("Summaries and memories are paused.")
     finally:
@@ -49,7 +49,7 @@ def test_home_shows_waiting_work_and_the_queues_of_the_machine(driver: Driver) -
     try:
         rows = client.ok("GET", "/v1/system/backlog", token=token)["items"]
         [later] = [row["later"] for row in rows if row["kind"] == "plan"]
-        driver.sign_in("#/home")
+        driver.open_as_operator("#/home")
         work = driver.page.get_by_role("region", name="Backlog")
         assert later >= 1
         expect(work.locator("tr", has_text="Plans").locator("td").first).to_have_text(f"{later}")
@@ -81,7 +81,7 @@ def test_home_lists_open_work_for_the_team_first(driver: Driver) -> None:
     page.route("**/v1/system/backlog", overdue)
     waiting = [{**call, "id": f"apr_{n}", "created_at": now.isoformat()} for n in range(7)]
     page.route("**/v1/approvals", lambda route: route.fulfill(json={"items": waiting}))
-    driver.sign_in("#/home")
+    driver.open_as_operator("#/home")
     first = page.locator("main .card").first
     expect(first.locator("h2")).to_have_text("Needs you")
     expect(first.locator(f'a[href="#/desk/{chat}"]')).to_contain_text("waits for a person")

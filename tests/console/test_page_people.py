@@ -56,7 +56,7 @@ def chat_of(driver: Driver, user_id: str, text: str) -> str:
 def test_people_are_found_by_name_id_and_number(driver: Driver) -> None:
     person(driver, "usr_found", name=HOSTILE, phones=[PHONE])
     person(driver, "usr_other")
-    driver.sign_in("#/people")
+    driver.open_as_operator("#/people")
     page = driver.page
     rows = page.get_by_role("region", name="People", exact=True).locator("tbody tr")
     for text in ("IMG SRC", "usr_found", PHONE, "1 500 555 0177"):
@@ -84,7 +84,7 @@ def test_profile_shows_sources_and_an_agents_change_is_undone(
     client = driver.client
     zone = {"time_zone": "Europe/Rome"}
     client.ok("PATCH", "/v1/me", zone, token=client.token("usr_profile"))
-    driver.sign_in("#/people/usr_profile")
+    driver.open_as_operator("#/people/usr_profile")
     page = driver.page
     profile = page.get_by_role("region", name="Profile", exact=True)
     page.get_by_label("Why do you need to read this person's profile?").fill(WHY)
@@ -109,7 +109,7 @@ def test_record_and_roles_of_a_person_are_changed(driver: Driver) -> None:
     person(driver, "usr_role", time_zone="Europe/Rome")
     ward = "Rina <script>alert(4)</script>"
     person(driver, "usr_ward", name=ward)
-    driver.sign_in("#/people/usr_role")
+    driver.open_as_operator("#/people/usr_role")
     page = driver.page
     page.get_by_text("Edit name or time zone").click()
     page.get_by_label("Name", exact=True).fill("Rosa Diaz")
@@ -134,7 +134,7 @@ def test_record_and_roles_of_a_person_are_changed(driver: Driver) -> None:
 def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
     person(driver, "usr_export")
     chat = chat_of(driver, "usr_export", HOSTILE)
-    driver.sign_in("#/people/usr_export")
+    driver.open_as_operator("#/people/usr_export")
     page = driver.page
     links = page.get_by_role("region", name="Direct chats").get_by_role("link")
     expect(links).to_have_attribute("href", f"#/transcripts/{chat}")
@@ -155,7 +155,7 @@ def test_list_of_people_shows_the_erasures(driver: Driver) -> None:
     for number in range(3):
         person(driver, f"usr_listed_{number}")
         client.ok("DELETE", f"/v1/users/usr_listed_{number}", token=token)
-    driver.sign_in("#/people")
+    driver.open_as_operator("#/people")
     page = driver.page
     rows = page.get_by_role("region", name="Erasures").locator("tbody tr")
     expect(rows.first.locator("[title=usr_listed_2]")).to_be_visible()
@@ -170,7 +170,7 @@ def test_list_of_people_shows_the_erasures(driver: Driver) -> None:
 def test_erasure_needs_the_name_and_is_followed_up_to_its_proof(driver: Driver) -> None:
     person(driver, "usr_erased", name=HOSTILE)
     chat_of(driver, "usr_erased", "Forget me")
-    driver.sign_in("#/people/usr_erased")
+    driver.open_as_operator("#/people/usr_erased")
     page = driver.page
     page.get_by_text("Erase this person").click()
     expect(page.get_by_role("region", name="Erasure preview")).to_contain_text("messages")
@@ -207,7 +207,7 @@ def test_preview_of_an_erasure_shows_named_texts_and_asks_what_happens_to_them(
     client.ok("POST", f"/v1/chats/{chat}/invitation", {"accept": True}, token=friend)
     text = {"text": f"Ask {HOSTILE}", "client_id": "1"}
     client.ok("POST", f"/v1/chats/{chat}/messages", text, token=friend)
-    driver.sign_in("#/people/usr_named")
+    driver.open_as_operator("#/people/usr_named")
     page = driver.page
     page.get_by_text("Erase this person").click()
     texts = page.get_by_role("region", name="Texts by others that contain the full name")
@@ -225,13 +225,13 @@ def test_preview_of_an_erasure_shows_named_texts_and_asks_what_happens_to_them(
 
 
 def test_unknown_erasure_shows_an_error(driver: Driver) -> None:
-    driver.sign_in("#/people/usr_x/erasure/era_none")
+    driver.open_as_operator("#/people/usr_x/erasure/era_none")
     expect(driver.page.get_by_role("alert")).to_be_visible()
     driver.errors.clear()  # the console logs the error itself
 
 
 def test_unknown_person_shows_an_error(driver: Driver) -> None:
-    driver.sign_in("#/people/usr_nobody")
+    driver.open_as_operator("#/people/usr_nobody")
     expect(driver.page.get_by_role("alert")).to_be_visible()
     driver.errors.clear()  # the console logs the error itself
 
@@ -241,7 +241,7 @@ def test_record_says_whether_the_name_was_given_or_chosen(driver: Driver) -> Non
     for user_id in ("usr_given", "usr_chosen"):
         person(driver, user_id)
     client.ok("PATCH", "/v1/me", {"name": "Alice Ward"}, token=client.token("usr_chosen"))
-    driver.sign_in("#/people/usr_given")
+    driver.open_as_operator("#/people/usr_given")
     record = driver.page.locator(".facts").first
     expect(record).to_contain_text("Set by the token")
     driver.page.evaluate("location.hash = '#/people/usr_chosen'")
@@ -252,7 +252,7 @@ def test_record_says_whether_the_name_was_given_or_chosen(driver: Driver) -> Non
 def test_choosing_among_people_with_the_same_name_shows_their_ids(driver: Driver) -> None:
     for user_id in ("usr_twin_a", "usr_twin_b"):
         person(driver, user_id, name="Rina Cho")
-    driver.sign_in("#/people/usr_twin_a")
+    driver.open_as_operator("#/people/usr_twin_a")
     driver.page.get_by_text("Add a role").click()
     driver.page.get_by_label("Subject (optional)").select_option(label="Rina Cho (usr_twin_b)")
     driver.check_looks()

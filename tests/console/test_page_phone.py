@@ -288,7 +288,7 @@ def test_address_with_a_line_opens_the_texts_with_it(driver: Driver) -> None:
     body = {"name": "Mira", "system_prompt": "You are Mira."}
     agent = driver.client.ok("POST", "/v1/agents", body, token=token)["id"]
     driver.client.ok("POST", "/v1/lines", {"phone": line, "agent_id": agent}, token=token)
-    driver.sign_in(f"#/agent/{agent}")
+    driver.open_as_operator(f"#/agent/{agent}")
     driver.page.get_by_role("link", name="Send an SMS").click()
     expect(driver.page.get_by_label("Send to")).to_have_value(line)
     become_another_number(driver)

@@ -26,7 +26,7 @@ def unfold(driver: Driver, group: str) -> None:
 
 
 def test_setting_is_changed_in_place_and_taken_back_with_its_source(driver: Driver) -> None:
-    driver.sign_in("#/settings")
+    driver.open_as_operator("#/settings")
     unfold(driver, "Answers and messages")
     setting = row(driver, "sms_answer_characters")
     expect(setting).to_contain_text("set by the deployment")
@@ -69,7 +69,7 @@ TYPED = {
 @pytest.mark.parametrize("name", TYPED)
 def test_setting_has_a_field_of_its_type(driver: Driver, name: str) -> None:
     group, given, expected = TYPED[name]
-    driver.sign_in("#/settings")
+    driver.open_as_operator("#/settings")
     unfold(driver, group)
     setting = row(driver, name)
     setting.get_by_text("Change", exact=True).click()
@@ -91,7 +91,7 @@ def test_setting_has_a_field_of_its_type(driver: Driver, name: str) -> None:
 def test_setting_of_an_agent_has_the_agent_as_its_source(driver: Driver) -> None:
     body = {"name": HOSTILE[:60], "settings": {"context_reset_phrases": [HOSTILE[:90]]}}
     agent = driver.client.ok("POST", "/v1/agents", body, token=driver.operator())["id"]
-    driver.sign_in(f"#/settings/{agent}")
+    driver.open_as_operator(f"#/settings/{agent}")
     unfold(driver, "Prompt content")
     setting = row(driver, "context_reset_phrases")
     expect(setting).to_contain_text("the agent")
@@ -106,7 +106,7 @@ def test_setting_of_a_line_has_the_line_as_its_source(driver: Driver) -> None:
     body = {"phone": phone, "agent_id": agent, "settings": {"sms_answer_characters": 333}}
     client.ok("POST", "/v1/lines", body, token=token)
     try:
-        driver.sign_in("#/settings")
+        driver.open_as_operator("#/settings")
         driver.page.get_by_label("Channel").select_option(phone)
         unfold(driver, "Answers and messages")
         setting = row(driver, "sms_answer_characters")
@@ -122,7 +122,7 @@ def test_setting_of_a_line_has_the_line_as_its_source(driver: Driver) -> None:
 
 
 def test_pause_is_begun_and_ended(driver: Driver) -> None:
-    driver.sign_in("#/settings")
+    driver.open_as_operator("#/settings")
     page = driver.page
     page.get_by_role("button", name="Pause: Summaries and memories").press("Enter")
     expect(page.locator(".bad")).to_contain_text("Summaries and memories: paused since")
@@ -132,7 +132,7 @@ def test_pause_is_begun_and_ended(driver: Driver) -> None:
 
 
 def test_endpoint_is_created_with_a_secret_that_is_shown_once(driver: Driver) -> None:
-    driver.sign_in("#/settings")
+    driver.open_as_operator("#/settings")
     page = driver.page
     endpoints = page.locator(".card").filter(
         has=page.get_by_role("heading", name="Event endpoints")
@@ -182,7 +182,7 @@ def test_parked_events_are_sent_again_one_by_one_or_together(driver: Driver) -> 
     )
     page.route("**/redeliver*", redeliver)
     try:
-        driver.sign_in("#/settings")
+        driver.open_as_operator("#/settings")
         made = page.locator("section section").filter(has_text=url)
         made.get_by_text("Failed events").press("Enter")
         expect(made.locator("li")).to_have_count(3)

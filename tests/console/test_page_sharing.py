@@ -23,7 +23,7 @@ def _url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> It
 def test_sharing_rules_are_created_changed_deleted_and_listed(driver: Driver) -> None:
     client, token, page = driver.client, driver.operator(), driver.page
     earlier = len(client.ok("GET", f"{RULES}/versions", token=token)["items"])  # of the other test
-    driver.sign_in("#/sharing")
+    driver.open_as_operator("#/sharing")
     expect(page.locator("main")).to_contain_text("No sharing rules yet.")
     page.get_by_text("New rule").click()
     page.get_by_label("Rule name").fill("Ward")
@@ -140,7 +140,7 @@ def turns_it_off(driver: Driver) -> None:
 def explains_what_may_be_told(driver: Driver, chat: str) -> None:
     """Ask who may see an item and a message."""
     page = driver.page
-    driver.sign_in("#/sharing")
+    driver.open_as_operator("#/sharing")
     explains_an_item(driver)
     driver.open(f"#/why/{chat}/4")
     for name, answer in (("Tom", "Yes. A sharing rule lets agents"), ("Emma", "Yes. All readers")):

@@ -38,7 +38,7 @@ OPENAPI: dict[str, Any] = {
 @pytest.mark.parametrize("source", ["A form", "A cURL command", "An OpenAPI document"])
 def test_tool_is_made_from_a_form_a_command_or_a_document(driver: Driver, source: str) -> None:
     page, token = driver.page, driver.operator()
-    driver.sign_in("#/tools")
+    driver.open_as_operator("#/tools")
     page.get_by_label("Make it from").select_option(label=source)
     name = "console_made"
     expected: dict[str, Any] = {
@@ -86,7 +86,7 @@ def test_tool_is_made_from_a_form_a_command_or_a_document(driver: Driver, source
 
 def test_text_that_cannot_be_read_is_refused_with_a_sentence(driver: Driver) -> None:
     page = driver.page
-    driver.sign_in("#/tools")
+    driver.open_as_operator("#/tools")
     page.get_by_label("Make it from").select_option(label="A cURL command")
     page.get_by_label("The command").fill("wget https://shop.example")
     page.get_by_role("button", name="Read it").click()
@@ -95,7 +95,7 @@ def test_text_that_cannot_be_read_is_refused_with_a_sentence(driver: Driver) -> 
 
 def test_server_is_added_by_its_address(driver: Driver) -> None:
     page = driver.page
-    driver.sign_in("#/tools")
+    driver.open_as_operator("#/tools")
     page.get_by_label("Make it from").select_option(label="An MCP server")
     page.get_by_label("Name", exact=True).fill("console_server")
     page.get_by_label("Address of the server").fill("https://shop.example/mcp")
@@ -112,7 +112,7 @@ def test_tools_of_a_server_are_approved_one_by_one_and_tried(driver: Driver) -> 
         driver.client.ok(
             "POST", "/v1/tools", SHOP | {"name": "console_shop", "mcp": mcp}, token=token
         )
-        driver.sign_in("#/tools")
+        driver.open_as_operator("#/tools")
         page = driver.page
         page.get_by_text("Tools offered by the server").press("Enter")
         offered = page.locator("section").filter(
@@ -135,7 +135,7 @@ def test_tools_of_a_server_are_approved_one_by_one_and_tried(driver: Driver) -> 
 
 
 def test_tool_of_the_tenant_is_tried_with_arguments(driver: Driver) -> None:
-    driver.sign_in("#/tools")
+    driver.open_as_operator("#/tools")
     page = driver.page
     own = page.locator("section").filter(has=page.get_by_role("heading", name="gym_hours")).last
     own.locator("summary").press("Enter")

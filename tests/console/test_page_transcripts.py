@@ -18,7 +18,7 @@ def test_chat_is_shown_only_after_a_reason_which_is_audited(driver: Driver) -> N
     chat, agent = answered_chat(driver.client, [HOSTILE], agent={"name": HOSTILE[:60]})
     asked: list[str] = []
     driver.page.on("request", lambda request: asked.append(request.url))
-    driver.sign_in(f"#/transcripts/{chat}")
+    driver.open_as_operator(f"#/transcripts/{chat}")
     page = driver.page
     expect(page.get_by_label("Why do you need to read this chat?")).to_be_visible()
     assert page.locator(".bubble").count() == 0
@@ -38,7 +38,7 @@ def test_chat_is_shown_only_after_a_reason_which_is_audited(driver: Driver) -> N
 
 def test_list_has_the_private_chats_of_all_agents(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"], agent={"name": HOSTILE[:60]})
-    driver.sign_in("#/transcripts")
+    driver.open_as_operator("#/transcripts")
     link = driver.page.locator(f'a[href="#/transcripts/{chat}"]')
     row = driver.page.locator("tbody tr").filter(has=link)
     expect(row).to_contain_text("Direct chat")
@@ -52,7 +52,7 @@ def test_list_has_the_private_chats_of_all_agents(driver: Driver) -> None:
 def test_silence_has_a_link_to_its_reason(driver: Driver, model: ScriptedOpenAI) -> None:
     model.default = Answer("filtered", finish_reason="content_filter")
     chat, _ = answered_chat(driver.client, ["Say something"])
-    driver.sign_in(f"#/transcripts/{chat}")
+    driver.open_as_operator(f"#/transcripts/{chat}")
     give_reason(driver)
     silent = driver.page.locator(".bubble[data-silent]")
     expect(silent).to_contain_text("No answer.")
@@ -65,7 +65,7 @@ def test_silence_has_a_link_to_its_reason(driver: Driver, model: ScriptedOpenAI)
 
 def test_transcript_with_too_short_reason_is_not_loaded(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"])
-    driver.sign_in(f"#/transcripts/{chat}")
+    driver.open_as_operator(f"#/transcripts/{chat}")
     asked: list[str] = []
     driver.page.on("request", lambda request: asked.append(request.url))
     give_reason(driver, "ab")
@@ -78,7 +78,7 @@ def test_refusal_of_the_tenant_is_explained(driver: Driver) -> None:
     client, token = driver.client, driver.operator()
     client.ok("PATCH", "/v1/settings", {"operators_read_chats": False}, token=token)
     try:
-        driver.sign_in(f"#/transcripts/{chat}")
+        driver.open_as_operator(f"#/transcripts/{chat}")
         give_reason(driver)
         expect(driver.page.get_by_role("status")).to_contain_text("setting operators_read_chats")
         assert driver.page.locator(".bubble").count() == 0
@@ -92,7 +92,7 @@ def test_new_messages_are_read_on_demand_and_end_a_silence(
 ) -> None:
     chat, _ = answered_chat(driver.client, ["One"])
     token = driver.operator()
-    driver.sign_in(f"#/transcripts/{chat}")
+    driver.open_as_operator(f"#/transcripts/{chat}")
     give_reason(driver)
     bubbles = driver.page.locator(".bubble")
     expect(bubbles).to_have_count(2)
@@ -109,7 +109,7 @@ def test_open_and_private_chats_of_an_agent_are_listed(driver: Driver) -> None:
     token = driver.operator()
     group = {"kind": "group", "title": HOSTILE, "members": [{"kind": "agent", "id": agent}]}
     opened = driver.client.ok("POST", "/v1/chats", group | {"visibility": "open"}, token=token)
-    driver.sign_in(f"#/transcripts/agent/{agent}")
+    driver.open_as_operator(f"#/transcripts/agent/{agent}")
     page = driver.page
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(1)
@@ -131,6 +131,6 @@ def test_transcript_error_is_shown_as_plain_text(driver: Driver) -> None:
         route.fulfill(status=503, json=error)
 
     driver.page.route("**/v1/transcripts/**", fail)
-    driver.sign_in("#/transcripts/chat_x")
+    driver.open_as_operator("#/transcripts/chat_x")
     give_reason(driver)
     expect(driver.page.get_by_role("status")).to_have_text(HOSTILE)

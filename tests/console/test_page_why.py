@@ -11,7 +11,7 @@ AGENT = {"name": HOSTILE[:60], "system_prompt": PROMPT}
 
 def test_answer_in_a_chat_leads_to_its_prompt_and_cost(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, [HOSTILE], agent=AGENT)
-    driver.sign_in(f"#/chats/{chat}")
+    driver.open_as_operator(f"#/chats/{chat}")
     driver.page.get_by_role("link", name="Why did").click()
     driver.ready()
     driver.give_reason()
@@ -39,7 +39,7 @@ def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
     message = {"text": "Is the pool warm?", "client_id": "1"}
     client.ok("POST", f"/v1/chats/{chat}/messages", message, token=ann)
     client.ok("POST", "/local/drain")
-    driver.sign_in(f"#/why/{chat}/2")
+    driver.open_as_operator(f"#/why/{chat}/2")
     driver.give_reason()
     section = driver.page.locator(".section").filter(has_text="CORE MEMORIES").first
     section.locator("summary").click()
@@ -53,7 +53,7 @@ def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
 
 def test_run_in_both_themes_and_narrow_has_no_accessibility_problem(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["One", "Two"], agent=AGENT)
-    driver.sign_in(f"#/why/{chat}/4")
+    driver.open_as_operator(f"#/why/{chat}/4")
     driver.give_reason()
     driver.page.locator(".section summary").first.click()
     driver.page.get_by_text("Show differences").click()
@@ -63,7 +63,7 @@ def test_run_in_both_themes_and_narrow_has_no_accessibility_problem(driver: Driv
 
 def test_run_is_compared_with_the_previous_prompt(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["First words", "Second words"])
-    driver.sign_in(f"#/why/{chat}/4")
+    driver.open_as_operator(f"#/why/{chat}/4")
     driver.give_reason()
     driver.page.get_by_text("Show differences").press("Enter")
     added = driver.page.locator(".diff .added")
@@ -84,7 +84,7 @@ def test_run_again_with_edited_parts_sends_all_of_them_and_shows_the_answer(
     driver: Driver, model: ScriptedOpenAI
 ) -> None:
     chat, _ = answered_chat(driver.client, ["How do I swim faster?"], agent=AGENT)
-    driver.sign_in(f"#/why/{chat}/2")
+    driver.open_as_operator(f"#/why/{chat}/2")
     driver.give_reason()
     model.default = Answer(f"Kick more. {HOSTILE}")
     page = driver.page
@@ -106,7 +106,7 @@ def test_run_again_with_edited_parts_sends_all_of_them_and_shows_the_answer(
 
 def test_run_again_that_is_refused_says_why(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"])
-    driver.sign_in(f"#/why/{chat}/2")
+    driver.open_as_operator(f"#/why/{chat}/2")
     driver.give_reason()
     error = {"code": "conflict", "detail": HOSTILE, "details": {}}
     driver.page.route("**/replay*", lambda route: route.fulfill(status=409, json=error))
@@ -119,7 +119,7 @@ def test_tools_of_a_run_are_shown_with_arguments_and_results(
 ) -> None:
     idle_model.then(Answer(tool_calls=[("save_memory", {"content": HOSTILE, "kind": "core"})]))
     _, agent = answered_chat(driver.client, ["Remember this"])
-    driver.sign_in(f"#/why/agent/{agent}")
+    driver.open_as_operator(f"#/why/agent/{agent}")
     driver.page.locator("table a").first.click()
     driver.ready()
     driver.give_reason()
@@ -133,7 +133,7 @@ def test_tools_of_a_run_are_shown_with_arguments_and_results(
 def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOpenAI) -> None:
     chat, _ = answered_chat(driver.client, ["Hello"])
     model.default = Answer("[silence]")
-    driver.sign_in(f"#/chats/{chat}")
+    driver.open_as_operator(f"#/chats/{chat}")
     expect(driver.page.locator(".state[data-state=connected]")).to_be_visible()
     driver.send("Say nothing")
     driver.page.get_by_role("link", name="Why didn't").press("Enter")
@@ -149,7 +149,7 @@ def test_silence_of_an_earlier_time_leads_to_its_reason(
 ) -> None:
     model.default = Answer("[silence]")
     chat, _ = answered_chat(driver.client, ["Say nothing"])
-    driver.sign_in(f"#/chats/{chat}")
+    driver.open_as_operator(f"#/chats/{chat}")
     driver.page.get_by_role("link", name="What happened after message 1").press("Enter")
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("The model answered `[silence]`.")
@@ -159,14 +159,14 @@ def test_run_that_escalated_is_marked_in_the_list(driver: Driver, model: Scripte
     asked = {"reason": "She wants one", "summary": "Maya wants to talk to a person"}
     model.call_tools(("ask_a_person", asked)).say("[silence]")
     _, agent = answered_chat(driver.client, ["I want to talk to a human"])
-    driver.sign_in(f"#/why/agent/{agent}")
+    driver.open_as_operator(f"#/why/agent/{agent}")
     driver.give_reason()
     expect(driver.page.locator("tbody tr").first).to_contain_text("Escalated to your team")
 
 
 def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
     _, agent = answered_chat(driver.client, ["Hello"])
-    driver.sign_in(f"#/why/agent/{agent}")
+    driver.open_as_operator(f"#/why/agent/{agent}")
     expect(driver.page.locator("tbody tr")).to_have_count(1)
     driver.page.get_by_label("Day").fill("2026-01-01")
     driver.page.get_by_role("button", name="Show", exact=True).press("Enter")
@@ -181,7 +181,7 @@ def test_run_list_shows_sender_outcome_and_cost(driver: Driver) -> None:
     prices = {"currency": "USD", "models": {"gpt-4.1-mini": price}}
     client.ok("PATCH", "/v1/settings", {"prices": prices}, token=token)
     _, agent = answered_chat(client, [HOSTILE])
-    driver.sign_in(f"#/why/agent/{agent}")
+    driver.open_as_operator(f"#/why/agent/{agent}")
     [row] = driver.page.locator("tbody tr").all()
     expect(row).to_contain_text("Private")
     driver.give_reason()
@@ -196,7 +196,7 @@ def test_run_list_shows_sender_outcome_and_cost(driver: Driver) -> None:
 
 def test_system_prompt_that_was_tried_becomes_that_of_the_agent(driver: Driver) -> None:
     chat, agent = answered_chat(driver.client, ["Hello"], agent=AGENT)
-    driver.sign_in(f"#/why/{chat}/2")
+    driver.open_as_operator(f"#/why/{chat}/2")
     driver.give_reason()
     driver.page.get_by_label("System prompt", exact=True).check()
     driver.page.get_by_label("New text for System prompt").fill("You coach rowers.")
@@ -210,7 +210,7 @@ def test_system_prompt_that_was_tried_becomes_that_of_the_agent(driver: Driver) 
 def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: ScriptedOpenAI) -> None:
     model.default = Answer("Yes.", usage=(400, 5), cached=400)
     chat, _ = answered_chat(driver.client, ["Hello"])
-    driver.sign_in(f"#/why/{chat}/2")
+    driver.open_as_operator(f"#/why/{chat}/2")
     driver.give_reason()
     expect(driver.page.locator("main")).to_contain_text("100% of the first request was served from")
     expect(driver.page.locator(".section summary").first).to_contain_text("cached")
