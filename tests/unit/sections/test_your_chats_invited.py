@@ -209,6 +209,18 @@ def test_private_prompt_names_at_most_three_chats_of_an_outsider() -> None:
         assert titles(part, 6) == [4, 5]
 
 
+def test_private_prompt_names_at_most_three_chats_that_outsiders_have_left() -> None:
+    world = stage()
+    for number in range(6):
+        group(world, f"chat_{number + 10}", BOB, title=f"Chat {number}")
+        active(world, f"chat_{number + 10}", ago=timedelta(minutes=6 - number))
+        world.app.chat_admin.remove_member(TENANT, f"chat_{number + 10}", BOB.ref, BOB.ref)
+    shown = prompt(world)
+    for section in ("YOUR CHATS:", "OTHER ACTIVE CONVERSATIONS:"):
+        part = shown.partition(section)[2].partition("\n\n")[0]
+        assert titles(part, 6) == [3, 4, 5]
+
+
 def test_chats_of_several_outsiders_are_counted_for_each() -> None:
     carol = person("usr_carol", "Carol")
     shown = crowd(stage(), lambda number: carol if number % 2 else BOB)

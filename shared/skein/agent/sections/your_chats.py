@@ -30,6 +30,7 @@ from skein.services.visibility.audience import destination_of
 SHOWN_CHATS = 20
 ACTIVE_FOR = timedelta(hours=6)
 MAX_OF_OUTSIDER = 3  # chats of one outsider in one section of a private prompt
+NOBODY = ""  # stands for the person of a chat that everybody has left
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
 CHAT_ID = "chat_id"
 QUESTION_CHARACTERS = 200  # of the question that a waiting run has asked
@@ -142,9 +143,10 @@ def for_readers(
 
     For a prompt of an open chat, all chats count as the readers' own. The readers of a prompt
     without a chat are the audience of its run. A private prompt has open chats of outsiders only if
-    they had a message in the last six hours, and at most three of one outsider. It has none if it
-    holds only insiders' words. So a person cannot fill the prompts of people who share no chat with
-    them.
+    they had a message in the last six hours, and at most three of one outsider. All chats that
+    everybody has left count as those of one outsider, because whoever opened them can leave them. A
+    prompt that holds only insiders' words has none. So a person cannot fill the prompts of people
+    who share no chat with them.
 
     Args:
         chats: Chats that may be shown to the readers.
@@ -155,7 +157,7 @@ def for_readers(
         return newest, []
     known, unknown, shown = [], [], Counter[str]()
     for own in newest:
-        people = own.chat.person_ids
+        people = own.chat.person_ids or (NOBODY,)
         if own.chat.visibility == "private" or readers.counts(people):
             known.append(own)
         elif (
