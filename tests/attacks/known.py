@@ -32,6 +32,7 @@ from tests.attacks.steps import (
     OperatorPlan,
     Outage,
     Pass,
+    Remove,
     Rename,
     Report,
     Say,
@@ -647,6 +648,17 @@ ANSWERED_TO_AN_OPEN_CHAT = (
 INVITED_PERSON_IS_LET_IN_AND_ACCEPTS = (
     Open(who=CAROL.id, whom=ALICE.id, visibility="open"),
     Join(by=CAROL.id, chat=OPENED, who=ALICE.id),
+)
+# False alarms: who is no longer invited may be shown what every person outside an open chat may.
+INVITED_BY_A_PERSON_WHO_IS_ERASED = (
+    Open(who=CAROL.id, whom=ALICE.id),
+    Erase(who=CAROL.id),
+    Say(who=ALICE.id, chat=ALICES.id),
+)
+INVITATION_IS_WITHDRAWN = (
+    Open(who=CAROL.id, whom=ALICE.id),
+    Remove(by=CAROL.id, chat=OPENED, who=ALICE.id),
+    Say(who=ALICE.id, chat=ALICES.id),
 )
 
 KNOWN: dict[str, Story] = {

@@ -139,6 +139,14 @@ def next_minute(moment: datetime) -> datetime:
 
 
 @dataclass(frozen=True)
+class Invitation:
+    """An invitation of a stranger, which is open until it is answered or ends."""
+
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Prompt:
     """Where a prompt was made for: the key under which two runs of a story are compared."""
 
@@ -230,7 +238,7 @@ class Stage(World):
         self._read: dict[tuple[str, str], Any] = {}
         self._opened: str | None = None  # the newest group that a person opened
         self._put: defaultdict[str, set[str]] = defaultdict(set)  # whom strangers put into chats
-        self._invited: dict[tuple[str, str], datetime] = {}  # those of them who have not answered
+        self._invited: dict[tuple[str, str], Invitation] = {}  # those of them who are still invited
         self._furnish()
         self.outreaches: list[str] = []
         self._connections: defaultdict[str, list[str]] = defaultdict(list)
@@ -540,7 +548,7 @@ class Stage(World):
         self.knowledge.confided(opened, step.word)
         if strange:
             self._put[opened].add(step.whom)
-            self._invited[opened, step.whom] = self.clock.now()
+            self._invited[opened, step.whom] = Invitation(step.who, self.clock.now())
 
     def _accept(self, step: Accept) -> None:
         choices = read_choices(self.table, TENANT, step.who, self.clock.now())
@@ -641,6 +649,7 @@ class Stage(World):
 
     def _remove(self, step: Remove) -> None:
         self.app.chat_admin.remove_member(TENANT, step.chat, _ref(step.by), _ref(step.who))
+        self._invited.pop((step.chat, step.who), None)
 
     def _respond(self, step: ManualTrigger) -> None:
         self.app.manual_trigger.now(TENANT, step.chat, _ref(step.who))
@@ -693,12 +702,17 @@ class Stage(World):
         asked = self._operator(step.role).delete(path, named_texts=step.named_texts)
         if asked.status < 400:
             self.permissions.left(step.who)
+            self._end_invitations_by(step.who)
         if self._thinks:
             return  # what is left to do waits for a later step
         for _ in range(4):
             self._time_passes(15)
         if asked.status < 400:
             self.permissions.forgotten(step.who)
+
+    def _end_invitations_by(self, person: str) -> None:
+        """Note that those whom a person invited are now outside the chat, as strangers are."""
+        self._invited = {key: each for key, each in self._invited.items() if each.by != person}
 
     def _take_over(self, step: TakeOver) -> None:
         chat_id, holder = step.chat, Holder(id="op_mia", name="Mia")
@@ -845,8 +859,8 @@ class Stage(World):
         place = self._place(run, fresh=seen.answered == 0)
         self._insiders.setdefault((run.id, run.activation), self._people_in(_chats_of(run)))
         self._note_prompt(place, request, seen)
-        for (chat_id, person), at in self._invited.items():
-            fresh = self.clock.now() < at + INVITED_FOR
+        for (chat_id, person), invitation in self._invited.items():
+            fresh = self.clock.now() < invitation.at + INVITED_FOR
             if fresh and person in place.readers and chat_id in seen.text:
                 self._leak = Leak(f"{place} shows {chat_id}, to which {named(person)} was invited")
                 raise self._leak
