@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from skein.models.chats.origin import Origin
 from skein.models.common.base import Stored, Value
 from skein.models.runs.run import Run, SentMessage
-from skein.models.visibility.audience import Origin
 from skein.models.visibility.ownership import OwnedItem, Readers
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan

@@ -10,6 +10,7 @@ from skein.interface.reading import Reading
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
+from skein.models.chats.origin import Origin
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Put, Update
@@ -17,7 +18,7 @@ from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.step import PromptRecord
 from skein.models.runs.trigger import PlanTrigger, Resume, ServiceTrigger, Trigger, Wait
-from skein.models.visibility.audience import OPEN, Audience, Origin
+from skein.models.visibility.audience import OPEN, Audience
 from skein.models.visibility.ownership import Owner
 from skein.models.visibility.provenance import Authors, MadeFrom, SourceLabel
 from skein.workspace.models.document import DocumentReach, Folder

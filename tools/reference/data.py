@@ -23,6 +23,7 @@ from skein.models.chats import (
     person_choices,
 )
 from skein.models.chats.consolidation import Consolidation
+from skein.models.common import effects
 from skein.models.common.address import Address
 from skein.models.common.base import MemberRef, Stored, rfc3339
 from skein.models.common.storage import Key
@@ -352,7 +353,10 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`OpenErrand`": Row(errand.OpenErrand.key_of(TENANT, ERRAND), errand.OpenErrand),
         "`Meeting`": Row(meeting.Meeting.key_of(TENANT, MEETING), meeting.Meeting),
         "revision": Row(agent_item.revision_key(TENANT, AGENT, None), agent_item.revision_key),
-        "effect": Row(ownership.effect_key(TENANT, AGENT, None, "{effect}"), ownership.effect_key),
+        "effect": Row(
+            effects.effect_key(ownership.owned_partition(TENANT, AGENT, None), "{effect}"),
+            effects.effect_key,
+        ),
         "`Posting`": Row(stored.Posting.key_of(TENANT, AGENT, None, "{stem}"), stored.Posting),
     },
     "People, addresses and connections": {

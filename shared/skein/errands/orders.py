@@ -20,10 +20,10 @@ from skein.models.chats.choice import CONSENT, MAX_QUESTION
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.chats.names import folded, plain_name
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.effects import effect_id
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, SentMessage
 from skein.models.visibility.audience import Audience, may_show
-from skein.models.visibility.ownership import effect_id
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.choices.proposals import RunQuestions, person_to_ask

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.names import FormerName, folded, numbered, numbers_of, plain_name
+from skein.models.chats.origin import Origin
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.directory.address_index import is_caller_name
-from skein.models.visibility.audience import Audience, Origin, may_show
+from skein.models.visibility.audience import Audience, may_show
 from skein.services.common.quoting import quoted, quoted_id
 
 YOU = "You"

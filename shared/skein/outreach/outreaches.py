@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from skein.channels.registry import channel_named
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.models.common.effects import effect_id
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Missing, Put
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import OutreachJob
-from skein.models.visibility.ownership import effect_id
 from skein.outreach.models.outreach import KEPT, SEGMENTS_EACH, Outreach, outreach_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.chats.first_contact import FirstContact

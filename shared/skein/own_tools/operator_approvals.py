@@ -12,6 +12,7 @@ from datetime import datetime
 from skein.errors import Conflict, NotFound
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Chat
+from skein.models.common.effects import effect_id
 from skein.models.common.storage import Missing, Put
 from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.requested_call import DecidedCall, RequestedCall
@@ -19,7 +20,6 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.models.visibility.audience import OPEN
-from skein.models.visibility.ownership import effect_id
 from skein.own_tools.models.approval import (
     DECIDE_WITHIN,
     Decision,

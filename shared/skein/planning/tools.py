@@ -8,8 +8,8 @@ from skein.interface.arguments import NOT_SHOWN, TEXT, Id, Moment, Priority
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, owner_at, reach_at
 from skein.models.common.base import rfc3339
+from skein.models.common.effects import effect_id
 from skein.models.common.json_types import JsonBool
-from skein.models.visibility.ownership import effect_id
 from skein.planning.goals import Goals
 from skein.planning.models.goal import GoalOutcome
 from skein.planning.plans import Plans

@@ -13,6 +13,7 @@ from skein.errors import NotFound
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import chat_partition, epoch_raised
+from skein.models.common.effects import EFFECT, EFFECT_KEPT
 from skein.models.common.storage import (
     META,
     Delete,
@@ -26,11 +27,7 @@ from skein.models.common.storage import (
 from skein.models.items.agent_item import REVISION, AgentItem, touched
 from skein.models.runs.run import LIVE_RUN, Run
 from skein.models.visibility.audience import OPEN, Audience
-from skein.models.visibility.ownership import (
-    EFFECT,
-    EFFECT_KEPT,
-    owned_partition,
-)
+from skein.models.visibility.ownership import owned_partition
 from skein.models.visibility.provenance import made_relation, mixed_relation
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan

@@ -17,7 +17,8 @@ from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice
 from skein.models.chats.consent import ConsentData
-from skein.models.visibility.audience import NOBODY, Origin
+from skein.models.chats.origin import Origin
+from skein.models.visibility.audience import NOBODY
 from skein.models.visibility.provenance import Authors
 from skein.planning.models.plan import Plan
 from skein.privacy.erasure_material import holds

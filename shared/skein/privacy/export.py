@@ -27,6 +27,7 @@ from skein.models.chats.media import MediaFile
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.address import Address
 from skein.models.common.base import MemberRef
+from skein.models.common.effects import EFFECT
 from skein.models.common.storage import Item, Key, SortKeyPrefix, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import ChannelConsents
@@ -35,7 +36,7 @@ from skein.models.items.agent_item import REVISION
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
 from skein.models.visibility.audience import Audience, may_show
 from skein.models.visibility.disclosure import DisclosureRecord
-from skein.models.visibility.ownership import EFFECT, owned_partition
+from skein.models.visibility.ownership import owned_partition
 from skein.models.visibility.provenance import made_relation, mixed_relation
 from skein.ports import Clock, Table
 from skein.privacy.made_items import ROWS, folder_of, keys_made_from, made_in

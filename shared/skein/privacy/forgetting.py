@@ -27,11 +27,11 @@ from skein.errors import (
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.base import MemberRef
 from skein.models.common.characters import on_one_line
+from skein.models.common.effects import effect_id
 from skein.models.common.storage import Delete, Exists, Missing, Put, Query, Update, Write
 from skein.models.outbox.jobs import ForgettingJob
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import Audience
-from skein.models.visibility.ownership import effect_id
 from skein.models.visibility.provenance import digest_of
 from skein.ports import Clock, Table
 from skein.privacy.message_deletion import MessageDeletion

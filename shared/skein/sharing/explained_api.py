@@ -1,13 +1,12 @@
 """Resources of the HTTP API: why people may see items."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
 from skein.models.api.base import Id, Resource
 from skein.models.api.chats import SenderResource
 from skein.models.common.base import Identifier
-from skein.models.visibility.sharing_rules import SharingRule
 from skein.services.visibility.sharing_rules import RuleRefusal
 from skein.sharing.explained import ExplainedMessage, Explanation
 
@@ -51,14 +50,8 @@ class RefusingRule(DecidingRule):
     @classmethod
     def of(cls, source: RuleRefusal, /) -> Self:
         """Build the resource of a rule that does not apply."""
-        rule, reason = source.rule, source.reason
-        return cls(
-            id=rule.id,
-            name=rule.name,
-            reason=rule.reason,
-            fails=reason.value,
-            why=reason.meaning,
-        )
+        rule, fails = DecidingRule.of(source.rule), source.reason
+        return cls(**dict(rule), fails=fails.value, why=fails.meaning)
 
 
 class ExplanationResource(Resource):
@@ -80,7 +73,15 @@ class ExplanationResource(Resource):
 
     @classmethod
     def of(cls, source: Explanation, /) -> Self:
-        return cls(**explained(source))
+        decision = source.decision
+        return cls(
+            may_see=source.may_see,
+            decided_by=source.decided_by.value,
+            why=source.sentence,
+            rules=tuple(map(DecidingRule.of, decision.rules)),
+            refused_reader=decision.reader,
+            refused_rules=tuple(map(RefusingRule.of, decision.refused)),
+        )
 
 
 class ExplainedMessageResource(ExplanationResource):
@@ -91,9 +92,9 @@ class ExplainedMessageResource(ExplanationResource):
 
     @classmethod
     def made(cls, source: ExplainedMessage) -> Self:
-        message = source.message
+        explanation, message = ExplanationResource.of(source.explanation), source.message
         sender = SenderResource.of(message.sender)
-        return cls(seq=message.seq, sender=sender, **explained(source.explanation))
+        return cls(**dict(explanation), seq=message.seq, sender=sender)
 
 
 class ExplainedMessages(Resource):
@@ -102,21 +103,3 @@ class ExplainedMessages(Resource):
     items: Annotated[
         tuple[ExplainedMessageResource, ...], Field(description="The messages that exist.")
     ]
-
-
-def explained(source: Explanation) -> dict[str, Any]:
-    """Return the fields of an explanation."""
-    decision = source.decision
-    return {
-        "may_see": source.may_see,
-        "decided_by": source.decided_by.value,
-        "why": source.sentence,
-        "rules": tuple(map(deciding, decision.rules)),
-        "refused_reader": decision.reader,
-        "refused_rules": tuple(map(RefusingRule.of, decision.refused)),
-    }
-
-
-def deciding(rule: SharingRule) -> DecidingRule:
-    """Return a rule that decided, as the API shows it."""
-    return DecidingRule(id=rule.id, name=rule.name, reason=rule.reason)

@@ -25,64 +25,6 @@ def read_rules(table: Table, tenant: str) -> SharingRules:
     return rules if rules is not None else SharingRules(tenant=tenant)
 
 
-@dataclass(frozen=True, slots=True)
-class NewVersion:
-    """The next version of a tenant's rules.
-
-    Attributes:
-        known: The rules before it.
-        by: The operator who creates it.
-        withdraws: Whether something that could be shared may not be shared any more.
-    """
-
-    known: SharingRules
-    rules: tuple[SharingRule, ...]
-    ended: tuple[SharingRule, ...]
-    by: str
-    at: datetime
-    withdraws: bool = False
-
-    @classmethod
-    def with_rule(
-        cls, known: SharingRules, rule: SharingRule, by: str, at: datetime
-    ) -> "NewVersion":
-        """Return the version with one more rule, and without rules that have ended.
-
-        Raises:
-            Conflict: The tenant has too many rules.
-        """
-        left = tuple(each for each in known.rules if each.ends_at is None or each.ends_at > at)
-        if len(left) >= MAX_RULES:
-            raise Conflict(f"a tenant has at most {MAX_RULES} sharing rules")
-        over = tuple(each for each in known.rules if each not in left)
-        return cls(known, (*left, rule), (*known.ended, *over), by, at)
-
-    def writes(self, table: Table) -> list[Write]:
-        """Return the writes of the version; before the first version, also that of `_announced`."""
-        known = self.known
-        revised, write = revise(
-            known,
-            {
-                "rules": self.rules,
-                "ended": self.ended[-MAX_ENDED:],
-                "changed_at": self.at,
-                "changed_by": self.by,
-            },
-        )
-        version = RulesVersion(
-            tenant=known.tenant,
-            version=revised.version,
-            rules=self.rules,
-            changed_at=self.at,
-            changed_by=self.by,
-        )
-        kept = Put(version.key, version.to_item(), Missing())
-        if known.version == 0:
-            first = Put(revised.key, revised.to_item(), Missing())
-            return [first, _announced(table, known.tenant, self.at), kept]
-        return [replace(write, add={"epoch": 1} if self.withdraws else {}), kept]
-
-
 def _announced(table: Table, tenant: str, now: datetime) -> Write:
     """Return the write that makes the tenant's turns read the rules from now on."""
     key = TenantSettings.key_of(tenant)
@@ -118,8 +60,11 @@ class RuleChanges:
 
         def attempt() -> SharingRule:
             known = read_rules(self.table, tenant)
-            version = NewVersion.with_rule(known, rule, by, now)
-            self.table.transact(version.writes(self.table))
+            left = tuple(each for each in known.rules if each.ends_at is None or each.ends_at > now)
+            if len(left) >= MAX_RULES:
+                raise Conflict(f"a tenant has at most {MAX_RULES} sharing rules")
+            over = tuple(each for each in known.rules if each not in left)
+            self._write(known, (*left, rule), (*known.ended, *over), by)
             return rule
 
         return optimistic(self.clock, attempt)
@@ -206,11 +151,26 @@ class RuleChanges:
         ended: tuple[SharingRule, ...],
         by: str,
         *,
-        withdraws: bool,
+        withdraws: bool = False,
     ) -> None:
-        """Write the next version."""
-        version = NewVersion(known, rules, ended, by, self.clock.now(), withdraws)
-        self.table.transact(version.writes(self.table))
+        """Write the next version; the first one also makes the tenant's turns read the rules.
+
+        Args:
+            withdraws: Whether something that could be shared may not be shared any more.
+        """
+        now, kept = self.clock.now(), ended[-MAX_ENDED:]
+        change = {"rules": rules, "ended": kept, "changed_at": now, "changed_by": by}
+        revised, write = revise(known, change)
+        version = RulesVersion(
+            tenant=known.tenant, version=revised.version, rules=rules, changed_at=now, changed_by=by
+        )
+        stored = Put(version.key, version.to_item(), Missing())
+        if known.version == 0:
+            first = Put(revised.key, revised.to_item(), Missing())
+            self.table.transact([first, _announced(self.table, known.tenant, now), stored])
+        else:
+            raised = replace(write, add={"epoch": 1} if withdraws else {})
+            self.table.transact([raised, stored])
 
 
 def _rule_in(known: SharingRules, rule_id: str) -> SharingRule:

@@ -6,8 +6,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
+from skein.models.common.effects import effect_record
 from skein.models.common.storage import Item, Key, Write
-from skein.models.visibility.ownership import effect_record
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, transact_guarded

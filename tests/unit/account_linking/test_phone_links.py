@@ -14,6 +14,7 @@ from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.consent import Consent, ConsentedDestination
 from skein.models.chats.membership import Membership
+from skein.models.chats.origin import Origin
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef, NamedMember
@@ -28,7 +29,7 @@ from skein.models.outbox.jobs import RecallJob, SummaryJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Wait
-from skein.models.visibility.audience import OPEN, Audience, Origin
+from skein.models.visibility.audience import OPEN, Audience
 from skein.models.visibility.ownership import Owner, Reach, owned_partition
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan

@@ -11,13 +11,13 @@ import pytest
 from skein.errors import Conflict, NotFound
 from skein.models.api.chats import NewChat
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
+from skein.models.chats.origin import Origin
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.runs.trigger import Trigger
 from skein.models.visibility.audience import OPEN as EVERYONE
-from skein.models.visibility.audience import Origin
 from skein.privacy.models.erasure import Erasure
 from tests.support.agents import COACH, asked_by_service
 from tests.support.builders import LINE, TENANT, World

@@ -25,6 +25,7 @@ from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Media, Message
 from skein.models.chats.choice import Choice, ChoiceAnswer, Option
 from skein.models.chats.membership import Membership
+from skein.models.chats.origin import Origin
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.base import MemberKind, MemberRef, NamedMember
 from skein.models.common.characters import on_one_line
@@ -33,7 +34,7 @@ from skein.models.directory.user import User
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
-from skein.models.visibility.audience import OPEN, Origin
+from skein.models.visibility.audience import OPEN
 from skein.models.visibility.provenance import MadeFrom, SourceLabel
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.models.visibility.audience import NOBODY, OPEN, Audience, may_change, may_show
+from skein.models.visibility.audience import NOBODY, OPEN, Audience, may_show
 
 
 def of(*people: str) -> Audience:
@@ -34,7 +34,6 @@ def test_content_is_shown_to_readers_who_were_all_present(
     source: Audience, destination: Audience, shown: bool
 ) -> None:
     assert may_show(source, destination) is shown
-    assert may_change(source, destination) is shown
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from skein.services.visibility.sharing_rules import (
     PersonRoles,
     ReaderRules,
     SaidMessage,
-    may_tell,
+    refusal_between,
 )
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT
@@ -59,7 +59,7 @@ BOTH = roles("usr_d", ("doctor", "usr_p"), ("doctor", "usr_q"))
 def test_rule_needs_both_roles_and_one_subject(
     given: SharingRule, author: PersonRoles, reader: PersonRoles, told: bool
 ) -> None:
-    assert may_tell(given, author, reader) is told
+    assert (refusal_between(given, author, reader) is None) is told
 
 
 @cache

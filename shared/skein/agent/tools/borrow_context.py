@@ -12,7 +12,7 @@ from skein.models.chats.borrowed import (
     BorrowedContext,
 )
 from skein.models.chats.chat import Chat
-from skein.models.visibility.ownership import effect_id
+from skein.models.common.effects import effect_id
 from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
 from skein.services.visibility.audience import destination_of

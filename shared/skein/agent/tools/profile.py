@@ -11,9 +11,9 @@ from skein.interface.reading import person_at, profile_audience
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, authors_of, content_of
 from skein.models.common.base import NamedMember
+from skein.models.common.effects import effect_id
 from skein.models.directory.profile_change import ProfileSource
-from skein.models.visibility.audience import may_change
-from skein.models.visibility.ownership import effect_id
+from skein.models.visibility.audience import may_show
 from skein.services.directory.users import Profiles
 from skein.services.items.store import NOT_FROM_HERE, STAYS_HERE
 
@@ -40,7 +40,7 @@ def update_profile(
         raise Failed("this is not a direct chat with a person, so there is no profile to change")
     if authors_of(call).by_rule:
         raise Failed(STAYS_HERE)
-    if not may_change(content_of(call), profile_audience(person.id)):
+    if not may_show(content_of(call), profile_audience(person.id)):
         raise Failed(NOT_FROM_HERE)
     allowed = reading.agent.profile_fields
     if field not in allowed:

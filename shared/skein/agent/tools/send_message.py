@@ -34,10 +34,11 @@ from skein.media.copies import CopiedFiles, Original
 from skein.models.chats.chat import MAX_TEXT, Message
 from skein.models.chats.choice import MAX_DESTINATIONS
 from skein.models.chats.media import MAX_PER_MESSAGE
+from skein.models.chats.origin import Origin
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Write
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
-from skein.models.visibility.audience import NOBODY, Audience, Origin
+from skein.models.visibility.audience import NOBODY, Audience
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats, NewMessage

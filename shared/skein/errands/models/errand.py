@@ -21,6 +21,7 @@ from skein.models.common.base import (
     key_part,
     rfc3339,
 )
+from skein.models.common.effects import effect_id
 from skein.models.common.storage import (
     Delete,
     Is,
@@ -35,7 +36,7 @@ from skein.models.directory.user import User
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import ErrandJob
 from skein.models.visibility.audience import Audience
-from skein.models.visibility.ownership import StoredAuthors, effect_id, owned_partition
+from skein.models.visibility.ownership import StoredAuthors, owned_partition
 from skein.models.visibility.provenance import NO_AUTHORS
 
 ErrandState = Literal["open", "answered", "no_answer"]

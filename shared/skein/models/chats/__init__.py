@@ -13,6 +13,7 @@ __all__ = [
     "media",
     "membership",
     "names",
+    "origin",
     "person_choices",
     "session",
     "summary",

@@ -12,6 +12,7 @@ from skein.models.chats.choice import IN_TALK, Choice, Invited
 from skein.models.chats.contact_order import ContactOrder
 from skein.models.chats.desk import Briefing, DeskState, Holder
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
+from skein.models.chats.origin import Origin
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import Address
@@ -33,7 +34,7 @@ from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Is, Item, Key, SortKeyPrefix, Update
 from skein.models.config.overrides import Overrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
-from skein.models.visibility.audience import OPEN, Audience, Origin, may_show
+from skein.models.visibility.audience import OPEN, Audience, may_show
 from skein.models.visibility.ownership import StoredAuthors, private_scope
 from skein.models.visibility.provenance import NO_AUTHORS, Authors, Insiders
 from skein.models.visibility.talk import SharingState

@@ -6,6 +6,7 @@ __all__ = [
     "base",
     "breaker",
     "characters",
+    "effects",
     "embedding",
     "file",
     "free_fields",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from skein.models.common.base import Identifier, MemberRef, Value
+from skein.models.common.base import Identifier, Value
 
 
 class Audience(Value):
@@ -71,33 +71,3 @@ def may_show(source: Audience, destination: Audience) -> bool:
     if destination.open or not destination.people:
         return False
     return set(destination.people) <= set(source.people)
-
-
-def may_change(content: Audience, thing: Audience) -> bool:
-    """Return whether content with one audience may change or end an item with another.
-
-    Every person who may see the item must have been present for the content. So only open content
-    changes open items, and one person's messages do not change an item of two people. See
-    `Readers.changes` for the complete rule.
-    """
-    return may_show(content, thing)
-
-
-class Origin(Value):
-    """Why an agent posted in a chat other than the one in which it was asked.
-
-    Attributes:
-        chat_id: The chat in which the agent was asked.
-        chat_title: The title of that chat at the time.
-        asked_by: The name of the member who asked, at the time.
-        asker: The member who asked.
-        text: The request, at most 200 characters.
-        audience: The audience of the request, which decides who may see this origin.
-    """
-
-    chat_id: Identifier
-    chat_title: str
-    asked_by: str
-    asker: MemberRef
-    text: str
-    audience: Audience

@@ -1,14 +1,12 @@
-"""Items of agents, their scopes and audiences, and the ids of effects."""
+"""Items of agents, their scopes and audiences."""
 
-import hashlib
-from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
-from skein.models.common.storage import Item, Key, Missing, Put, SortKeyPrefix
-from skein.models.visibility.audience import OPEN, Audience, may_change, may_show
+from skein.models.common.storage import Item
+from skein.models.visibility.audience import OPEN, Audience, may_show
 from skein.models.visibility.provenance import (
     MANY,
     NO_AUTHORS,
@@ -26,8 +24,6 @@ ByOperator = Annotated[bool, Field(exclude_if=lambda value: not value)]
 
 MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
 SHARED = "told:"  # the prefix that replaces a scope; a scope begins with user: or chat:
-EFFECT = SortKeyPrefix("EFFECT#")
-EFFECT_KEPT = timedelta(days=30)  # longer than any run is retried
 
 
 def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
@@ -185,9 +181,13 @@ class Readers(Value):
         return operators or (self.changes(thing) and not thing.by_operator)
 
     def covers(self, thing: "DerivedItem") -> bool:
-        """Return whether all people who may see `thing` were present for the change's content."""
+        """Return whether all people who may see `thing` were present for the change's content.
+
+        So only open content changes open items, and one person's messages do not change an item of
+        two people.
+        """
         content = self.content or self.readers
-        return content is None or may_change(content, thing.audience)
+        return content is None or may_show(content, thing.audience)
 
 
 class Reach(Readers):
@@ -272,29 +272,3 @@ class OwnedItem(DerivedItem):
 
     agent_id: Identifier
     scope: str | None = None
-
-
-def effect_id(*parts: str | int) -> str:
-    """Return an id that is the same for each retry of the same effect."""
-    text = "\x1f".join(map(str, parts))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:26]
-
-
-def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Key:
-    """Return the key of an effect's record in an agent's scope."""
-    return effect_key_in(owned_partition(tenant, agent_id, scope), effect)
-
-
-def effect_record(key: Key, result: Stored | None, now: datetime) -> Put:
-    """Return the write of an effect's record with its result; the record expires after 30 days.
-
-    The write fails if an earlier attempt has written the record.
-    """
-    kept_until = int((now + EFFECT_KEPT).timestamp())
-    attributes = result.attributes() if result is not None else {}
-    return Put(key, attributes | {"expires_at": kept_until}, Missing())
-
-
-def effect_key_in(partition: str, effect: str) -> Key:
-    """Return the key of an effect's record in any partition."""
-    return Key(partition, f"{EFFECT}{key_part(effect)}")

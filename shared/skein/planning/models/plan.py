@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Field, StringConstraints
 
 from skein.models.common.base import Identifier, Instant
+from skein.models.common.effects import effect_id
 from skein.models.common.reason import StoredReason
 from skein.models.common.storage import Item, SortKeyPrefix
 from skein.models.config.templates import TemplateOfText
 from skein.models.items.agent_item import AgentItem
 from skein.models.outbox.due import due_pointer
-from skein.models.visibility.ownership import effect_id
 
 PlanStatus = Literal["active", "done", "canceled"]
 PlanOutcome = Literal["active", "canceled"]  # that an operator chooses

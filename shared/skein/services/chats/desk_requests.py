@@ -13,10 +13,10 @@ from typing import NamedTuple
 from skein.errors import Conflict, Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.chats.desk_stay import DeskStay
+from skein.models.common.effects import effect_id
 from skein.models.common.storage import Check
 from skein.models.config.desk import DeskSettings
 from skein.models.config.overrides import TenantSettings
-from skein.models.visibility.ownership import effect_id
 from skein.ports import Clock, Table
 from skein.services.chat_state.desk_stays import DeskRequest, begun
 from skein.services.chat_state.snapshot import read_chat

@@ -30,6 +30,7 @@ from skein.models.chats.chat import Chat, Media, Message, MessageKind, Via, chec
 from skein.models.chats.choice import Choice
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
+from skein.models.chats.origin import Origin
 from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
@@ -49,7 +50,6 @@ from skein.models.common.storage import (
 )
 from skein.models.config.overrides import Overrides
 from skein.models.outbox.jobs import MediaJob
-from skein.models.visibility.audience import Origin
 from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.models.visibility.sharing_rules import RULES_CHANGED, SharingStamp, sharing_changed
 from skein.ports import Clock, Ids, Table

@@ -25,12 +25,12 @@ from skein.models.chats.choice import (
     Choice,
     Option,
 )
+from skein.models.chats.origin import Origin
 from skein.models.chats.person_choices import MAX_LISTED, MAX_OPEN, OpenChoice, PersonChoices
 from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Address, Route
 from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
 from skein.models.common.storage import Write
-from skein.models.visibility.audience import Origin
 from skein.models.visibility.provenance import NO_AUTHORS, Authors
 from skein.models.visibility.sharing_rules import SharingStamp
 from skein.ports import Clock, Ids, Table

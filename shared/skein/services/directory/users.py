@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.common.address import Address, phone_address
 from skein.models.common.base import NamedMember
+from skein.models.common.effects import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.role import HeldRole, Role, roles_after
 from skein.models.directory.user import User, users_relation
-from skein.models.visibility.ownership import effect_key, effect_record
+from skein.models.visibility.ownership import owned_partition
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
@@ -303,7 +304,7 @@ class Profiles:
             Unprocessable: The value is invalid or too large, or the field cannot be removed.
             LostLease: The guard failed: another worker has claimed the run.
         """
-        done = effect_key(tenant, source.agent_id, None, effect)
+        done = effect_key(owned_partition(tenant, source.agent_id, None), effect)
 
         def attempt() -> None:
             record = effect_record(done, None, self.clock.now())

@@ -12,16 +12,10 @@ from datetime import datetime
 from typing import Generic, Self, TypeVar
 
 from skein.errors import Conflict, NotFound
+from skein.models.common.effects import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Item, Key, Missing, Put, Query, Write
 from skein.models.items.agent_item import AgentItem, raised, revision_key, touched
-from skein.models.visibility.ownership import (
-    MAX_KEPT,
-    DerivedItem,
-    Reach,
-    Readers,
-    effect_key,
-    effect_record,
-)
+from skein.models.visibility.ownership import MAX_KEPT, DerivedItem, Reach, Readers, owned_partition
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
@@ -107,7 +101,7 @@ class Snapshot(Generic[Kept]):
             owned = (reach.tenant, reach.agent_id, scope)
             keys += [key for each in ids for key in kind.keys_of(*owned, each)]
             keys += [revision_key(*owned)] if counters else []
-            keys += [effect_key(*owned, effect)] if effect is not None else []
+            keys += [effect_key(owned_partition(*owned), effect)] if effect is not None else []
         return cls(kind, reach, table.get_many(keys), effect)
 
     def get(self, item_id: str) -> Kept:
@@ -136,7 +130,8 @@ class Snapshot(Generic[Kept]):
         if self.effect is None:
             return None
         scopes = self.reach.scopes
-        return self._first(effect_key(*self._owned(scope), self.effect) for scope in scopes)
+        owned = (owned_partition(*self._owned(scope)) for scope in scopes)
+        return self._first(effect_key(partition, self.effect) for partition in owned)
 
     def writes(self, before: Kept | None, after: Kept) -> list[Write]:
         """Return the writes that store a new or a changed item (optimistic locks)."""
@@ -158,7 +153,8 @@ class Snapshot(Generic[Kept]):
         """Return the write of the effect's record in a scope; empty without an effect."""
         if self.effect is None:
             return []
-        return [effect_record(effect_key(*self._owned(scope), self.effect), item, now)]
+        key = effect_key(owned_partition(*self._owned(scope)), self.effect)
+        return [effect_record(key, item, now)]
 
     def _first(self, keys: Iterable[Key]) -> Kept | None:
         return next(iter(self.kind.read_each(self.found, keys)), None)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from skein.errors import Conflict, ExtraWriteFailed, LostLease, NotFound
 from skein.models.chats.chat import Chat
-from skein.models.visibility.ownership import effect_id
+from skein.models.common.effects import effect_id
 from skein.models.visibility.sharing_rules import SharingRule
 from skein.prompts import render
 from skein.services.chats.post_message import Chats, NewMessage

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from skein.correlation import current
 from skein.models.chats.chat import Chat
 from skein.models.common.active_item import ActiveItem
+from skein.models.common.effects import effect_id
 from skein.models.common.storage import Missing, Put, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, live_key, run_id_in
 from skein.models.runs.trigger import Trigger
 from skein.models.visibility.audience import NOBODY, OPEN, Audience, may_show
-from skein.models.visibility.ownership import effect_id
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.services.visibility.audience import audience_of, scope_of
 

@@ -78,11 +78,6 @@ def refusal_between(
     return SharingRefusal.SUBJECT if differ else refusal
 
 
-def may_tell(rule: SharingRule, author: PersonRoles, reader: PersonRoles) -> bool:
-    """Return whether a rule can share an author's messages with a reader, regardless of time."""
-    return refusal_between(rule, author, reader) is None
-
-
 def covering(rules: Iterable[SharingRule], author: PersonRoles) -> Rules:
     """Return the rules that cover a person's messages."""
     return tuple(rule for rule in rules if refusal_of_author(rule, author) is None)

@@ -8,8 +8,9 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.effects import effect_key
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.visibility.ownership import DerivedItem, Readers, effect_key_in, owned_partition
+from skein.models.visibility.ownership import DerivedItem, Readers, owned_partition
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_PINNED = 5  # pinned documents of an agent, per scope
@@ -98,7 +99,7 @@ class Folder(Value):
 
     def effect_key(self, effect: str) -> Key:
         """Return the key of the record of an effect on one of the documents."""
-        return effect_key_in(self.partition, effect)
+        return effect_key(self.partition, effect)
 
 
 class Document(DerivedItem):

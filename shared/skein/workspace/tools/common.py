@@ -18,7 +18,7 @@ from skein.interface.tool_context import (
 )
 from skein.media.copies import GONE, CopiedFiles
 from skein.models.chats.media import MediaFile
-from skein.models.visibility.ownership import effect_id
+from skein.models.common.effects import effect_id
 from skein.services.chats.own_chats import OwnChats
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import DocumentReach, Folder

@@ -9,7 +9,7 @@ from skein.errors import Correctable, NotFound
 from skein.interface.arguments import LINE, MAY_BE_EMPTY, TEXT, Id, Priority
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, owner_at, reach_at
-from skein.models.visibility.ownership import effect_id
+from skein.models.common.effects import effect_id
 from skein.workspace import thread_changes as changes
 from skein.workspace.models.document import Document
 from skein.workspace.models.skill import CORE
