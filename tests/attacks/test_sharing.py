@@ -111,7 +111,7 @@ def _no(*_: Any, **__: Any) -> bool:
 def _rules_for_last(
     rules: ReaderRules, chat: Chat, said: Sequence[SaidMessage | None], author: User | None
 ) -> tuple[SharingRule, ...]:
-    return rules.rules_for(chat, said[-1], author)
+    return rules.decided(chat, said[-1], author).rules
 
 
 def _with_all_roles(_: type[PersonRoles], user: User, __: datetime) -> PersonRoles:

@@ -96,7 +96,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
         devices=tuple(map(DeviceResource.of, page.devices)),
         invitations=tuple(starmap(ExportedInvitation.to, page.invitations)),
         consents=tuple(map(ConsentResource.of, page.consents)),
-        sharing_rules=OwnSharingRule.all_of(view) if view is not None else (),
+        sharing_rules=tuple(map(OwnSharingRule.of, view.rules)) if view is not None else (),
         disclosures=tuple(starmap(DisclosedWords.made, disclosures)),
         text_consents=tuple(
             one

@@ -14,7 +14,6 @@ from skein.services.common.pagination import DEFAULT_PAGE
 from skein.sharing.api import (
     NewSharingRule,
     RulesVersionPage,
-    RulesVersionResource,
     SharingRuleChange,
     SharingRulePage,
     SharingRuleResource,
@@ -53,9 +52,7 @@ def list_sharing_versions(
 ) -> RulesVersionPage:
     """Each change of a rule makes a version of all rules."""
     tenant = router.caller.tenant
-    page = service(RuleChanges).versions(tenant, limit=limit, cursor=cursor)
-    items = tuple(map(RulesVersionResource.of, page.items))
-    return RulesVersionPage(items=items, next_cursor=page.next_cursor)
+    return RulesVersionPage.of(service(RuleChanges).versions(tenant, limit=limit, cursor=cursor))
 
 
 @router.get("/v1/sharing-rules/<rule_id>", "Get a sharing rule")

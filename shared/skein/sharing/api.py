@@ -11,7 +11,6 @@ from skein.models.common.json_types import JsonBool
 from skein.models.directory.role import Role
 from skein.models.visibility.disclosure import DisclosureRecord
 from skein.models.visibility.sharing_rules import (
-    RulesVersion,
     SharingParty,
     SharingRule,
     SharingRuleFields,
@@ -93,16 +92,6 @@ class RulesVersionResource(Resource):
     changed_at: Annotated[Instant, Field(description="When the version was made.")]
     changed_by: Annotated[str, Field(description="Who made it, as the token's `sub`.")]
 
-    @classmethod
-    def of(cls, source: RulesVersion, /) -> Self:
-        rules = tuple(map(SharingRuleResource.of, source.rules))
-        return cls(
-            version=source.version,
-            rules=rules,
-            changed_at=source.changed_at,
-            changed_by=source.changed_by,
-        )
-
 
 class RulesVersionPage(Page[RulesVersionResource]):
     """A page of versions, newest first."""
@@ -118,17 +107,14 @@ class OwnSharingRule(Resource):
     ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
 
     @classmethod
-    def all_of(cls, source: OwnView) -> tuple[Self, ...]:
-        """Build the resources of the rules that apply to a person's words."""
-        return tuple(
-            cls(
-                id=rule.id,
-                shared_with=f"everybody with the role {rule.to.role}",
-                reason=rule.reason,
-                since=rule.begins_at,
-                ends_at=rule.ends_at,
-            )
-            for rule in source.rules
+    def of(cls, source: SharingRule, /) -> Self:
+        """Build the resource of a rule that lets agents tell others a person's words."""
+        return cls(
+            id=source.id,
+            shared_with=f"everybody with the role {source.to.role}",
+            reason=source.reason,
+            since=source.begins_at,
+            ends_at=source.ends_at,
         )
 
 
@@ -227,7 +213,7 @@ class OwnSharingResource(Resource):
         return cls(
             roles=source.roles,
             sentences=tuple(map(source.sentence, source.rules)),
-            rules=OwnSharingRule.all_of(source),
+            rules=tuple(map(OwnSharingRule.of, source.rules)),
             receives=not source.user.refuses_shared,
             told_by=tuple(map(ToldRule.of, source.told_by)),
             talks=tuple(map(OwnTalk.of, source.talks)),

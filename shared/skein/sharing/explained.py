@@ -15,8 +15,8 @@ from skein.models.common.base import MemberRef
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.visibility.audience import Audience, may_show
-from skein.models.visibility.ownership import DerivedItem, Readers
-from skein.models.visibility.provenance import NO_INSIDERS, Insiders
+from skein.models.visibility.ownership import DerivedItem
+from skein.models.visibility.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.visibility.refusal import SharingRefusal
 from skein.own_tools.items import insiders_for
 from skein.ports import Clock, Table
@@ -83,9 +83,9 @@ class AskedReaders:
             return self.chat.readers
         return Audience(open=False, people=tuple(person.id for person in self.users))
 
-    def elsewhere(self, chat: Chat | None) -> bool:
-        """Return whether the readers would read the item in a different chat than `chat`."""
-        return self.chat is not None and (chat is None or self.chat.id != chat.id)
+    def elsewhere(self, home: str | None) -> bool:
+        """Return whether the readers would read the item in another chat than its own."""
+        return self.chat is not None and self.chat.id != home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,14 +148,8 @@ class Explanations:
 
     def of_item(self, agent: Agent, thing: DerivedItem, readers: AskedReaders) -> Explanation:
         """Explain an item that was created by an agent, or for it by an operator."""
-        where = readers.chat.id if readers.chat is not None else thing.home
-        if thing.authors.by_rule and thing.home != where:
-            return Explanation(may_see=False, decided_by=AccessReason.STAYS)
-        to_readers = Readers(readers=readers.audience, chat_id=where)
-        of_prompt = to_readers.model_copy(update={"insiders": self._insiders(agent, readers)})
-        return _of_made(
-            thing.audience, shown=to_readers.shows(thing), admitted=of_prompt.shows(thing)
-        )
+        admitted = thing.trusted or self._insiders(agent, readers).admit(thing.authors)
+        return _of_made(thing.audience, thing.authors, thing.home, readers, admitted=admitted)
 
     def of_own_words(
         self, agent: Agent, chat_id: str, memory_id: str, readers: AskedReaders
@@ -206,12 +200,8 @@ class Explanations:
             summary = membership.summary if membership is not None else None
         if summary is None:
             raise NotFound("the chat has no such summary")
-        if summary.authors.by_rule and readers.elsewhere(chat):
-            return Explanation(may_see=False, decided_by=AccessReason.STAYS)
-        insiders = self._insiders(agent, readers)
-        shown = may_show(summary.audience, readers.audience)
-        admitted = insiders.admit(summary.authors)
-        return _of_made(summary.audience, shown=shown, admitted=admitted)
+        admitted = self._insiders(agent, readers).admit(summary.authors)
+        return _of_made(summary.audience, summary.authors, chat.id, readers, admitted=admitted)
 
     def _insiders(self, agent: Agent, readers: AskedReaders) -> Insiders:
         """Return the insiders of the agent's prompt in the readers' chat; empty without a chat."""
@@ -250,15 +240,18 @@ def _by_rule(decision: Decision, hindrance: AccessReason | None) -> Explanation:
     return Explanation(may_see=False, decided_by=refused, decision=said)
 
 
-def _of_made(audience: Audience, *, shown: bool, admitted: bool) -> Explanation:
+def _of_made(
+    audience: Audience, authors: Authors, home: str | None, readers: AskedReaders, *, admitted: bool
+) -> Explanation:
     """Explain an item made by agents, to which sharing rules never apply.
 
     Args:
-        audience: The people who were present for all of its content.
-        shown: Whether the readers are among them.
+        home: The chat in which it was made.
         admitted: Whether the agent's prompt for these readers may hold the item's words.
     """
-    if not shown:
+    if authors.by_rule and readers.elsewhere(home):
+        return Explanation(may_see=False, decided_by=AccessReason.STAYS)
+    if not may_show(audience, readers.audience):
         return Explanation(may_see=False, decided_by=SharingRefusal.NOT_OWN_WORDS)
     if not admitted:
         return Explanation(may_see=False, decided_by=AccessReason.OUTSIDERS)
@@ -274,7 +267,7 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
         agreed = message.via is not None or message.report_of is not None
         present = AccessReason.CONSENT if agreed else AccessReason.PRESENCE
         return Explanation(may_see=True, decided_by=AccessReason.OPEN if audience.open else present)
-    here = not readers.elsewhere(chat)
+    here = not readers.elsewhere(chat.id)
     if hidden is None and here and may_show(chat.readers, readers.audience):
         return Explanation(may_see=True, decided_by=AccessReason.MEMBERSHIP)
     if hidden is None and chat.hides(message.seq, message.created_at, here=readers.chat):
@@ -288,7 +281,7 @@ def _hidden(
     """Return why a message is never shown, or never in another chat; None if it may be."""
     if message.kind in {"deleted", "erased"}:
         return AccessReason.GONE
-    if not readers.elsewhere(chat):
+    if not readers.elsewhere(chat.id):
         return None
     if chat.discarded_at is not None:
         return SharingRefusal.DISCARDED

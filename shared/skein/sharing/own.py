@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.chats.chat import Chat
@@ -22,8 +23,6 @@ from skein.services.visibility.sharing_rules import PersonRoles, Rules, covering
 from skein.sharing.rules import read_rules
 
 MAX_DISCLOSURES = 100  # records in an answer
-StateChange = Callable[[SharingState], SharingState]
-"""Returns what a chat stores after a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +131,7 @@ class OwnSharing:
             NotFound: The chat is not a direct chat of the person, or no rule applies to it.
             Unprocessable: The chat has no such messages.
         """
-
-        def withdrawn(sharing: SharingState) -> SharingState:
-            return sharing.withdrawn(from_seq, to_seq)
-
+        withdrawn = partial(SharingState.withdrawn, first_seq=from_seq, last_seq=to_seq)
         return self._changed(tenant, user_id, chat_id, withdrawn, last_seq=to_seq)
 
     def _changed(
@@ -143,7 +139,7 @@ class OwnSharing:
         tenant: str,
         user_id: str,
         chat_id: str,
-        change: StateChange,
+        change: Callable[[SharingState], SharingState],
         *,
         last_seq: int = 0,
     ) -> Chat:

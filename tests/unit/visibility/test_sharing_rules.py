@@ -149,9 +149,9 @@ def test_rule_that_does_not_share_names_the_first_failed_condition(
     assert decided.reader == (reader.user_id if refusal else None)
     # A prompt asks with the rules in force, an explanation with all of them.
     in_force = ReaderRules((one,) if one.in_force(now) else (), (reader,), 1, now, Settings())
-    assert in_force.rules_for(_chat(STATE), said, _emma()) == decided.rules
+    assert in_force.decided(_chat(STATE), said, _emma()).rules == decided.rules
     both = ReaderRules((one,), (DOCTOR, reader), 1, now, Settings())
-    assert both.rules_for(_chat(STATE), said, _emma()) == decided.rules
+    assert both.decided(_chat(STATE), said, _emma()).rules == decided.rules
 
 
 def test_words_without_known_author_or_reader_are_not_shared() -> None:

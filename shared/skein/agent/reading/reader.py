@@ -210,7 +210,7 @@ class Reader:
             return None
         sharing = read_sharing(self.table, chat, prefetched, self.clock.now(), self.settings)
         if sharing is not None and run.rebuilds > policy.MAX_TOLD_REBUILDS:
-            return replace(sharing, for_readers=sharing.for_readers.without_rules)
+            return replace(sharing, for_readers=replace(sharing.for_readers, rules=()))
         return sharing
 
     def _queried(self, read: SectionReads) -> SectionReads:

@@ -64,13 +64,11 @@ def check_effect(run: Run, chat_id: str | None) -> None:
     were shared.
 
     Args:
-        run: The run, with the content that its activation holds.
         chat_id: The chat whose readers notice the effect; None if others may notice it.
 
     Raises:
-        NeedsConsent: The activation contains words of outsiders, and the chat is not one of the
-            run's own. Or it contains words from sharing rules, and the chat is not the one where
-            they were shared.
+        NeedsConsent: The activation contains such words, and the chat is not among those where
+            they may have effects.
     """
     outsiders = run.held is None or run.held.outsiders
     by_rule = run.held is not None and run.words.by_rule and chat_id != run.held.chat_id
@@ -79,11 +77,7 @@ def check_effect(run: Run, chat_id: str | None) -> None:
 
 
 def check_readers(held: HeldContent, chat: Chat) -> None:
-    """Refuse to use an activation if people joined after its prompt was built.
-
-    Args:
-        held: The content that the activation holds.
-        chat: The chat that its prompt showed, as the chat is now.
+    """Refuse to use an activation if people joined after its prompt was built; see `made_for_all`.
 
     Raises:
         ReadersChanged: Someone joined.

@@ -35,12 +35,7 @@ def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
 def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: bool) -> bool:
     """Return whether an activation must not contain words of outsiders.
 
-    This is the case for runs of plans and services, and in private chats if the agent's settings
-    say so.
-
-    Args:
-        readers: The readers of the active chat.
-        writes: Whether the agent may call a writing tool of the tenant.
+    This is the case for runs of plans and services, and where `leaves_out_outsiders` says so.
     """
     return run.trigger.type in {"plan", "service"} or leaves_out_outsiders(
         agent, readers, writes=writes
@@ -51,7 +46,6 @@ def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bo
     """Return whether an agent's prompts for these readers leave out words of outsiders.
 
     Args:
-        readers: The readers of the chat.
         writes: Whether the agent may call a writing tool of the tenant.
     """
     return (agent.outsiders or ("none" if writes else "quoted")) == "none" and not readers.open
@@ -85,8 +79,7 @@ def insiders_of(
     Args:
         chats: Chats in their current state. Chats that do not belong to the run are used only for
             former ids.
-        alone: Whether the activation must not contain words of outsiders.
-        of_readers: Whether words of outsiders that the readers know anyway are still allowed.
+        alone: See `Insiders`, as for `of_readers`.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}
@@ -94,11 +87,7 @@ def insiders_of(
 
 
 def insiders_at(chat: Chat, *, alone: bool = False) -> Insiders:
-    """Return the insiders of work on one chat, also by their former ids.
-
-    Args:
-        alone: Whether the work must not contain words of outsiders.
-    """
+    """Return the insiders of work on one chat, also by their former ids; see `insiders_of`."""
     return Insiders(digests=_digests(set(chat.person_ids), [chat]), alone=alone)
 
 

@@ -36,11 +36,9 @@ def read_sharing(
     """Read the rules and the records of a chat's people; None if no rule can apply.
 
     Args:
-        table: The table to read the items from.
         chat: The chat whose prompt is built.
         prefetched: The items that were just read; None for a missing item.
         now: The time for which rules and roles are evaluated.
-        settings: The settings of the deployment.
     """
     if chat.readers.open or not chat.person_ids:
         return None

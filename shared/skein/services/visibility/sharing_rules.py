@@ -6,7 +6,7 @@ messages, group chats and all other derived items are never shared by a rule.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -257,11 +257,6 @@ class ReaderRules:
         return cls(rules.in_force(now), standings, rules.epoch, now, settings)
 
     @property
-    def without_rules(self) -> "ReaderRules":
-        """The same readers without any rules, so that nothing is shared with them."""
-        return replace(self, rules=())
-
-    @property
     def versions(self) -> dict[str, int]:
         """The sharing versions of the readers, by id."""
         return {reader.user_id: reader.version for reader in self.readers}
@@ -291,10 +286,6 @@ class ReaderRules:
             return SharingRefusal.NO_READER
         refuses = any(reader.refuses for reader in self.readers)
         return SharingRefusal.READER_REFUSES if refuses else None
-
-    def rules_for(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Rules:
-        """Return the rules that may share a message with all readers; see `decided`."""
-        return self.decided(chat, said, author).rules
 
     def decided(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Decision:
         """Decide whether a message may be shared with all readers, and explain why.
@@ -336,7 +327,7 @@ class ReaderRules:
         The result is empty unless each of these messages may be shared. A None in `said` stands for
         a deleted message, which may not.
         """
-        found = [self.rules_for(chat, each, author) for each in said]
+        found = [self.decided(chat, each, author).rules for each in said]
         return tuple(dict.fromkeys(chain(*found))) if all(found) else ()
 
 
