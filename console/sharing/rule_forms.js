@@ -52,22 +52,16 @@ function changeForm(api, rule, changed) {
   });
 }
 
-/** A form for a new rule; `send` gets what it says, and returns what to tell. */
-function ruleForm(label, send) {
+/** A form that makes a rule. */
+export function newRule(api, changed) {
   const { nodes, ending, given } = commonFields(null);
   const from = roleField(said.from), to = roleField(said.to);
   const same = el("input", { type: "checkbox", id: "same-subject" });
   const starts = el("input", { type: "datetime-local", step: 1 });
-  const all = () => ({ ...given(), from: from.given(), to: to.given(), same_subject: same.checked, starts_at: timeOf(starts) });
   return form([nodes, el("div", { class: "row fields" }, from.node, to.node),
     el("p", { class: "check" }, same, el("label", { for: same.id }, said.same)),
-    el("div", { class: "row fields" }, field(said.begins, starts, said.beginsHint), ending)], label, () => send(all()));
-}
-
-/** A form that makes a rule. */
-export function newRule(api, changed) {
-  return ruleForm(said.create, async (rule) => {
-    await api.post(PATH, rule);
+    el("div", { class: "row fields" }, field(said.begins, starts, said.beginsHint), ending)], said.create, async () => {
+    await api.post(PATH, { ...given(), from: from.given(), to: to.given(), same_subject: same.checked, starts_at: timeOf(starts) });
     await changed();
     return said.created;
   });

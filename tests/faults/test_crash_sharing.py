@@ -47,9 +47,7 @@ def asking() -> Asking:
     family = Asking.made(model=ScriptedModel.saying(default=_answer))
     assert isinstance(family, Asking)
     family.rule_id = family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     family.post(ASKED, TOM, chat_id=chat_of(TOM))
     family.fuse.disarm()
     return family

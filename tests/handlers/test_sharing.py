@@ -82,9 +82,7 @@ def test_conversation_kept_private_is_not_shared(family: Family) -> None:
 def test_conversation_kept_private_later_is_no_longer_shared(family: Family, written: str) -> None:
     family.attach_feed()
     family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     assert SECRET in family.prompt_of(TOM, ASKED)
     version = family.person(EMMA).sharing_version
     if written == "by the API":
@@ -100,27 +98,19 @@ def test_conversation_kept_private_later_is_no_longer_shared(family: Family, wri
     assert "may be told" not in family.prompt_of(TOM, ASKED)
 
 
-def test_word_private_is_an_ordinary_message_where_no_rule_covers_the_person(
-    family: Family,
-) -> None:
+def test_word_private_is_an_ordinary_message_without_a_covering_rule(family: Family) -> None:
     family.rule()
     family.says(RINA, "PRIVATE")
     assert family.texts(chat_of(RINA))[-1] == "Fine."
 
 
-def test_words_are_not_shared_while_the_conversation_continues(family: Family) -> None:
-    family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    assert SECRET not in family.prompt_of(TOM, ASKED)
-
-
-def test_index_of_a_quiet_talk_needs_no_further_message(family: Family) -> None:
+def test_words_are_shared_once_the_conversation_is_over(family: Family) -> None:
     family.attach_feed()
     family.rule()
     family.says(EMMA, "Hello there, how are you?")
     family.says(EMMA, SECRET)
-    family.clock.advance(16 * 60)
+    assert SECRET not in family.prompt_of(TOM, ASKED)
+    family.clock.advance(16 * 60)  # nobody writes a further message
     family.drain()
     assert SECRET in family.prompt_of(TOM, ASKED)
 
@@ -128,9 +118,7 @@ def test_index_of_a_quiet_talk_needs_no_further_message(family: Family) -> None:
 @pytest.mark.parametrize("what", ["rule", "role of the reader", "words"])
 def test_words_are_not_shared_after_withdrawal(family: Family, what: str) -> None:
     rule = family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     assert SECRET in family.prompt_of(TOM, ASKED)
     if what == "rule":
         assert family.operator.delete(f"/v1/sharing-rules/{rule}").status == 204
@@ -161,9 +149,7 @@ def test_sharing_uses_the_authors_role_at_the_time_of_the_message(family: Family
 def test_rule_for_the_same_subject_needs_one_subject_of_both(family: Family) -> None:
     family.give(EMMA, "daughter", subject=RINA.id)
     family.rule(same_subject=True)
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     assert SECRET not in family.prompt_of(TOM, ASKED)
     family.give(TOM, "father", subject=EMMA.id)
     assert SECRET not in family.prompt_of(TOM, ASKED)
@@ -188,9 +174,7 @@ def test_shared_words_are_not_shared_again_by_another_rule(family: Family) -> No
 
 def test_run_with_shared_words_is_rebuilt_when_the_rule_is_deleted(family: Family) -> None:
     rule = family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     prompts: list[str] = []
 
     def answer(request: ModelRequest) -> str:
@@ -242,9 +226,7 @@ OF_0_3_0 = {
 @pytest.mark.parametrize("kind", OF_0_3_0)
 def test_stored_rule_that_names_a_person_has_no_effect(family: Family, kind: str) -> None:
     kept = family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     item = family.table.get(SharingRules.key_of(TENANT)) or {}
     whose, to, more = OF_0_3_0[kind]
     [rule] = item["rules"]
@@ -272,9 +254,7 @@ def test_person_sees_the_rules_that_share_words_with_them(family: Family) -> Non
 
 def test_person_who_turned_sharing_off_receives_no_shared_words(family: Family) -> None:
     family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     tom = Client(family, sub=TOM.id)
     changed = tom.patch("/v1/me/sharing", {"receives": False})
     assert (changed.status, changed.body["receives"]) == (200, False)
@@ -283,13 +263,9 @@ def test_person_who_turned_sharing_off_receives_no_shared_words(family: Family) 
     assert SECRET in family.prompt_of(TOM, f"{ASKED} Please tell me")
 
 
-def test_run_with_shared_words_posts_none_after_the_reader_turns_sharing_off(
-    family: Family,
-) -> None:
+def test_run_posts_no_shared_words_after_the_reader_turns_sharing_off(family: Family) -> None:
     family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
 
     def answer(_: ModelRequest) -> str:
         Client(family, sub=TOM.id).patch("/v1/me/sharing", {"receives": False})

@@ -57,6 +57,8 @@ def test_message_is_explained_by_presence_rule_or_lack_of_a_rule(family: Family)
     assert [rule["fails"] for rule in refused["refused_rules"]] == ["reader_role"]
     assert "doesn't have the rule's role" in refused["why"]
     assert SECRET not in str((own, told, refused))
+    Client(family, sub=TOM.id).patch("/v1/me/sharing", {"receives": False})
+    assert why(family, TOM.id)["decided_by"] == "reader_refuses"
 
 
 def test_explanation_agrees_with_prompts_on_each_condition(family: Family) -> None:
@@ -160,9 +162,7 @@ def test_explanation_covers_deleted_words_and_words_before_a_reset(family: Famil
     assert why(family, EMMA.id, from_seq=seq)["decided_by"] == "gone"
 
 
-def test_words_from_another_agents_chat_are_not_shared(
-    family: Family,
-) -> None:
+def test_words_from_another_agents_chat_are_not_shared(family: Family) -> None:
     family.quiet()
     other = family.agent("agt_b", "Clerk").as_member
     family.chat(TOM, other, chat_id="chat_clerk", kind="direct", visibility="private", title=None)
@@ -189,12 +189,6 @@ def test_words_to_which_a_person_agreed_are_explained_by_consent(family: Family)
     family.table.write(Update(message.key, set={"via": via}))
     shown = why(family, TOM.id, chat_id="chat_group", from_seq=message.seq)
     assert (shown["may_see"], shown["decided_by"]) == (True, "consent")
-
-
-def test_reader_who_turned_sharing_off_sees_no_shared_words(family: Family) -> None:
-    family.quiet()
-    Client(family, sub=TOM.id).patch("/v1/me/sharing", {"receives": False})
-    assert why(family, TOM.id)["decided_by"] == "reader_refuses"
 
 
 def test_chat_that_does_not_exist_is_a_documented_404(family: Family) -> None:

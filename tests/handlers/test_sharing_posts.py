@@ -162,9 +162,7 @@ def family() -> Family:
     family.give(TOM, "father", subject=RINA.id)
     ends_at = rfc3339(family.clock.now() + timedelta(minutes=45))
     family.rule(same_subject=True, ends_at=ends_at)
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     return family
 
 
@@ -234,9 +232,7 @@ def test_stored_run_of_release_0_3_0_with_shared_words_is_rebuilt(family: Family
     assert not stored.tells_shared(family.table, family.clock.now())
 
 
-def test_retry_of_an_answer_that_was_posted_before_the_rule_ended_finds_it(
-    family: Family,
-) -> None:
+def test_retry_of_an_answer_that_was_posted_before_the_rule_ended_finds_it(family: Family) -> None:
     ends_at = family.clock.now() + timedelta(minutes=1)
     stamp = SharingStamp(epoch=0, versions={}, ends_at=ends_at)
     given: dict[str, Any] = {"chat_id": chat_of(TOM), "client_id": "1", "sharing_stamp": stamp}
@@ -274,9 +270,7 @@ def test_seven_rules_and_more_leave_answers_as_they_are(rules: int) -> None:
     assert notice.text.count("They live together.") == rules
 
 
-def test_answer_stream_sends_no_shared_words_after_the_rule_is_deleted(
-    family: Family,
-) -> None:
+def test_answer_stream_sends_no_shared_words_after_the_rule_is_deleted(family: Family) -> None:
     [rule] = family.operator.get("/v1/sharing-rules").body["items"]
     connect(family, TOM.id, "tom")
 

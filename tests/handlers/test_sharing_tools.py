@@ -32,9 +32,7 @@ def family() -> Family:
     family = Family.made(consolidate=True, model=ScriptedModel.saying(default="Fine."))
     family.chat(TOM, COACH, chat_id=SECOND, kind="direct", visibility="private", title=None)
     family.rule()
-    family.says(EMMA, "Hello there, how are you?")
-    family.says(EMMA, SECRET)
-    family.quiet()
+    family.tells(EMMA, SECRET)
     return family
 
 

@@ -69,6 +69,12 @@ class Family(World):
         self.post(text, one, chat_id=chat_of(one))
         self.drain()
 
+    def tells(self, one: NamedMember, text: str) -> None:
+        """Post a message after the notice of the rules, and let the talk be over."""
+        self.says(one, "Hello there, how are you?")
+        self.says(one, text)
+        self.quiet()
+
     def noted(self, one: NamedMember, text: str, *seqs: int) -> OwnWordsMemory:
         """Store a memory of the agent that was made from some messages of a person."""
         memory = own_words_memory(

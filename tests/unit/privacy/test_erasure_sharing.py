@@ -25,9 +25,7 @@ def family() -> Family:
         world.table.write(Update(key, set=rules))
     assert world.operator.get(f"/v1/sharing-rules/{rule}").status == 200
     world.clock.advance(1)
-    world.says(EMMA, "Hello there, how are you?")
-    world.says(EMMA, SECRET)
-    world.quiet()
+    world.tells(EMMA, SECRET)
     assert SECRET in world.prompt_of(TOM, "When is the piano lesson with Mrs Okafor?")
     return world
 
