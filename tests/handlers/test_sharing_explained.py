@@ -63,6 +63,7 @@ def test_message_is_explained_by_presence_rule_or_lack_of_a_rule(family: Family)
 
 def test_explanation_agrees_with_prompts_on_each_condition(family: Family) -> None:
     assert why(family, TOM.id)["decided_by"] == "talk_not_over"
+    assert SECRET not in family.prompt_of(TOM, ASKED)
     family.says(EMMA, "PRIVATE")
     family.quiet()
     assert why(family, TOM.id)["decided_by"] == "private"
