@@ -1,7 +1,8 @@
 """One container: an interpreter that imports a function's module and handles a first event.
 
 `python -m bench.starts.first_event MODULE SCENE` prints one line of JSON: the processor time of
-both, and the modules that were loaded after each. For each port that the function uses, the real
+both, the modules that were loaded after each, and what a snapshot of the container before the event
+would hold. For each port that the function uses, the real
 port is created with its client and called once, at an endpoint that does not answer. Then a port in
 memory replaces it.
 """
@@ -11,7 +12,9 @@ import json
 import pickle
 import sys
 import time
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -182,11 +185,31 @@ def check(answer: dict[str, Any]) -> None:
         raise AssertionError(f"the event was not handled: {answer}")
 
 
+def restore_hooks() -> "list[Callable[..., object]]":
+    """Install the module of Lambda's runtime that takes hooks; return what it is given."""
+    hooks: list[Callable[..., object]] = []
+    runtime: Any = ModuleType("snapshot_restore_py")
+    runtime.__spec__ = ModuleSpec(runtime.__name__, None)
+    runtime.register_after_restore = hooks.append
+    sys.modules[runtime.__name__] = runtime
+    return hooks
+
+
+def open_sockets() -> int:
+    """Return how many sockets this process has open; Linux only."""
+    links = [each.readlink() for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    return len([each for each in links if str(each).startswith("socket:")])
+
+
 def main(module: str, path: str) -> None:
     """Import the module and handle its event, as a new container does."""
+    hooks = restore_hooks()
     begun = milliseconds()
     function = importlib.import_module(module)
     import_ms, at_import = milliseconds() - begun, sorted(sys.modules)
+    import random
+
+    snapshot = {"sockets": open_sockets(), "seeds": random.seed in hooks}
 
     told = pickle.loads(Path(path).read_bytes())  # noqa: S301 - our own, and it holds bytes
     begun = milliseconds()
@@ -195,7 +218,8 @@ def main(module: str, path: str) -> None:
     event_ms, in_all = milliseconds() - begun, sorted(sys.modules)
     check(answer)
     found = {"import_ms": import_ms, "event_ms": event_ms}
-    print(f"\n{json.dumps({**found, 'at_import': at_import, 'in_all': in_all})}")
+    loaded = {"at_import": at_import, "in_all": in_all}
+    print(f"\n{json.dumps({**found, **snapshot, **loaded})}")
 
 
 if __name__ == "__main__":

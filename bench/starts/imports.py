@@ -31,12 +31,16 @@ class ColdStart:
         event_ms: The processor time of the first event, with everything that it loads.
         at_import: The modules that are loaded after the import.
         in_all: The modules that are loaded after the event.
+        sockets: How many sockets are open after the import.
+        seeds: Whether a start from a snapshot seeds the random numbers.
     """
 
     import_ms: float
     event_ms: float
     at_import: frozenset[str]
     in_all: frozenset[str]
+    sockets: int
+    seeds: bool
 
     @property
     def sum_ms(self) -> float:
@@ -88,6 +92,8 @@ def cold_start(name: str, scene_path: Path) -> ColdStart:
         told["event_ms"],
         frozenset(told["at_import"]),
         frozenset(told["in_all"]),
+        told["sockets"],
+        told["seeds"],
     )
 
 

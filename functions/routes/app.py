@@ -225,6 +225,7 @@ class Api(APIGatewayHttpResolver):
             serializer=serialized,
             json_body_deserializer=parse_object,
         )
+        bootstrap.seed_after_restore()  # adapters are loaded by the first request that needs them
         self.scope = scope
         self.public = public
         self.modules = modules

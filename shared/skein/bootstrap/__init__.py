@@ -83,7 +83,7 @@ def load_adapters(*ports: str) -> None:
     modules = [ADAPTERS[port] for port in (*SHARED, *ports)]
     if in_use():
         return
-    _seed_after_restore()
+    seed_after_restore()
     gc.disable()  # imported objects are not garbage
     try:
         for module in modules:
@@ -95,7 +95,7 @@ def load_adapters(*ports: str) -> None:
         gc.enable()
 
 
-def _seed_after_restore() -> None:
+def seed_after_restore() -> None:
     """Seed the random numbers of each container that starts from a snapshot.
 
     Otherwise, all of these containers would wait equally long before they retry. The module that
