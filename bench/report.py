@@ -47,7 +47,7 @@ chat. Skein's one or two requests to SQS are not counted. Rounds are calls that 
 KiB are the sizes of the bodies, and "of searches" is what vector searches answered. Units are the
 capacity units that DynamoDB Local reports, of reads and of writes; S3 and vector searches have
 none. Unlike DynamoDB, it counts no missing items, and of a transaction four units for each size of
-item, however many items have it. `tests/unit/bench/test_turn_cost.py` counts a turn of Skein by
+item, however many items have it. `tests/unit/bench/test_cost_of_turns.py` counts a turn of Skein by
 DynamoDB's rules: at most 69 units of reads and 51 of writes. All figures are medians, except the
 rounds, which are the minimum. The times are those of an engine on the same machine. They can be
 compared with each other, but not with times on AWS.

@@ -28,6 +28,7 @@ from tools.reference.alarms import alarms_of, described
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+MEASURED = sorted((ROOT / "bench").glob("*.md"))
 CURRENT = [path for path in PAGES if path.name != "CHANGELOG.md"]
 TEMPLATE = deployed_template()
 CODE = sorted(
@@ -329,13 +330,15 @@ def test_every_page_is_reached_from_the_readme() -> None:
     assert set(DOCS.rglob("*.md")) <= reached
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*PAGES, *MEASURED], ids=lambda path: path.name)
 def test_files_and_targets_that_pages_name_are_there(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"`make ([a-z0-9-]+)", text):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
-    folders = r"(?:shared|functions|local|tests|docs|prompts|events|tools|requirements)"
+    folders = (
+        r"(?:shared|functions|local|tests|docs|prompts|events|tools|requirements|bench|deployment)"
+    )
     for name in re.findall(rf"`({folders}/[\w./-]+\.\w+)`", text):
         assert (ROOT / name).exists(), f"{path.name} names {name}"
     for name in re.findall(r"`((?:models|services|agent|adapters)/[\w/]+\.py)", text):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # only if someone is listening
     from skein.live.answer_frames import AnswerFrames, ListenerFinder
 
 # Between the frames of an answer: 0, 1, 2, 4, 8, 12 ... seconds after the first one. Each frame to
-# # each reader is billed, and people mainly care that the first words appear at once.
+# each reader is billed, and people mainly care that the first words appear at once.
 PAUSES = tuple(timedelta(seconds=seconds) for seconds in (1, 1, 2, 4))
 MAX_FAILURES = 5  # after which a stream is abandoned
 RETRACT_SECONDS = 1.0  # how long the end of a turn waits for a retract
