@@ -453,6 +453,7 @@ def test_parameter_without_a_value_is_an_error(capsys: pytest.CaptureFixture[str
 
 
 STREAM = "arn:aws:dynamodb:us-east-1:1:table/restored/stream/1"
+CHECKS = "tools.deployment.checks"
 SAM_PYTHON = ROOT / ".cache" / "sam" / "bin" / "python"
 SAM_PARSER = """
 import json, sys
@@ -462,10 +463,52 @@ print(json.dumps([convert(tuple(each), None, None) for each in json.load(sys.std
 """
 
 
+# What the pages leave to the reader.
+FILLED = {
+    "<the ARN in the answer>": OTHER["Edge"],
+    "<resource>": "acme",
+    "$CERTIFICATE": OTHER["CertificateArn"],
+    "$STREAM": STREAM,
+    "$TWILIO": OTHER["TwilioSecretArn"],
+    "$OPENAI": OTHER["OpenaiSecretArn"],
+    "$ISSUER": OTHER["JwtIssuer"],
+    "$AUDIENCE": "skein",
+    "$MAIL": "you@example.com",
+}
+
+
+def documented() -> list[tuple[str, str]]:
+    """Return the parameters of all commands on the pages, as make and the shell pass them on."""
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    found = re.findall(r"PARAMETERS=(?:\"[^\"]*=[^\"]*\"|'[^']*')", pages)
+    commands = {each for each in found if "Name=value" not in each}
+    print_each = "PYTHON=\"printf '%s\\\\n'\""  # in place of the checks
+    script = "\n".join(f"make -s deploy-checks {print_each} {each}" for each in sorted(commands))
+    for name, value in FILLED.items():
+        script = script.replace(name, value)
+    done = subprocess.run(
+        ["/bin/sh", "-ec", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    passed = [line for line in done.stdout.splitlines() if line not in {"-m", CHECKS}]
+    return [(name, value) for name, _, value in (line.partition("=") for line in passed)]
+
+
+@pytest.mark.slow  # makes one call of make for each command
+def test_documented_parameters_are_accepted_as_the_shell_passes_them() -> None:
+    declared = Template.load().document["Parameters"]
+    found = documented()
+    assert {"ModelProviders", "JwtClaims", "ExistingTable", "AlarmEmail"} <= dict(found).keys()
+    for name, value in found:
+        accepted = declared[name].get("AllowedPattern", ".*")
+        assert re.fullmatch(accepted, value), f"{name}={value}"
+        assert value in map(str, declared[name].get("AllowedValues", [value])), f"{name}={value}"
+
+
 @pytest.mark.slow  # needs the SAM CLI, which `make proofs` installs
 def test_every_value_comes_back_from_the_parser_of_sam() -> None:
     values = [
         *OTHER.items(),
+        *documented(),
         *((name, "") for name in OTHER),
         ("ModelProviders", '{"a": "https://a.example/v1", "b": "https://b.example"}'),
         ("JwtAudience", "two words"),

@@ -56,6 +56,10 @@ def test_every_parameter_has_another_value_that_its_declaration_accepts() -> Non
         assert value in map(str, declared.get("AllowedValues", [value])), name
 
 
+def test_template_has_at_most_45_parameters() -> None:
+    assert len(PARAMETERS) <= 45
+
+
 def with_other_parts() -> Iterator[str]:
     """Yield the first stack of each choice of conditions; the others have the same graph."""
     seen: list[dict[str, bool]] = []
