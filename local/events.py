@@ -318,20 +318,41 @@ def _arrival(record: Event) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def socket_event(route_key: str, connection_id: str) -> Event:
-    """Create the event of a connection of a WebSocket API; a frame's text is its `body`."""
+def socket_event(
+    route_key: str, connection_id: str, *, now: datetime, headers: Mapping[str, str] | None = None
+) -> Event:
+    """Create the event of a connection of a WebSocket API; a frame's text is its `body`.
+
+    Args:
+        now: The moment of the event, which also stands for that of the connection.
+        headers: Of the request that opens the connection.
+    """
     kinds = {CONNECT: "CONNECT", DISCONNECT: "DISCONNECT", DEFAULT: "MESSAGE"}
+    request_id, milliseconds = str(uuid.uuid4()), int(now.timestamp() * 1000)
+    context: Event = {
+        "routeKey": route_key,
+        "eventType": kinds[route_key],
+        "extendedRequestId": request_id,
+        "requestTime": now.strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "messageDirection": "IN",
+        "stage": "live",
+        "connectedAt": milliseconds,
+        "requestTimeEpoch": milliseconds,
+        "identity": {"sourceIp": "127.0.0.1", "userAgent": (headers or {}).get("User-Agent")},
+        "requestId": request_id,
+        "domainName": f"local.execute-api.{REGION}.localhost",
+        "connectionId": connection_id,
+        "apiId": "local",
+    }
+    if route_key == DEFAULT:
+        return {"requestContext": context | {"messageId": request_id}, "isBase64Encoded": False}
+    if route_key == DISCONNECT:
+        context |= {"disconnectStatusCode": 1001, "disconnectReason": "Going away"}
+    sent = dict(headers or {})
     return {
-        "requestContext": {
-            "routeKey": route_key,
-            "eventType": kinds[route_key],
-            "connectionId": connection_id,
-            "requestId": str(uuid.uuid4()),
-            "stage": "live",
-            "apiId": "local",
-            "accountId": ACCOUNT,
-            "domainName": f"local.execute-api.{REGION}.localhost",
-        },
+        "headers": sent,
+        "multiValueHeaders": {name: [value] for name, value in sent.items()},
+        "requestContext": context,
         "isBase64Encoded": False,
     }
 

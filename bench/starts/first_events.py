@@ -238,10 +238,11 @@ class _Story:
         other = tickets.issue(TENANT, "usr_live", token_ends_at=None).ticket
         self._app.live_connections.connect(other, "open")
         return {
-            "live_connect": socket_event(CONNECT, "new")
+            "live_connect": socket_event(CONNECT, "new", now=self.now)
             | {"queryStringParameters": {"ticket": secret}},
-            "live_frames": socket_event(DEFAULT, "open") | {"body": '{"type": "ping"}'},
-            "live_disconnect": socket_event(DISCONNECT, "open"),
+            "live_frames": socket_event(DEFAULT, "open", now=self.now)
+            | {"body": '{"type": "ping"}'},
+            "live_disconnect": socket_event(DISCONNECT, "open", now=self.now),
         }
 
     def _key(self) -> str:

@@ -12,6 +12,7 @@ import threading
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -156,9 +157,10 @@ class LiveServer:
         if target.path.strip("/") != STAGE:
             return connection.respond(HTTPStatus.NOT_FOUND, "")
         connection_id = uuid.uuid4().hex
-        event = socket_event(CONNECT, connection_id)
-        event["headers"] = dict(request.headers.raw_items())
-        event["queryStringParameters"] = dict(parse_qsl(target.query)) or None
+        headers = dict(request.headers.raw_items())
+        event = socket_event(CONNECT, connection_id, now=datetime.now(UTC), headers=headers)
+        if query := dict(parse_qsl(target.query)):
+            event["queryStringParameters"] = query
         try:
             result = await self._invoke(CONNECT, event)
         except Exception:
@@ -181,7 +183,8 @@ class LiveServer:
         finally:
             del self._open[connection_id]
             writer.cancel()
-            await self._invoke_or_log(DISCONNECT, socket_event(DISCONNECT, connection_id))
+            event = socket_event(DISCONNECT, connection_id, now=datetime.now(UTC))
+            await self._invoke_or_log(DISCONNECT, event)
 
     async def _read(self, connection: ServerConnection, connection_id: str) -> None:
         with contextlib.suppress(ConnectionClosed, TimeoutError):
@@ -189,7 +192,8 @@ class LiveServer:
                 async with asyncio.timeout(IDLE_SECONDS):
                     frame = await connection.recv()
                 text = frame if isinstance(frame, str) else frame.decode(errors="replace")
-                event = socket_event(DEFAULT, connection_id) | {"body": text}
+                event = socket_event(DEFAULT, connection_id, now=datetime.now(UTC))
+                event["body"] = text
                 await self._invoke_or_log(DEFAULT, event)
 
     async def _invoke_or_log(self, route_key: str, event: Event) -> None:

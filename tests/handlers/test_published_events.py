@@ -1,18 +1,28 @@
-"""The recorded events and those of the local stack have the fields that AWS publishes.
+"""The recorded events and those of the local stack are as AWS publishes them.
 
 Each table has the fields of one kind of event, from the page of AWS that is named. A field with a
 question mark may be missing. `{}` stands for names that a request, a message or an item chooses.
+AWS's own models of events (Powertools) and examples (SAM CLI) are compared with the same tables.
 """
 
+import copy
+import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 import pytest
+from aws_lambda_powertools.utilities.parser import models
+from pydantic import BaseModel
 
 from bench.starts.first_events import scene
 from local.events import CONNECT, QueueMessage, schedule_event, socket_event, sqs_event
+from local.template import ROOT
 from tests.support.api_client import EVENTS, recorded
+from tests.support.builders import World, bot, person
+from tests.support.webhooks import invoke
 
 ANY: Mapping[str, Any] = {"{}": object}
 NOW = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
@@ -114,7 +124,7 @@ STREAM: Mapping[str, Any] = {
 }
 # eventbridge/latest/userguide/eb-run-lambda-schedule.html
 SCHEDULE: Mapping[str, Any] = {
-    "version": str,
+    "version?": str,
     "id": str,
     "detail-type": str,
     "source": str,
@@ -159,10 +169,33 @@ def parts(event: Mapping[str, Any]) -> list[tuple[Any, Mapping[str, Any]]]:
     return [(event, AUTHORIZER if "routeArn" in event else HTTP)]
 
 
+def model_of(event: Mapping[str, Any]) -> type[BaseModel]:
+    """Return AWS's model of an event's kind."""
+    if "Records" in event:
+        queued = event["Records"][0]["eventSource"] == "aws:sqs"
+        return models.SqsModel if queued else models.DynamoDBStreamModel
+    if "detail-type" in event:
+        return models.EventBridgeModel
+    if "routeArn" in event:
+        return models.ApiGatewayAuthorizerRequestV2
+    sockets: Mapping[str, type[BaseModel]] = {
+        "CONNECT": models.APIGatewayWebSocketConnectEventModel,
+        "MESSAGE": models.APIGatewayWebSocketMessageEventModel,
+        "DISCONNECT": models.APIGatewayWebSocketDisconnectEventModel,
+    }
+    kind = event["requestContext"].get("eventType", "")
+    return sockets.get(kind, models.APIGatewayProxyEventV2Model)
+
+
+def check(event: Mapping[str, Any]) -> None:
+    """Compare an event with the published fields, and with AWS's model."""
+    assert not [each for part, fields in parts(event) for each in differences(part, fields)]
+    model_of(event).model_validate(event)
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in EVENTS.glob("*.json")))
 def test_recorded_event_has_the_published_fields(name: str) -> None:
-    for event, fields in parts(recorded(name)):
-        assert not list(differences(event, fields))
+    check(recorded(name))
 
 
 def test_local_event_has_the_published_fields() -> None:
@@ -172,11 +205,85 @@ def test_local_event_has_the_published_fields() -> None:
         *(event for name, event in story.items() if name != "authorizer"),
         sqs_event("arn:aws:sqs:us-east-1:1:a", [message]),
         schedule_event("tick", NOW),
-        socket_event(CONNECT, "a"),
+        socket_event(CONNECT, "a", now=NOW, headers={"Host": "a.example"}),
     )
-    for each in events:
-        for event, fields in parts(each):
-            assert not list(differences(event, fields))
+    for event in events:
+        check(event)
+
+
+# A function, AWS's example of its event, and what our own event gives: the rest stays AWS's.
+EXAMPLES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "mobile_api": (
+        "apigateway",
+        "http-api-proxy",
+        (
+            "rawPath",
+            "rawQueryString",
+            "queryStringParameters",
+            "body",
+            "isBase64Encoded",
+            "requestContext.authorizer",
+            "requestContext.http.method",
+            "requestContext.http.path",
+        ),
+    ),
+    "run_worker": ("sqs", "receive-message", ("Records.0.body", "Records.0.eventSourceARN")),
+    "feed": (
+        "dynamodb",
+        "update",
+        ("Records.0.dynamodb.Keys", "Records.0.dynamodb.NewImage", "Records.0.eventSourceARN"),
+    ),
+    "tick": ("cloudwatch", "scheduled-event", ()),
+}
+
+
+def example(service: str, name: str) -> dict[str, Any]:
+    """Return one of the events that the SAM CLI generates, with its defaults."""
+    [folder] = ROOT.glob(".cache/sam/lib/python3*/site-packages/samcli/lib/generated_sample_events")
+    described = json.loads((folder / "event-mapping.json").read_text("utf-8"))[service][name]
+    values = {tag.replace("-", "_"): each for tag, each in described["tags"].items()}
+    text = (folder / "events" / service / f"{described['filename']}.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(
+        re.sub(
+            r"\{\{\{(\w+)\}\}\}",
+            lambda tag: json.dumps(values.get(tag[1], {}).get("default", "0"))[1:-1],
+            text,
+        )
+    )
+    return found
+
+
+def with_ours(event: dict[str, Any], ours: Any, paths: tuple[str, ...]) -> dict[str, Any]:
+    """Return an event with what is at some paths of ours, or without it if ours has none."""
+    filled = copy.deepcopy(event)
+    for path in paths:
+        *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+        into: Any = filled
+        source = ours
+        for step in way:
+            into, source = into[step], source[step]
+        into.pop(last, None)
+        if last in source:
+            into[last] = source[last]
+    return filled
+
+
+@pytest.mark.slow  # needs the SAM CLI, which `make proofs` installs
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_published_example_is_handled(name: str) -> None:
+    service, generated, ours = EXAMPLES[name]
+    published = example(service, generated)
+    assert not [each for part, of in parts(published) for each in differences(part, of)]
+    world = World()
+    world.chat(person(), person("usr_ahmad", "Ahmad"), bot())
+    world.ids.skip_to(0)
+    world.post("Hello", person())
+    event = with_ours(published, recorded(name), ours)
+    if "Records" in event:
+        del event["Records"][1:]
+    answer = invoke(import_module(name), world, event)
+    assert not answer.get("batchItemFailures")
+    assert answer.get("statusCode", 200) in {200, 201}
 
 
 def test_event_with_another_field_or_without_one_is_noticed() -> None:

@@ -42,7 +42,7 @@ class Functions:
             self.events.append((function.logical_id, event))
             self.changed.notify_all()
         if function.logical_id == "LiveConnect":
-            good = (event["queryStringParameters"] or {}).get("ticket") == "good"
+            good = (event.get("queryStringParameters") or {}).get("ticket") == "good"
             return {"statusCode": 200 if good else 401}
         if event.get("body") == "crash" or function.logical_id in self.defects:
             raise ValueError("a defect")
