@@ -67,6 +67,14 @@ def test_dependabot_updates_all_folders_with_packages() -> None:
     assert (ROOT / pip["directory"].strip("/") / "dev.in").is_file()
 
 
+def test_release_has_the_package_of_the_deployment_and_what_is_written_after_it() -> None:
+    """`make package` empties the folder first."""
+    [release] = [path for path in FILES if path.stem == "release"]
+    lines = [line.strip() for each in steps(release) for line in each.get("run", "").splitlines()]
+    writes = [line for line in lines if "build/release" in line or line == "make sbom"]
+    assert {lines.index(line) > lines.index("make package") for line in writes} == {True}
+
+
 # ---------------------------------------------------------------------- archives of npm
 
 
