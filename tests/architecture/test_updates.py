@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
+from tests.support.parameters import OTHER
 from tests.support.template import deployed_stack, deployed_template
 from tools.deployment import deploy
 from tools.deployment.expansion import REGION
@@ -118,6 +119,25 @@ def test_stack_policy_is_lifted_only_for_procedures_that_it_blocks(procedure: st
     given = [f"{name}={each}" for name, each in after.items()]
     blocked = denied(resources(procedure, 0), deletes)
     assert deploy.leaves_table(given, outputs) is bool(blocked)
+
+
+# What one parameter deletes: the part that it turns off.
+PARTS: Mapping[str, set[str]] = {
+    "ServeConsole": {"Console"},
+    "Live": {"LiveApi", "LiveConnect", "LiveDisconnect", "LiveFrames", "PushWorker"},
+    "Services": {"ServiceWebhook", "ServicesSecret"},
+    "ExistingTable": {"Table"},
+}
+
+
+@pytest.mark.slow  # half a second each
+@pytest.mark.parametrize("name", OTHER)
+def test_parameter_deletes_only_its_part_and_replaces_nothing_that_lasts(name: str) -> None:
+    before = deployed_stack()["Resources"]
+    after = deployed_stack(**{name: OTHER[name]})["Resources"]
+    lasting = {key for key, each in before.items() if each["Type"] in LASTING}
+    assert lasting - after.keys() == PARTS.get(name, set())
+    assert not {*replaced(before, after), *replaced(after, before)}
 
 
 def test_property_that_is_set_at_creation_replaces_the_resource() -> None:
