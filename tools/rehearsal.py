@@ -53,7 +53,7 @@ UNKNOWN_TYPES = ("AWS::CloudWatch::", "AWS::CodeDeploy::", "AWS::CloudFormation:
 NOT_SHOWN = """An emulator cannot show:
   - IAM: the emulator lets every function call everything (tests: PermittedTable, permissions)
   - RecursiveLoop and Lambda's limit of 16 invocations in one lineage (tests/faults)
-  - the gateway, vector indexes, alarms, canaries, and AppConfig's validation and roll-back
+  - the gateway, vector indexes, alarms and canaries
   - quotas, throttling, concurrency, cold starts and costs of AWS
   - the processor of the functions (arm64) on another machine, and Amazon Linux
   - Twilio's and the model provider's real answers, carriers and registrations"""
