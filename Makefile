@@ -203,7 +203,7 @@ build: $(SAM) ## Build the deployment package in .aws-sam, with the Python of th
 
 .PHONY: proofs
 proofs: $(DEVELOPMENT) $(FILES) $(SAM) ## Prove without an account what AWS would refuse: all expansions, SAM's parser, AWS's events (ten minutes)
-	@$(BIN)/python -m pytest -m slow $(or $(ARGS),-n 2 tests/architecture/test_expanded_template.py tests/architecture/test_build.py \
+	@$(BIN)/python -m pytest -m slow --timeout 600 $(or $(ARGS),-n 2 tests/architecture/test_expanded_template.py tests/architecture/test_build.py \
 		tests/architecture/test_updates.py tests/handlers/test_published_events.py)
 
 .PHONY: runtime
