@@ -95,7 +95,8 @@ A run mostly waits for the model, and Lambda bills memory while it waits. Less m
 CPU, which makes a cold turn slow: it starts the worker, and then answers. `make runtime MEMORY=1`
 measures both kinds of turns under AWS's runtime client and writes `bench/run-memory.md`. Here,
 {model:g} s are added in which the worker waits for the model. RunWorker has the cheapest memory
-that is at least twice what was in use ({used} MiB).
+that is at least twice what was in use ({used} MiB), because the caches of a warm worker
+[grow](../bench/results.md) with the chats that it answers.
 
 If people notice the start, more memory shortens it for the price in the last column, and
 `SnapStart=on` avoids most of it.
