@@ -3,8 +3,9 @@
 `python -m tools.lambda_runtime [function ...]` builds the layer for this machine's processor. It
 starts each function as Lambda does: Python of the runtime with AWS's `awslambdaric`, the code in
 `/var/task` and `/opt`, read-only and of another user, the memory of the template, and the share of
-a core that Lambda gives for it. A small Runtime API hands over one event, an emulator of AWS has
-the table, the queues and the secrets, and stand-ins are the model and Twilio.
+a core that Lambda gives for it. Functions with SnapStart are restored from a snapshot, which runs
+their hooks. A small Runtime API hands over one event, an emulator of AWS has the table, the queues
+and the secrets, and stand-ins are the model and Twilio.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -105,6 +106,7 @@ class RuntimeApi:
         asked_at: When the function asked for each event.
         given_at: When it got each event.
         ended_at: When it answered each.
+        restored: Whether the function asked for the end of a snapshot, as with SnapStart.
     """
 
     events: Sequence[Callable[[], Mapping[str, Any]]]
@@ -115,6 +117,7 @@ class RuntimeApi:
     asked_at: list[Seconds] = field(default_factory=list)
     given_at: list[Seconds] = field(default_factory=list)
     ended_at: list[Seconds] = field(default_factory=list)
+    restored: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
 
     @contextlib.contextmanager
@@ -163,6 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer the request for the next event; the second one waits until the end."""
+        if self.path.endswith("/restore/next"):
+            self.api.restored = True
+            self._answer(b"{}", {})
+            return
         event = self.api.next()
         if event is None:
             self.api.ended.wait()
@@ -262,11 +269,13 @@ class Runtime:
         folder: Has `layer`, which becomes `/opt`, `task` or a folder of the function's name, which
             becomes `/var/task`, and `client`.
         variables: The environment of all functions.
+        snapshots: The functions that `SnapStart=on` starts from a snapshot, which are started so.
     """
 
     python: str
     folder: Path
     variables: Mapping[str, str]
+    snapshots: Set[str] = frozenset()
 
     def answer(
         self,
@@ -301,6 +310,8 @@ class Runtime:
             if len(api.answers) < len(events):
                 tail = log.read_text(errors="replace")[-1_500:]
                 raise RuntimeCheckError(f"{function.logical_id}: {api.error or tail}")
+            if function.logical_id in self.snapshots and not api.restored:
+                raise RuntimeCheckError(f"{function.logical_id} did not start from a snapshot")
             took = Took(api.asked_at[0].since(begun), api.took(), bounds.used())
         slowest = max(each.wall for each in took.events)
         if slowest > function.timeout:
@@ -318,6 +329,7 @@ class Runtime:
         scratch: str,
         log: Path,
     ) -> subprocess.Popen[bytes]:
+        from_snapshot = function.logical_id in self.snapshots
         environment = {
             **self.variables,
             "AWS_LAMBDA_RUNTIME_API": address,
@@ -325,6 +337,7 @@ class Runtime:
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(memory),
             "AWS_LAMBDA_FUNCTION_VERSION": "1",
             "AWS_LAMBDA_LOG_FORMAT": "JSON",
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start" if from_snapshot else "on-demand",
             "LAMBDA_TASK_ROOT": "/var/task",
             "PYTHONPATH": os.pathsep.join(("/var/task", "/opt/python", f"{self.folder}/client")),
             "PATH": os.defpath,
@@ -474,7 +487,10 @@ def deployment() -> Iterator[Deployment]:
             "SKEIN_TWILIO_API_URL": twilio.url,
             "no_proxy": LOOPBACK,
         }
-        yield Deployment(template, Runtime(python, folder, variables), stand, model, twilio)
+        resources = template.document["Resources"].items()
+        snapshots = {name for name, each in resources if "SnapStart" in each.get("Properties", {})}
+        runtime = Runtime(python, folder, variables, snapshots)
+        yield Deployment(template, runtime, stand, model, twilio)
 
 
 def run(chosen: Sequence[str]) -> None:

@@ -37,3 +37,11 @@ def test_error_ends_the_check() -> None:
         assert api.ended.wait(5)
     assert "no table" in api.error
     assert api.answers == []
+
+
+def test_start_from_a_snapshot_asks_for_its_restore_before_the_first_event() -> None:
+    api = RuntimeApi([dict], 5, lambda: Seconds(0, 0))
+    with api.serving() as address:
+        assert json.loads(_call(address, "restore/next")) == {}
+        assert (api.restored, api.asked_at) == (True, [])
+        assert json.loads(_call(address, "invocation/next")) == {}
