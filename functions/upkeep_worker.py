@@ -1,4 +1,4 @@
-"""Handler of the queues of upkeep jobs and events: short work on what follows from messages."""
+"""Handler of the queues of upkeep jobs, files and events: what follows from messages."""
 
 from datetime import datetime
 

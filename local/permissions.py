@@ -70,14 +70,15 @@ class Permissions:
     def of(cls, template: Template) -> "Permissions":
         """Read the permissions of all functions."""
         variables = template.document["Globals"]["Function"]["Environment"]["Variables"]
-        urls = json.loads(variables[variable("queue_urls")]["Fn::Sub"])
+        names = {queue.logical_id: queue.logical_id for queue in template.queues}
+        urls = template.resolve(variables[variable("queue_urls")], names)
         return cls(
             allowed={
                 function.logical_id: permissions_of(template, function.logical_id)
                 for function in template.functions
             },
             table=template.table[0],
-            queues={name: reference[2:-1] for name, reference in urls.items()},
+            queues=json.loads(urls),
         )
 
     def check(self, action: str, resource: str | None = None) -> None:

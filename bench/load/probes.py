@@ -35,7 +35,7 @@ PROBES: Mapping[str, str] = {
     "a message is answered": "turns",
     "a text is answered on the phone": "deliveries",
     "a message is found": "upkeep",
-    "a picture is ready": "upkeep",
+    "a picture is ready": "media",
     "an endpoint is told": "events",
     "a frame arrives": "pushes",
     "a person is erased": "background",

@@ -91,13 +91,9 @@ class Poller(Sweeper):
             return self._inbox.shift(by)
 
     def running(self) -> dict[str, int]:
-        """Return the number of running batches by function."""
+        """Return the number of running batches by queue."""
         with self._changed:
-            return {
-                source.function.logical_id: self._running[source.queue.logical_id]
-                for source in self._inbox.sources
-                if self._running[source.queue.logical_id]
-            }
+            return {queue: count for queue, count in self._running.items() if count}
 
     def _busy(self) -> bool:
         """Whether a batch is running."""

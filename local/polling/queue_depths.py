@@ -34,7 +34,7 @@ class QueueDepths:
     Args:
         sources: The queues and their functions.
         messages: Returns the messages that wait.
-        running: Returns the number of running batches by function.
+        running: Returns the number of running batches by queue.
         dead_letters: Returns the number of messages in a dead-letter queue.
         now: Returns the local time.
     """
@@ -58,7 +58,7 @@ class QueueDepths:
                 function=source.function.logical_id,
                 waiting=waiting[source.queue.logical_id],
                 delayed=delayed[source.queue.logical_id],
-                running=running.get(source.function.logical_id, 0),
+                running=running.get(source.queue.logical_id, 0),
             )
             for source in self.sources
         ]

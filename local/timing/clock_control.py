@@ -246,7 +246,7 @@ class ClockControl:
         if not running:
             return "messages, changes of the table or status callbacks are due and not taken"
         return ", ".join(
-            f"{name} is at work on {count} {'batch' if count == 1 else 'batches'}"
+            f"{name} has {count} running {'batch' if count == 1 else 'batches'}"
             for name, count in running.items()
         )
 

@@ -203,10 +203,10 @@ def test_account_with_ten_concurrent_executions_fails() -> None:
 
 def test_workers_that_the_account_can_run_pass() -> None:
     account = Account()
-    account.concurrency = 50 + 10 + 25 + 25 + 30 + 10 + deploy_checks.RESERVE
+    account.concurrency = 50 + 10 + 25 + 25 + 25 + 30 + 10 + deploy_checks.RESERVE
     assert not failures(account)
     assert "Quota" in failures(account, given=GIVEN | {"Size": "large"})
-    account.concurrency = 1_210
+    account.concurrency = 1_310
     assert not failures(account, given=GIVEN | {"Size": "large"})
 
 

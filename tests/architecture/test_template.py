@@ -55,9 +55,17 @@ def properties(logical_id: str) -> dict[str, Any]:
     return found
 
 
+def queue_urls(**parameters: str) -> dict[str, str]:
+    """Return the URLs that functions get; here, a queue's logical id is its URL."""
+    urls = GLOBALS["Environment"]["Variables"]["SKEIN_QUEUE_URLS"]
+    names = {name: name for name in QUEUES}
+    found: dict[str, str] = json.loads(TEMPLATE.resolve(urls, names | parameters))
+    return found
+
+
 def test_all_queues_of_work_share_one_for_dead_letters_and_each_stream_has_its_own() -> None:
     dead = {queue.dead_letters for queue in WORK_QUEUES}
-    assert len(WORK_QUEUES) == 6
+    assert len(WORK_QUEUES) == 7
     assert dead == {"DeadLetters"}
     given_up = {source.failures for source in STREAMS}
     assert len(given_up) == len(STREAMS)
@@ -144,8 +152,15 @@ def test_every_variable_is_a_setting_and_every_setting_that_needs_a_value_gets_o
 
 
 def test_every_queue_of_jobs_has_an_url() -> None:
-    urls = json.loads(GLOBALS["Environment"]["Variables"]["SKEIN_QUEUE_URLS"]["Fn::Sub"])
-    assert set(urls) == set(get_args(QueueName))
+    assert set(queue_urls()) == set(get_args(QueueName))
+
+
+def test_small_stack_has_the_jobs_of_files_in_the_queue_of_upkeep() -> None:
+    """Its account may run ten functions at once, and each queue that is polled takes two."""
+    media = properties("UpkeepWorker")["Events"]["Media"]["Properties"]
+    for size, queue in {"small": "UpkeepQueue", "standard": "MediaQueue"}.items():
+        assert queue_urls(Size=size)["media"] == queue
+        assert TEMPLATE.resolve(media["Enabled"], {"Size": size}) == (queue == "MediaQueue")
 
 
 def test_queues_and_buckets_refuse_unencrypted_requests() -> None:

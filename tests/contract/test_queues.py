@@ -28,6 +28,7 @@ from skein.models.outbox.jobs import (
     InvitationJob,
     Job,
     LiveEvent,
+    MediaJob,
     PushJob,
     QueueName,
     RecallJob,
@@ -49,6 +50,7 @@ KINDS: dict[QueueName, tuple[type[Job], ...]] = {
     "turns": (RunJob, ConsentJob, InvitationJob),
     "deliveries": (DeliveryJob,),
     "upkeep": (UpkeepJob, SummaryJob, RecallJob),
+    "media": (MediaJob,),
     "events": (EventJob,),
     "background": (ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob),
     "pushes": (PushJob,),
@@ -174,6 +176,7 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
             SummaryJob(tenant="demo", chat_id="chat_1", agent_id=None),
             RecallJob(tenant="demo", chat_id="chat_1", first_seq=8, last_seq=9),
         ],
+        "media": [MediaJob(tenant="demo", chat_id="chat_1", media_id="med_1")],
         "events": [EventJob(tenant="demo", endpoint_id="evp_1", lane="chat_1")],
         "background": [
             ConsolidationJob(tenant="demo", chat_id="chat_1"),

@@ -252,7 +252,7 @@ def test_drain_gives_up_on_a_model_at_work_and_names_the_function(
     answer = client.call("POST", "/local/drain")
     assert answer.status == 503
     error = answer.json
-    assert error["detail"] == "Gave up: RunWorker is at work on 1 batch."
+    assert error["detail"] == "Gave up: TurnsQueue has 1 running batch."
     assert error["details"]["done"]["jobs"]["RunWorker"] == 1
     waiting = error["details"]["waiting_for"]
     assert [one["kind"] for one in waiting] == ["run", "background"]

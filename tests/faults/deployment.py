@@ -81,6 +81,7 @@ WORKERS: dict[QueueName, Worker] = {
     "turns": Worker(run_worker, 120, 720),
     "deliveries": Worker(sms_delivery, 60, 360),
     "upkeep": Worker(upkeep_worker, 300, 1_800),
+    "media": Worker(upkeep_worker, 300, 1_800),
     "events": Worker(upkeep_worker, 300, 1_800),
     "background": Worker(background_worker, 900, 5_400),
     "pushes": Worker(push_worker, 30, 180),

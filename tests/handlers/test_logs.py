@@ -46,6 +46,7 @@ WORKERS: dict[QueueName, Any] = {
     "turns": run_worker,
     "deliveries": sms_delivery,
     "upkeep": upkeep_worker,
+    "media": upkeep_worker,
     "events": upkeep_worker,
 }
 SMS = Webhook.recorded("sms_webhook")

@@ -30,22 +30,25 @@ OPTIONAL_WORKERS = {
     "Pushes": ("Live", "off"),
     "Deliveries": ("TwilioSecretArn", ""),
     "Events": ("Services", "off"),
+    "Media": ("Size", "small"),
 }
 _LARGE = {
     "Turns": 500,
     "Deliveries": 100,
     "Upkeep": 250,
+    "Media": 100,
     "Events": 100,
     "Background": 150,
     "Pushes": 100,
 }
 # The executions of each kind of worker, by the value of the parameter Size.
 WORKERS = {
-    "small": {"Turns": 2, "Deliveries": 2, "Upkeep": 2, "Events": 2, "Background": 2, "Pushes": 2},
+    "small": dict.fromkeys(_LARGE, 2),
     "standard": {
         "Turns": 50,
         "Deliveries": 10,
         "Upkeep": 25,
+        "Media": 25,
         "Events": 25,
         "Background": 30,
         "Pushes": 10,

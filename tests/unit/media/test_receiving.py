@@ -58,7 +58,7 @@ def files_in(world: World, chat_id: str) -> list[MediaFile]:
 
 
 def media_jobs(world: World) -> list[MediaJob]:
-    return [job for job in world.queues.ready("upkeep") if isinstance(job, MediaJob)]
+    return [job for job in world.queues.ready("media") if isinstance(job, MediaJob)]
 
 
 def test_picture_of_an_sms_is_pending_until_it_is_fetched() -> None:

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field
 
 from skein.models.common.base import E164, Identifier, MemberRef, Tenant, Value
 
-QueueName = Literal["turns", "deliveries", "upkeep", "events", "background", "pushes"]
+QueueName = Literal["turns", "deliveries", "upkeep", "media", "events", "background", "pushes"]
 
 
 MAX_LIVE_EVENTS = 25  # changes in one job; more changes of a chat become one `resync`
@@ -159,7 +159,7 @@ class UpkeepJob(Job):
 class MediaJob(Job):
     """A picture or file may have to be fetched, checked or deleted."""
 
-    queue = "upkeep"
+    queue = "media"  # a release before had them in "upkeep"
 
     kind: Literal["media"] = "media"
     chat_id: Identifier
