@@ -11,12 +11,15 @@ from datetime import datetime, timedelta
 from skein.interface.reading import OwnChat
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership, member_relation, related_chat
+from skein.models.chats.summary import SummaryState
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Query
 from skein.models.visibility.audience import Audience, may_show
 from skein.ports import Table
 from skein.services.chat_state.sessions import first_to_summarize
+from skein.services.chats.staleness import agent_renewal_at
 from skein.services.visibility.audience import audience_of, destination_of
+from skein.settings import Settings
 
 NEWEST_CHATS = MAX_BATCH_GET_KEYS // 2  # of the agent, and of each person; two keys per chat
 PEOPLE_READ = 10  # of a group; with more people, one of them is assumed to be a reader elsewhere
@@ -29,6 +32,7 @@ class OtherChats:
     """Find the chats in which prompts show an agent's summaries of its other chats."""
 
     table: Table
+    settings: Settings
 
     def can_show(self, chat: Chat, agent: MemberRef, now: datetime) -> bool:
         """Return whether another chat of the agent has readers who may see its summary of `chat`.
@@ -45,21 +49,40 @@ class OtherChats:
         )
 
     def wanted_in(self, chat: Chat, agent: MemberRef, now: datetime) -> list[OwnChat]:
-        """Return the other chats whose agent summary would be shown in `chat`, but is stale.
+        """Return the other chats whose stale agent summary is made only if `chat` asks for it.
 
         Returns:
-            The ten newest chats of the last six hours.
+            The ten newest chats of the last six hours whose summary would be shown in `chat`.
         """
         found = {
             other.chat.id: other
             for other in self._others(chat, agent, chat.person_ids[:1])
             if _shows(destination_of(chat), other.chat, now)
             and other.last_active_at >= now - SHOWN_FOR
-            and (other.member.summary is None or other.member.summary.seq < other.chat.last_seq)
+            and self._needs_asking(chat, other, now)
         }
         return sorted(found.values(), key=lambda other: other.last_active_at)[
             : -MAX_WANTED - 1 : -1
         ]
+
+    def _needs_asking(self, chat: Chat, other: OwnChat, now: datetime) -> bool:
+        """Return whether a summary is stale, and its own chat does not renew it for `chat`.
+
+        A chat with a stale summary is due for upkeep, unless no reader was found. Its upkeep does
+        not find a private chat of other people, which asks itself if no cooldown is running.
+        """
+        state = other.member.summary_state or SummaryState()
+        untried = state.model_copy(update={"tried_seq": 0})
+        stale = other.member.model_copy(update={"summary_state": untried})
+        at = agent_renewal_at(other.chat, stale, self.settings)
+        if at is None:
+            return False
+        if other.chat.upkeep_at is None or state.tried_seq >= other.chat.last_seq:
+            return True
+        found = chat.visibility == "open" or not set(chat.person_ids).isdisjoint(
+            other.chat.person_ids
+        )
+        return not found and at <= now
 
     def _others(self, chat: Chat, agent: MemberRef, people: Sequence[str]) -> Iterator[OwnChat]:
         """Yield the agent's newest open chats, then those with each of `people`, except `chat`."""

@@ -148,6 +148,40 @@ def test_chat_asks_for_the_ten_newest_stale_summaries_only() -> None:
     assert [other.chat.id for other in wanted] == [f"open_{n:02}" for n in range(11, 1, -1)]
 
 
+def wanted(world: World, chat_id: str) -> list[str]:
+    chat, now = world.stored_chat(chat_id), world.clock.now()
+    found = world.app.upkeep.other_chats.wanted_in(chat, COACH.ref, now)
+    return [other.chat.id for other in found]
+
+
+def test_chat_asks_for_no_summary_that_the_other_chat_renews_by_itself() -> None:
+    world = world_with(HUSAM, COACH)
+    world.chat(HUSAM, COACH, chat_id="chat_2", respond="manual")
+    for chat_id in ("chat_1", "chat_2"):
+        for text in ("I want to run", "On Monday"):
+            world.post(text, HUSAM, chat_id=chat_id)
+    assert (wanted(world, "chat_1"), wanted(world, "chat_2")) == ([], [])
+    world.run_ready()
+    pass_minutes(world, 3)
+    assert (note(world) is not None, note(world, "chat_2") is not None) == (True, True)
+
+
+def test_private_chat_asks_for_summary_of_a_chat_that_cannot_find_it_but_not_in_its_cooldown() -> (
+    None
+):
+    world = world_with(HUSAM, COACH, **PRIVATE)
+    world.chat(AHMAD, COACH, chat_id="open", respond="manual")
+    world.post("Hello", AHMAD, chat_id="open")
+    assert wanted(world, "chat_1") == []  # one message needs no summary
+    world.post("Again", AHMAD, chat_id="open")
+    assert wanted(world, "chat_1") == ["open"]
+    world.handle(SummaryJob(tenant=TENANT, chat_id="open", agent_id=COACH.id, wanted_in="chat_1"))
+    world.post("And again", AHMAD, chat_id="open")
+    assert wanted(world, "chat_1") == []
+    world.clock.advance(world.settings.summary_cooldown_seconds)
+    assert wanted(world, "chat_1") == ["open"]
+
+
 def test_jobs_for_a_chat_that_appeared_survive_a_failure_of_the_queue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
