@@ -83,6 +83,18 @@ def test_summary_is_made_while_readers_of_another_chat_may_see_it(
     assert (note(world) is not None) == shown
 
 
+def test_answers_of_other_agents_send_no_job_for_an_agent_summary() -> None:
+    agents = [bot(f"agt_{n}", f"Agent {n}") for n in range(5)]
+    world = world_with(HUSAM, *agents)
+    world.chat(HUSAM, *agents, chat_id="chat_2", respond="manual")
+    world.run_ready()
+    for by in (HUSAM, HUSAM, *agents):
+        world.post("On Monday", by)
+    jobs = [each.job for each in world.queues.sent if isinstance(each.job, SummaryJob)]
+    asked = [job.agent_id for job in jobs if job.agent_id is not None]
+    assert sorted(asked) == sorted(2 * [agent.id for agent in agents])
+
+
 def test_no_summary_is_made_while_a_run_is_queued_or_running() -> None:
     world = world_with(HUSAM, COACH, **PRIVATE)
     world.chat(HUSAM, COACH, chat_id="chat_2", **PRIVATE)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.desk import DeskState
 from skein.models.common.storage import Is, Update, Write
-from skein.models.outbox.jobs import Job, UpkeepJob
+from skein.models.outbox.jobs import Job, SummaryJob, UpkeepJob
 from skein.ports import Ids
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with
@@ -74,9 +74,10 @@ def counted(
         times.append(after_grace)
         jobs.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
     if message.kind in {"text", "team"}:
+        expected = _expected(snapshot, message, settings)
         for renewal in renewals(snapshot._replace(chat=busier), settings):
             times.append(max(renewal.at, after_grace))
-            if renewal.at <= now:
+            if renewal.at <= now and renewal.job not in expected:
                 jobs.append(renewal.job)
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
@@ -90,6 +91,25 @@ def counted(
             further_writes.append(due.write)
     write = Update(chat.key, set=change, condition=Is("version", chat.version))
     return CounterWrites((write, *further_writes), tuple(jobs))
+
+
+def _expected(snapshot: ChatSnapshot, message: Message, settings: Settings) -> set[SummaryJob]:
+    """Return the jobs of stale summaries that a message need not send.
+
+    The message before has sent them, or the agent's answer will, because no agent summary is made
+    while a run is at work. Upkeep finds the rest. Otherwise, each answer in a chat of 20 agents
+    would send 20 jobs.
+    """
+    chat = snapshot.chat
+    if chat.last_message_at is None:
+        return set()
+    stale = (each for each in renewals(snapshot, settings) if each.at <= chat.last_message_at)
+    busy = (agent.member.id for agent in snapshot.agents if agent.busy)
+    jobs = {
+        *(renewal.job for renewal in stale),
+        *(SummaryJob(tenant=chat.tenant, chat_id=chat.id, agent_id=each) for each in busy),
+    }
+    return {job for job in jobs if job.agent_id != message.sender.id}
 
 
 def _with(
