@@ -120,9 +120,8 @@ class NoisyNeighbor:
         self.noise_at = 0.0
 
     def move_in(self) -> None:
-        """Create the tenant's agents, person and chats, which summarize nothing."""
+        """Create the tenant's agents, person and chats."""
         operator = self._api.token("operator", "admin")
-        self._api.ok("PATCH", "/v1/settings", {"auto_summary": False}, token=operator)
         agents = []
         for number in range(AGENTS):
             new = {"name": f"Agent {number}", "system_prompt": "You answer.", "listed": True}
