@@ -258,12 +258,18 @@ def _private_turn(meter: Meter) -> None:
         world.take(job_of(world))
 
 
-def _app_turn(meter: Meter, world: World) -> None:
-    """Post a message that recalls an old one, and answer it; the agent has another chat, too."""
+def _app_turn(meter: Meter, world: World, *, renewed: bool) -> None:
+    """Post a message that recalls an old one, and answer it; the agent has another chat, too.
+
+    Args:
+        renewed: Whether the chat's summaries were renewed shortly before.
+    """
     world.chat(person("usr_ann", "Ann"), COACH, chat_id="chat_2")
     world.post("The landlord wants a deposit of 1450 euros for the flat in Hafen", HUSAM)
     for number in range(120):
         world.post(f"Day {number} of my holiday by the lake", HUSAM)
+    if renewed:
+        world.run_ready()
     job = RecallJob(tenant=TENANT, chat_id="chat_1", first_seq=1)
     world.app.recall_worker.take(job, deadline=world.clock.now() + LONG_INVOCATION)
     world.table.write(
@@ -285,12 +291,12 @@ def _app_turn(meter: Meter, world: World) -> None:
 
 @patterns.named("a message of the app and its answer in a group")
 def _app_turn_in_a_group(meter: Meter) -> None:
-    _app_turn(meter, group(respond="manual"))
+    _app_turn(meter, group(respond="manual"), renewed=False)
 
 
 @patterns.named("a message of the app and its answer in a direct chat")
 def _app_turn_in_a_direct_chat(meter: Meter) -> None:
-    _app_turn(meter, direct(respond="manual"))
+    _app_turn(meter, direct(respond="manual"), renewed=True)
 
 
 @patterns.named("answer a reset request")
