@@ -74,11 +74,14 @@ def counted(
         times.append(after_grace)
         jobs.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
     if message.kind in {"text", "team"}:
-        expected = _expected(snapshot, message, settings)
-        for renewal in renewals(snapshot._replace(chat=busier), settings):
-            times.append(max(renewal.at, after_grace))
-            if renewal.at <= now and renewal.job not in expected:
-                jobs.append(renewal.job)
+        stale = list(renewals(snapshot._replace(chat=busier), settings))
+        times += (max(renewal.at, after_grace) for renewal in stale)
+        ready = [renewal.job for renewal in stale if renewal.at <= now]
+        own = [job for job in ready if job.agent_id == message.sender.id]
+        jobs += own
+        if len(ready) > len(own):
+            expected = _expected(snapshot, settings)
+            jobs += (job for job in ready if job not in {*own, *expected})
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
     further_writes: list[Write] = []
@@ -93,23 +96,22 @@ def counted(
     return CounterWrites((write, *further_writes), tuple(jobs))
 
 
-def _expected(snapshot: ChatSnapshot, message: Message, settings: Settings) -> set[SummaryJob]:
-    """Return the jobs of stale summaries that a message need not send.
+def _expected(snapshot: ChatSnapshot, settings: Settings) -> set[SummaryJob]:
+    """Return the jobs of stale summaries that a message need not send, unless it is an answer.
 
     The message before has sent them, or the agent's answer will, because no agent summary is made
     while a run is at work. Upkeep finds the rest. Otherwise, each answer in a chat of 20 agents
     would send 20 jobs.
     """
     chat = snapshot.chat
-    if chat.last_message_at is None:
+    last = chat.last_message_at
+    if last is None:
         return set()
-    stale = (each for each in renewals(snapshot, settings) if each.at <= chat.last_message_at)
     busy = (agent.member.id for agent in snapshot.agents if agent.busy)
-    jobs = {
-        *(renewal.job for renewal in stale),
+    return {
+        *(renewal.job for renewal in renewals(snapshot, settings) if renewal.at <= last),
         *(SummaryJob(tenant=chat.tenant, chat_id=chat.id, agent_id=each) for each in busy),
     }
-    return {job for job in jobs if job.agent_id != message.sender.id}
 
 
 def _with(
