@@ -243,7 +243,7 @@ def test_drain_does_not_turn_the_clock_past_a_wait_for_a_reply(
 
 
 @pytest.mark.usefixtures("hurried")
-def test_drain_gives_up_on_a_model_at_work_and_names_the_function(
+def test_drain_gives_up_on_a_model_at_work_and_names_the_queue(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
     client = start()
