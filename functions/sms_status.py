@@ -1,4 +1,4 @@
-"""Handler of Twilio's status callbacks for SMS."""
+"""Handler of the status callbacks for SMS and messages of other channels."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from skein.http import webhook_error_response
 from skein.logs import logged
 from skein.services.delivery.sender import SmsSender
 from webhooks.event import Webhook
-from webhooks.twilio import Form, named_in, signed_form, status_report
+from webhooks.providers import OTHERWISE, PROVIDERS, Fields
 
 load_adapters("verifier", "secrets")
 
@@ -21,13 +21,14 @@ HEARD = {"statusCode": 204}
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Record the status of an SMS; ignore an unknown status."""
     webhook = Webhook.of(event)
-    form: Form = {}
+    provider = PROVIDERS.get(webhook.provider, OTHERWISE)
+    fields: Fields = {}
     try:
-        form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
-        report = status_report(webhook, form)
+        fields = provider.signed_fields(webhook, app().ports)
+        report = provider.status_report(webhook, fields)
         if report is not None:
             service(SmsSender).report(report)
     except SkeinError as error:
-        named = named_in(form, line="From")
+        named = provider.named_in(fields, line="From")
         return webhook_error_response(error, app().ports.metrics, named)
     return HEARD

@@ -1,5 +1,6 @@
-"""Handler of Twilio's webhook for inbound SMS."""
+"""Handler of the webhooks for inbound SMS and messages of other channels."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -10,26 +11,21 @@ from skein.http import webhook_error_response
 from skein.inbound.sms import SmsReceiver
 from skein.logs import logged
 from webhooks.event import Webhook
-from webhooks.twilio import Form, inbound_sms, named_in, signed_form
+from webhooks.providers import OTHERWISE, PROVIDERS, Fields
 
 load_adapters("verifier", "secrets")
 
-NOTHING_TO_SAY = {
-    "statusCode": 200,
-    "headers": {"content-type": "text/xml"},
-    "body": "<Response/>",
-}
-
 
 @logged
-def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+def handler(event: dict[str, Any], _context: LambdaContext) -> Mapping[str, Any]:
     """Accept an inbound SMS; an agent's answer is sent later as a separate SMS."""
     webhook = Webhook.of(event)
-    form: Form = {}
+    provider = PROVIDERS.get(webhook.provider, OTHERWISE)
+    fields: Fields = {}
     try:
-        form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
-        service(SmsReceiver).receive(inbound_sms(form))
+        fields = provider.signed_fields(webhook, app().ports)
+        service(SmsReceiver).receive(provider.inbound_sms(fields))
     except SkeinError as error:
-        named = named_in(form, line="To")
+        named = provider.named_in(fields, line="To")
         return webhook_error_response(error, app().ports.metrics, named)
-    return NOTHING_TO_SAY
+    return provider.NOTHING_TO_SAY

@@ -32,6 +32,11 @@ class Webhook(NamedTuple):
     body: str
     encoded: bool
 
+    @property
+    def provider(self) -> str:
+        """The provider that the path names: `twilio` in `/webhooks/twilio/sms`."""
+        return next(iter(self.path.split("/")[2:]), "")
+
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
         """Read the request from an event; AWS sets the domain, the sender cannot."""

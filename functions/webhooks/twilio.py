@@ -4,11 +4,12 @@ import base64
 import logging
 import re
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 
+from skein.bootstrap.ports import Ports
 from skein.channels.registry import channel_at
 from skein.errors import Forbidden, Invalid, TooLarge
 from skein.models.common.base import Value
@@ -19,7 +20,6 @@ from skein.models.delivery.sms import (
     StatusReport,
     status_named,
 )
-from skein.ports import WebhookVerifier
 from webhooks.event import Webhook
 
 MAX_BODY_CHARACTERS = 64 * 1024  # Twilio's longest bodies are a few KiB
@@ -29,19 +29,25 @@ SID = re.compile(r"[0-9A-Za-z]{1,64}")
 E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 NUMBER = re.compile(r"[0-9]{1,100}")  # far fewer digits than the limit of `int`
 
+NOTHING_TO_SAY: Mapping[str, Any] = {
+    "statusCode": 200,
+    "headers": {"content-type": "text/xml"},
+    "body": "<Response/>",
+}
+
 Form = Mapping[str, str]
 V = TypeVar("V", bound=Value)
 
 logger = logging.getLogger(__name__)
 
 
-def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> Form:
+def signed_fields(webhook: Webhook, ports: Ports) -> Form:
     """Verify a Twilio webhook's signature and return its form fields.
 
-    The signed URL is the URL that Twilio was given: `base_url`, the route, and the query string as
-    sent. Stages and domains of the gateway are not part of this URL. A request to the function's
-    own URL is signed for that URL. Twilio may also sign the connection overrides, so the URL is
-    checked without and with them. If a field is repeated, the first value is used.
+    The signed URL is the URL that Twilio was given: `public_base_url`, the route, and the query
+    string as sent. Stages and domains of the gateway are not part of this URL. A request to the
+    function's own URL is signed for that URL. Twilio may also sign the connection overrides, so the
+    URL is checked without and with them. If a field is repeated, the first value is used.
 
     Raises:
         Forbidden: The signature is missing or wrong.
@@ -53,16 +59,17 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
         raise Forbidden("the signature is missing", reason=Reason.WRONG_SIGNATURE)
     fields = _fields(webhook)
     query = f"?{webhook.query}" if webhook.query else ""
-    url = f"{(webhook.origin or base_url).rstrip('/')}{webhook.path}{query}"
+    base_url = webhook.origin or ports.settings.public_base_url
+    url = f"{base_url.rstrip('/')}{webhook.path}{query}"
     if not any(
-        verifier.verify(url=each, parameters=fields, signature=signature)
+        ports.verifier.verify(url=each, parameters=fields, signature=signature)
         for each in (url, url + CONNECTION_OVERRIDES)
     ):
         raise Forbidden("the signature is invalid", reason=Reason.WRONG_SIGNATURE)
     return dict(reversed(fields))
 
 
-def named_in(form: Form, *, line: str) -> dict[str, str]:
+def named_in(form: Form, *, line: Literal["From", "To"]) -> dict[str, str]:
     """Return the valid log fields that identify the SMS of a signed form.
 
     Args:

@@ -15,6 +15,7 @@ from local.permissions import permissions_of
 from local.polling.event_filters import EventFilters
 from local.template import NUMBERS, REGISTER, ROOT, Function
 from skein.adapters.aws.rules import VECTORS
+from skein.channels.registry import PROVIDERS
 from skein.models.common.vector_search import DIMENSIONS
 from skein.models.outbox.jobs import QueueName
 from skein.settings import PREFIX, Settings, variable
@@ -314,7 +315,10 @@ def test_only_these_routes_take_no_token() -> None:
         for route in function.routes
         if not route.authorized
     }
-    assert public == {
+    signed = {
+        ("POST", f"/webhooks/{name}/{what}") for name in PROVIDERS for what in ("sms", "status")
+    }
+    assert public - signed == {
         ("GET", "/"),
         ("GET", "/console"),
         ("GET", "/console/"),
@@ -325,9 +329,10 @@ def test_only_these_routes_take_no_token() -> None:
         ("GET", "/openapi.json"),
         ("GET", "/v1/m/{token}"),
         ("POST", "/webhooks/services/{service_id}"),
-        ("POST", "/webhooks/twilio/sms"),
-        ("POST", "/webhooks/twilio/status"),
     }
+    for function, what in ("SmsWebhook", "sms"), ("SmsStatus", "status"):
+        routes = {(route.method, route.path) for route in FUNCTIONS[function].routes}
+        assert routes == {each for each in signed if each[1].endswith(f"/{what}")}
 
 
 @pytest.mark.parametrize("origins", [(), ("https://a.example", "https://b.example")])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skein.channels.registry import PROVIDERS
 from tools.reference.markdown import table
 
 Json = Mapping[str, Any]
@@ -43,6 +44,8 @@ GROUPS = {
     "Runs": ("runs",),
     "Operation": ("service", "settings", "sharing", "usage", "audit"),
 }
+# The paths of a provider's webhooks, and what they do.
+WEBHOOKS = {"sms": "Receive an inbound SMS", "status": "Receive the delivery status of an SMS"}
 # Calls without a token that the OpenAPI document leaves out: what calls them, and what they do.
 OTHERS = {
     "GET /openapi.json": ("anybody", "Get the OpenAPI document"),
@@ -52,11 +55,11 @@ OTHERS = {
     "GET /": ("anybody", "Redirect to the console"),
     "GET /console": ("anybody", "Redirect to the console"),
     "GET /console/": ("anybody", "Get the console; its files are below this path"),
-    "POST /webhooks/twilio/sms": ("Twilio, with its signature", "Receive an inbound SMS"),
-    "POST /webhooks/twilio/status": (
-        "Twilio, with its signature",
-        "Receive the delivery status of an SMS",
-    ),
+    **{
+        f"POST /webhooks/{name}/{path}": (f"{name.title()}, with its signature", about)
+        for name in PROVIDERS
+        for path, about in WEBHOOKS.items()
+    },
 }
 OTHERS_HEADING = "Calls outside the OpenAPI document"
 ORDER = ("post", "get", "put", "patch", "delete")

@@ -63,6 +63,8 @@ class Channel:
         name: The name in stored items and in the API.
         title: The name that people read.
         kind: The kind of address; None if people are reached by their id.
+        provider: The service that sends and receives messages, by its name in
+            `registry.PROVIDERS`; empty if there is none.
         prefix: What the provider puts before an address of this channel.
         style: The prompt that says how to write here; None if there is nothing to say.
         unit: The unit that limits, usage and prices count; None if messages cost nothing.
@@ -88,6 +90,7 @@ class Channel:
     name: str
     title: str
     kind: AddressSpec | None = None
+    provider: str = ""
     prefix: str = ""
     style: str | None = None
     unit: Literal["segment", "message"] | None = None

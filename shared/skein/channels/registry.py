@@ -1,4 +1,6 @@
-"""The channels of this version, by name. A new channel is a line in `CHANNELS`."""
+"""The channels of this version, and the providers of their messages, by name."""
+
+from collections.abc import Mapping
 
 from skein.channels.app import APP
 from skein.channels.port import AddressSpec, Channel
@@ -6,6 +8,10 @@ from skein.channels.sms import SMS
 from skein.channels.whatsapp import WHATSAPP
 
 CHANNELS: dict[str, Channel] = {each.name: each for each in (APP, SMS, WHATSAPP)}
+
+PROVIDERS: Mapping[str, str] = {"twilio": "skein.adapters.twilio.sms.TwilioSms"}
+"""The class that sends messages (`skein.ports.Sms`), by the name of the provider. The module of
+that name in `webhooks` reads its webhooks, whose paths begin with `/webhooks/<provider>/`."""
 
 
 def channel_named(name: str | None) -> Channel:

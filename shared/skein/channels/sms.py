@@ -48,6 +48,7 @@ class TextChannel(Channel):
     """A channel of short texts to phone numbers, whose people opt out by words such as STOP."""
 
     kind = PHONE
+    provider = "twilio"
     opts_out = True
     stop_word = "STOP"
     keeps_quiet_hours = True
