@@ -12,7 +12,7 @@ from twilio.rest.api.v2010.account.message import MessageInstance
 from skein.adapters.twilio import sms as twilio_sms
 from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import Ambiguous, SkeinError, SmsRejected, Throttled, Unavailable
-from skein.models.delivery.sms import Content, OutgoingSms, status_named
+from skein.models.delivery.sms import CONNECTION_OVERRIDES, Content, OutgoingSms, status_named
 from skein.ports import Sms
 from skein.settings import Settings
 from tests.fakes.sms import Fault, MemorySecrets, MemorySms
@@ -234,7 +234,7 @@ def test_twilio_gets_numbers_words_and_callback_as_they_are(twilio: ScriptedTwil
         "To": HELLO.phone,
         "From": HELLO.line,
         "Body": HELLO.body,
-        "StatusCallback": HELLO.callback,
+        "StatusCallback": f"{HELLO.callback}{CONNECTION_OVERRIDES}",
     }
     assert headers["connection"] == "close"
 

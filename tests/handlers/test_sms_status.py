@@ -9,12 +9,9 @@ import pytest
 
 import sms_status
 from skein.models.delivery.delivery import Delivery
-from skein.models.delivery.sms import CONNECTION_OVERRIDES
 from skein.models.outbox.jobs import DeliveryJob
-from skein.services.delivery.composing import STATUS_PATH
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.routes import sms_route
-from tests.support.template import deployed_template
 from tests.support.webhooks import Webhook, invoke, signed_world
 
 STATUS = Webhook.recorded("sms_status")
@@ -62,13 +59,7 @@ def test_recorded_event_has_the_shape_of_a_request(world: World) -> None:
     asked = str(world.sms.taken[-1][0].callback)
     names = [pair.split("=")[0] for pair in STATUS.query.split("&")]
     assert names == [pair.split("=")[0] for pair in urlsplit(asked).query.split("&")]
-    assert asked.endswith(CONNECTION_OVERRIDES)
-    assert asked.startswith(f"{world.settings.public_base_url}{STATUS_PATH}?")
-
-
-def test_status_callback_path_is_a_deployed_route() -> None:
-    routes = {route.path for f in deployed_template().functions for route in f.routes}
-    assert STATUS_PATH in routes
+    assert asked.startswith(f"{world.settings.public_base_url}/webhooks/twilio/status?")
 
 
 def test_an_error_is_recorded_with_its_code(world: World) -> None:

@@ -20,7 +20,7 @@ from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import SmsRejected
 from skein.models.common.base import rfc3339
 from skein.models.config.templates import MessageTemplate
-from skein.models.delivery.sms import Content, OutgoingSms
+from skein.models.delivery.sms import CONNECTION_OVERRIDES, Content, OutgoingSms
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.support.twilio_description import check_answer, check_request
@@ -235,7 +235,7 @@ def test_callbacks_carry_a_signature_that_skein_accepts(world: World) -> None:
     request = world.webhooks[0]
     assert (request.path, request.query) == ("/webhooks/twilio/status", "part=1")
     assert TwilioSignature(Secrets(ACCOUNT), Settings()).verify(
-        url=str(sms.callback),
+        url=f"{sms.callback}{CONNECTION_OVERRIDES}",
         parameters=parse_qsl(request.body.decode(), keep_blank_values=True),
         signature=request.headers["x-twilio-signature"],
     )

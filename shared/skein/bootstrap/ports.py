@@ -66,7 +66,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "model": "openai.model",
     "model_list": "openai.model",
     "tokens": "tokens",
-    "sms": "twilio.sms",
+    "sms": "text_providers",
     "sockets": "aws.gateway_sockets",
     "mobile_push": "aws.mobile_push",
     "background": "background",
@@ -288,9 +288,9 @@ class Ports:
 
     @lazy
     def sms(self) -> Sms:
-        from skein.adapters.twilio.sms import TwilioSms
+        from skein.adapters.text_providers import TextProviders
 
-        return TwilioSms(self.secrets, self.settings)
+        return TextProviders(self.secrets, self.settings)
 
     @lazy
     def outbound_http(self) -> OutboundHttp:

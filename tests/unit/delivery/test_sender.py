@@ -16,7 +16,6 @@ from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import OutgoingSms, SentSms, SmsStatus
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
-from skein.services.delivery.composing import STATUS_PATH
 from skein.services.delivery.policy import ORDER_CHECK_SECONDS, ORDER_WAIT
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
@@ -51,7 +50,7 @@ def test_the_callback_names_delivery_and_part() -> None:
         for n in range(2)
     ]
     base = world.settings.public_base_url
-    assert all(url.geturl().startswith(f"{base}{STATUS_PATH}?") for url in urls)
+    assert all(url.geturl().startswith(f"{base}/webhooks/twilio/status?") for url in urls)
 
 
 def test_a_long_message_goes_in_parts_and_in_order() -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from skein.channels.registry import channel_named
 from skein.errors import Ambiguous, MissingSecret, SkeinError, SmsRejected, Throttled, Unavailable
 from skein.models.common.base import to_utc
-from skein.models.delivery.sms import OutgoingSms, SentSms, status_named
+from skein.models.delivery.sms import CONNECTION_OVERRIDES, OutgoingSms, SentSms, status_named
 from skein.ports import Secrets
 from skein.settings import Settings
 
@@ -67,7 +67,7 @@ class TwilioSms:
         if sms.media_url is not None:
             fields["media_url"] = [sms.media_url]
         if sms.callback is not None:
-            fields["status_callback"] = sms.callback
+            fields["status_callback"] = f"{sms.callback}{CONNECTION_OVERRIDES}"
         try:
             message = _asked(
                 clients,

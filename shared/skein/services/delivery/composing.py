@@ -10,7 +10,7 @@ from skein.models.chats.membership import Membership
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.config.templates import MessageTemplate
 from skein.models.delivery.delivery import Delivery, DeliveryPart
-from skein.models.delivery.sms import CONNECTION_OVERRIDES, OutgoingSms
+from skein.models.delivery.sms import OutgoingSms
 from skein.ports import Table
 from skein.services.chat_state.person_choices import open_choice, read_choices
 from skein.services.delivery.attachments import files_of, with_files
@@ -31,8 +31,6 @@ from skein.services.delivery.templates import (
     with_buttons,
 )
 from skein.settings import Settings
-
-STATUS_PATH = "/webhooks/twilio/status"
 
 
 class DeliveryText(NamedTuple):
@@ -184,7 +182,7 @@ def sms_of_part(
         "delivery": delivery.id,
         "part": index,
     }
-    base = settings.public_base_url.rstrip("/")
+    base = f"{settings.public_base_url.rstrip('/')}/webhooks/{delivery.channel.provider}"
     return OutgoingSms(
         channel=delivery.to.channel,
         content=part.content,
@@ -193,5 +191,5 @@ def sms_of_part(
         body=part.body,
         media_url=None if as_link else link,
         link=(link or link_base(settings)) if as_link else None,
-        callback=f"{base}{STATUS_PATH}?{urlencode(names)}{CONNECTION_OVERRIDES}",
+        callback=f"{base}/status?{urlencode(names)}",
     )
