@@ -138,7 +138,10 @@ class SqliteEngine:
         return changes
 
     def twilio_account(self) -> Mapping[str, str]:
-        """Return the sandbox's `account_sid` and `auth_token`."""
+        """Return the sandbox's `account_sid` and `auth_token`, and fields that people have added.
+
+        On AWS, too, the credentials of other providers are fields of the secret of Twilio.
+        """
         return read_whole(self._account, _account)
 
     def services_key(self) -> Mapping[str, str]:
@@ -166,4 +169,4 @@ def _services_key(data: bytes) -> dict[str, str]:
 
 def _account(data: bytes) -> dict[str, str]:
     account: dict[str, str] = json.loads(data)
-    return {name: account[name] for name in ("account_sid", "auth_token")}
+    return {**account, **{name: account[name] for name in ("account_sid", "auth_token")}}

@@ -11,6 +11,7 @@ import pytest
 
 from bench.starts.first_events import scene
 from bench.starts.imports import ColdStart, cold_start, modules
+from skein.channels.registry import CHANNELS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,8 +89,9 @@ def started(function: str, scene_path: Path) -> ColdStart:
 
 
 def own(names: frozenset[str]) -> set[str]:
-    """Return the modules that are Skein's; a package itself holds nothing."""
-    ours = {name for name in names if name.split(".")[0] == "skein"}
+    """Return the modules that are Skein's, without channels; a package itself holds nothing."""
+    channels = {type(each).__module__ for each in CHANNELS.values()}
+    ours = {name for name in names - channels if name.split(".")[0] == "skein"}
     return {name for name in ours if not (SHARED / Path(*name.split("."))).is_dir()}
 
 

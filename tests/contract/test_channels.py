@@ -1,11 +1,16 @@
 """What every channel keeps to, by the same code: those of the product, and one of the tests."""
 
 import json
+from base64 import b64decode
+from importlib import import_module
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
+import sms_webhook
+from skein.channels import registry
 from skein.channels.port import Channel
 from skein.channels.registry import CHANNELS, channel_at, channel_named, reached_by_address
 from skein.channels.sms import SMS
@@ -16,37 +21,23 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import InboundSms, StatusReport
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line
+from skein.ports import Sms
 from skein.services.chats.post_message import PostedMessage
 from skein.services.delivery.state import MORE_HINT, first_parts, parts_of
+from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.settings import Settings
 from tests.fakes.sms import Fault
-from tests.support.api_client import everything
+from tests.support.api_client import EVENTS, everything, operator, recorded
 from tests.support.builders import NOON, TENANT, World
+from tests.support.ends import Ends, ends_of
 from tests.support.erasure import end
 from tests.support.fakes import ScriptedModel
 from tests.support.pager import PAGER
+from tests.support.webhooks import invoke, signed_world
+from webhooks.event import Webhook
+from webhooks.providers import PROVIDERS, Provider
 
 LONG = " ".join(f"Sentence {n} of the answer ends here." for n in range(400))
-
-
-class Ends(NamedTuple):
-    """Two addresses of a kind, in their stored form, and how clients write the person's."""
-
-    line: str
-    person: str
-    written: tuple[str, ...]
-    wrong: tuple[str, ...]
-
-
-ENDS = {
-    "phone": Ends(
-        "+15005550006",
-        "+15005550100",
-        ("+1 (500) 555-0100", " tel:+1-500-555-0100"),
-        ("", "15005550100", "Ann", "72345", "whatsapp:+15005550100", "pgr-001"),
-    ),
-    "handle": Ends("pgr-006", "pgr-100", ("PGR-100", " pgr-100 "), ("", "pgr-1", "+15005550100")),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -82,8 +73,7 @@ class Reached(World):
 
     @property
     def ends(self) -> Ends:
-        assert self.channel.kind is not None
-        return ENDS[self.channel.kind.name]
+        return ends_of(self.channel.kind)
 
     @property
     def route(self) -> Route:
@@ -262,3 +252,50 @@ def test_a_delivery_names_its_channel(channel: Channel) -> None:
     [delivery] = world.deliveries(world.chat_of())
     assert isinstance(delivery, Delivery)
     assert delivery.channel is channel
+
+
+def test_an_operator_connects_an_address_to_an_agent(channel: Channel) -> None:
+    world, ends = World(), ends_of(channel.kind)
+    agent, admin = world.agent(), operator(world)
+    world.app.get(AssignedNumbers).assign(TENANT, ends.line)
+    new = {"phone": ends.line.upper(), "agent_id": agent.id, "channels": [channel.name]}
+    assert admin.post("/v1/lines", new).status == 201
+    assert admin.get(f"/v1/lines/{ends.line}").body["channels"] == [channel.name]
+    for wrong in ends.wrong:
+        assert admin.post("/v1/lines", new | {"phone": wrong}).status == 422
+
+
+# ---------------------------------------------------------------------- providers
+
+
+@pytest.mark.parametrize("name", reached_by_address())
+def test_the_provider_of_a_channel_sends_and_has_webhooks(name: str) -> None:
+    """The routes of its webhooks are compared with the template in `test_template`."""
+    provider = CHANNELS[name].provider
+    module, _, sender = registry.PROVIDERS[provider].rpartition(".")
+    assert functions_of(Sms) <= vars(getattr(import_module(module), sender)).keys()
+    webhooks = PROVIDERS[provider]
+    assert functions_of(Provider) <= vars(webhooks).keys()
+    assert webhooks.NOTHING_TO_SAY["statusCode"] in {200, 204}
+
+
+@pytest.mark.parametrize("name", reached_by_address())
+def test_a_recorded_webhook_of_a_channel_counts_with_its_signature_only(name: str) -> None:
+    webhooks = PROVIDERS[CHANNELS[name].provider]
+    events = [recorded(path.stem) for path in EVENTS.glob("sms_webhook*.json")]
+    ours = [each for each in events if Webhook.of(each).provider == CHANNELS[name].provider]
+    assert name in {webhooks.inbound_sms(fields_of(each)).channel for each in ours}
+    for event in ours:
+        assert invoke(sms_webhook, signed_world(), event)["statusCode"] == 403
+
+
+def functions_of(protocol: type) -> set[str]:
+    return {name for name in vars(protocol) if not name.startswith("_")}
+
+
+def fields_of(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of the body of a recorded webhook: JSON, or a form."""
+    body: str = event["body"]
+    if event["isBase64Encoded"]:
+        body = b64decode(body).decode()
+    return dict(json.loads(body) if body.startswith("{") else parse_qsl(body))

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from skein.adapters.system import SystemClock
-from skein.channels.phone_numbers import e164
 from skein.errors import Conflict
 from skein.models.directory.assigned_number import AssignedNumber
+from skein.models.directory.phone_number import line_address
 from skein.services.directory.assigned_numbers import AssignedNumbers
 from tools.deployment.checks import FailedCheckError
 from tools.deployment.deploy import BadNameError, Target
@@ -31,7 +31,7 @@ def run(numbers: AssignedNumbers, tenant: str, phone: str) -> list[AssignedNumbe
         return list(numbers.all())
     if not tenant or not phone:
         raise ValueError("TENANT and PHONE are needed together")
-    return [numbers.assign(tenant, e164(phone))]
+    return [numbers.assign(tenant, line_address(phone))]
 
 
 def main(argv: Sequence[str]) -> None:

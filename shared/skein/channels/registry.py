@@ -51,6 +51,11 @@ def kind_named(name: str) -> AddressSpec:
     raise ValueError(f"no channel has addresses of the kind {name!r}")
 
 
+def kinds() -> dict[str, AddressSpec]:
+    """Return the kinds of addresses, by name."""
+    return {each.kind.name: each.kind for each in CHANNELS.values() if each.kind is not None}
+
+
 def first_channel_of(kind: str | None) -> Channel:
     """Return the first channel with a kind of address; the app for None."""
     found = (each for each in CHANNELS.values() if each.kind is not None and each.kind.name == kind)

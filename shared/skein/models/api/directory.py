@@ -37,7 +37,7 @@ from skein.models.directory.agent import (
     ToolName,
 )
 from skein.models.directory.line import LineFields
-from skein.models.directory.phone_number import Phone
+from skein.models.directory.phone_number import LineAddress, Phone
 from skein.models.directory.profile_change import ProfileChangeMadeBy
 from skein.models.directory.role import MAX_ROLES, Role
 from skein.models.directory.user import MAX_ADDRESSES, User, UserFields
@@ -454,7 +454,7 @@ class NewLine(LineFields, Request):
     )
 
     phone: Annotated[
-        Phone, Field(description="A phone number in E.164 form, such as +15005550100.")
+        LineAddress, Field(description="A phone number in E.164 form, such as +15005550100.")
     ]
     agent_id: Annotated[EntityId, Field(description="The id of an agent.")]
     settings: Overridden = ChatOverridesChange()

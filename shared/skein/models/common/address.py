@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from skein.channels.registry import channel_named, kind_named, reached_by_address
+from skein.channels.registry import channel_named, kind_named, kinds, reached_by_address
 from skein.models.common.base import Value, key_part
 
 
@@ -80,6 +80,18 @@ def phone_address(number: str) -> Address:
         ValueError: The number is not in E.164.
     """
     return Address(kind="phone", address=number)
+
+
+def address_at(text: str) -> Address:
+    """Return the address of a line, which the API gives in its stored form alone.
+
+    Raises:
+        ValueError: The text does not have the form of any kind of address.
+    """
+    for name, kind in kinds().items():
+        if kind.form.fullmatch(text):
+            return Address(kind=name, address=text)
+    raise ValueError("the text is no address of any channel")
 
 
 def route_on(channel: str, *, line: str, person: str) -> Route:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skein.errors import NotFound
-from skein.models.common.address import phone_address
+from skein.models.common.address import address_at
 from skein.models.config.overrides import (
     OverridableSettings,
     Overrides,
@@ -51,7 +51,7 @@ class SettingSources:
         of_tenant, of_stack = TenantSettings.key_of(tenant), StackSettings.key_for(tenant)
         keys = [of_tenant, of_stack]
         keys += [Agent.key_of(tenant, agent_id)] if agent_id is not None else []
-        line = phone_address(phone) if phone is not None else None
+        line = address_at(phone) if phone is not None else None
         keys += [Line.key_of(line)] if line is not None else []
         found = self.table.get_many(keys)
         levels: list[tuple[SettingSource, Overrides]] = []

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skein.errors import Conflict
-from skein.models.common.address import phone_address
+from skein.models.common.address import address_at
 from skein.models.common.storage import Put
 from skein.models.directory.assigned_number import NUMBERS, AssignedNumber
 from skein.models.directory.line import Line, ReservedNumber
@@ -22,7 +22,7 @@ class AssignedNumbers:
 
     def tenant_of(self, phone: str) -> str | None:
         """Return the tenant of a number in E.164; None if the number is not assigned."""
-        number = AssignedNumber.read(self.numbers, AssignedNumber.key_of(phone_address(phone)))
+        number = AssignedNumber.read(self.numbers, AssignedNumber.key_of(address_at(phone)))
         return number.tenant if number is not None else None
 
     def assign(self, tenant: str, phone: str) -> AssignedNumber:
@@ -31,7 +31,7 @@ class AssignedNumbers:
         Raises:
             Conflict: The number is a line of another tenant, or reserved for another tenant.
         """
-        address = phone_address(phone)
+        address = address_at(phone)
         keys = [Line.key_of(address), ReservedNumber.key_of(address)]
         for item in self.table.get_many(keys).values():
             if item["tenant"] != tenant:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skein.channels.registry import channel_named
 from skein.errors import ConditionFailed, Conflict, NotFound, Rejected, Unprocessable
-from skein.models.common.address import phone_address
+from skein.models.common.address import address_at
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of, gone
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line, ReservedNumber, lines_relation
@@ -50,7 +50,7 @@ class Lines:
         self._check_number(tenant, new.phone, new.channels)
         line = Line(
             tenant=tenant,
-            address=phone_address(new.phone),
+            address=address_at(new.phone),
             agent_id=new.agent_id,
             channels=new.channels,
             settings=new.settings.values,
@@ -114,7 +114,7 @@ class Lines:
             NotFound: The number is not a line of this tenant.
         """
         try:
-            line = Line.read(self.table, Line.key_of(phone_address(phone)))
+            line = Line.read(self.table, Line.key_of(address_at(phone)))
         except ValueError:
             line = None
         if line is None or line.tenant != tenant:
