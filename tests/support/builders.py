@@ -184,7 +184,9 @@ class World:
                 "background": self.background,
                 "verifier": MemoryVerifier(),
                 "secrets": PermittedSecrets(
-                    MemorySecrets(self.secret_values), permissions(), {"": SERVICES_SECRET_ID}
+                    MemorySecrets(self.secret_values),
+                    permissions(),
+                    {"": SERVICES_SECRET_ID, "twilio": "TwilioSecretArn"},
                 ),
                 "model": self.model,
                 "model_list": self.model_list,

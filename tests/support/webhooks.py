@@ -33,6 +33,7 @@ def signed_world() -> World:
     """A world that knows Twilio's signature, with an agent on a line."""
     secrets = MemorySecrets({"twilio": ACCOUNT})
     world = World(SETTINGS, overrides={"verifier": TwilioSignature(secrets, SETTINGS)})
+    world.secret_values["twilio"] = ACCOUNT
     world.agent()
     world.line()
     return world

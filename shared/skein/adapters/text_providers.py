@@ -1,8 +1,6 @@
 """`Sms` by the provider of each message's channel."""
 
-from collections.abc import Mapping
 from datetime import date, datetime
-from functools import cached_property
 from importlib import import_module
 
 from skein.channels.registry import PROVIDERS, channel_named
@@ -10,12 +8,8 @@ from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.ports import Secrets, Sms
 from skein.settings import Settings
 
-# The modules of the providers, and what those import at the first message.
-LIBRARIES = tuple(
-    library
-    for module in (import_module(path.rpartition(".")[0]) for path in PROVIDERS.values())
-    for library in (module.__name__, *getattr(module, "LIBRARIES", ()))
-)
+# Imported at the first message, or by `load_adapters`, with their own libraries.
+LIBRARIES = tuple(path.rpartition(".")[0] for path in PROVIDERS.values())
 
 
 class TextProviders:
@@ -29,6 +23,7 @@ class TextProviders:
     def __init__(self, secrets: Secrets, settings: Settings) -> None:
         self._secrets = secrets
         self._settings = settings
+        self._built: dict[str, Sms] = {}
 
     def send(self, sms: OutgoingSms) -> SentSms:
         return self._provider(sms.channel).send(sms)
@@ -45,13 +40,10 @@ class TextProviders:
     def was_reassigned(self, phone: str, *, since: date) -> bool:
         return self._provider("sms").was_reassigned(phone, since=since)
 
-    @cached_property
-    def _providers(self) -> Mapping[str, Sms]:
-        built = {}
-        for name, path in PROVIDERS.items():
-            module, _, kind = path.rpartition(".")
-            built[name] = getattr(import_module(module), kind)(self._secrets, self._settings)
-        return built
-
     def _provider(self, channel: str) -> Sms:
-        return self._providers[channel_named(channel).provider]
+        name = channel_named(channel).provider
+        if name not in self._built:
+            module, _, kind = PROVIDERS[name].rpartition(".")
+            provider: Sms = getattr(import_module(module), kind)(self._secrets, self._settings)
+            self._built.setdefault(name, provider)
+        return self._built[name]

@@ -87,12 +87,16 @@ def load_adapters(*ports: str) -> None:
     gc.disable()  # imported objects are not garbage
     try:
         for module in modules:
-            adapter = import_module(f"skein.adapters.{module}")
-            for library in getattr(adapter, "LIBRARIES", ()):
-                import_module(library)
+            _load(f"skein.adapters.{module}")
     finally:
         gc.freeze()  # later collections skip the existing objects
         gc.enable()
+
+
+def _load(name: str) -> None:
+    """Import a module and its libraries, which may have libraries of their own."""
+    for library in getattr(import_module(name), "LIBRARIES", ()):
+        _load(library)
 
 
 def seed_after_restore() -> None:
