@@ -149,13 +149,34 @@ Groups by SMS or WhatsApp, RCS, and voice are not supported.
 
 ## Add a channel
 
-Write a module with a subclass of `Channel`, and add it to `CHANNELS` in `registry.py`. If its
-texts need a different wording, add a prompt for its `style`. Add its addresses to `ENDS` in
-`tests/contract/test_channels.py`. This suite runs for every channel and checks addresses, limits,
-opt-out, states in any order, repeated messages, posts with an unknown outcome, and erased
-addresses. Add a recorded webhook to `events/`, and run `make reference` and `make client-types`.
-`tests/support/pager.py` is a complete example of a channel. A channel of a provider other than
-Twilio also needs an adapter and a webhook.
+Copy `tests/support/pager.py` or `whatsapp.py`. A channel such as e-mail, with a provider other than
+Twilio and addresses of its own, takes eight files:
+
+1. `shared/skein/channels/<channel>.py`: a subclass of `Channel` with its limits, its kind of
+   address, and the name of its `provider`.
+2. `shared/skein/channels/registry.py`: the channel in `CHANNELS`, and the provider's class in
+   `PROVIDERS`.
+3. `prompts/<style>.md`: how the agent is asked to write. A channel can share the `style` of
+   another.
+4. `shared/skein/adapters/<provider>.py`: a class with the methods of `skein.ports.Sms`, which sends
+   and looks up messages.
+5. `functions/webhooks/<provider>.py`: the functions of `Provider` in `webhooks/providers.py`, which
+   check signatures and parse webhooks.
+6. `template.yaml`: the routes `/webhooks/<provider>/sms` of the function `SmsWebhook` and
+   `/webhooks/<provider>/status` of `SmsStatus`.
+7. `events/sms_webhook_<channel>.json`: a recorded webhook.
+8. `tools/reference/channels.py`: a section of this page for operators.
+
+A channel of Twilio needs no adapter, no module for webhooks, and no route. The credentials of a
+provider are further fields of the secret in `TwilioSecretArn`, which the functions can already
+read. On the local stack, add them to `twilio.json` in the data folder. Files of inbound messages
+are only fetched from Twilio, and logs only mask phone numbers.
+
+Write addresses for the tests to `tests/support/ends/<kind>.py`. Then run
+`make test ARGS=tests/contract/test_channels.py`. This suite runs for every channel. It fails if a
+part is missing, and checks addresses, lines, limits, opt-out, states in any order, repeated
+messages, forged webhooks, posts with an unknown outcome, and erased addresses. `test_template.py`
+fails if a route is missing. Finally, run `make reference` and `make client-types`.
 """
 
 
@@ -186,6 +207,8 @@ def _size(size: int) -> str:
 def _files(channel: Channel) -> str:
     if channel.kind is None:
         return "in the app"
+    if not channel.media_types:
+        return "a link"
     kinds = ", ".join(MEDIA[each] for each in channel.media_types)
     where = (
         ""
