@@ -226,7 +226,8 @@ GROUPS = (
             Entry(
                 Reason.RATE_LIMITED,
                 ("message", "log"),
-                "Wait, or raise the limit ([limits.md](limits.md)).",
+                "Wait, or raise `user_messages_per_minute` or `tenant_messages_per_minute` "
+                "([over the limit](limits.md#over-the-limit)).",
             ),
             Entry(
                 Reason.CHAIN_DEPTH,
@@ -435,7 +436,8 @@ GROUPS = (
             Entry(
                 Reason.TOKEN_BUDGET,
                 ("run", "message"),
-                "Wait, or raise the limit ([limits.md](limits.md)).",
+                "Wait, or raise `user_tokens_per_day` or `tenant_tokens_per_day` "
+                "([over the limit](limits.md#over-the-limit)).",
             ),
             Entry(Reason.AGENT_LEFT, ("run", "log"), "Add the agent to the chat again."),
             Entry(
