@@ -10,23 +10,24 @@ from urllib.parse import parse_qsl
 import pytest
 
 import sms_webhook
+from skein.adapters.text_providers import TextProviders
 from skein.channels import registry
 from skein.channels.port import Channel
 from skein.channels.registry import CHANNELS, channel_at, channel_named, reached_by_address
 from skein.channels.sms import SMS
-from skein.errors import Ambiguous
+from skein.errors import Ambiguous, Unavailable
 from skein.models.common.address import Address, Route, route_on
 from skein.models.common.storage import Key, Put
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import InboundSms, StatusReport
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line
-from skein.ports import Sms
+from skein.ports import Secrets, Sms
 from skein.services.chats.post_message import PostedMessage
 from skein.services.delivery.state import MORE_HINT, first_parts, parts_of
 from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.settings import Settings
-from tests.fakes.sms import Fault
+from tests.fakes.sms import Fault, MemorySecrets
 from tests.support.api_client import EVENTS, everything, operator, recorded
 from tests.support.builders import NOON, TENANT, World
 from tests.support.ends import Ends, ends_of
@@ -277,6 +278,25 @@ def test_the_provider_of_a_channel_sends_and_has_webhooks(name: str) -> None:
     webhooks = PROVIDERS[provider]
     assert functions_of(Provider) <= vars(webhooks).keys()
     assert webhooks.NOTHING_TO_SAY["statusCode"] in {200, 204}
+
+
+def test_a_message_goes_to_the_provider_of_its_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PAGER, "provider", "pages")
+    monkeypatch.setitem(registry.PROVIDERS, "pages", f"{__name__}.Pages")
+    texts = TextProviders(MemorySecrets({"t": {"account_sid": "AC1"}}), Settings(twilio_secret="t"))
+    assert texts.has_number("pgr-006", "pager")
+    with pytest.raises(Unavailable):
+        texts.has_number("+15005550006", "sms")  # without the token of Twilio
+
+
+class Pages:
+    """A provider of pagers."""
+
+    def __init__(self, secrets: Secrets, settings: Settings) -> None:
+        assert secrets.get(settings.twilio_secret)
+
+    def has_number(self, phone: str, channel: str) -> bool:
+        return (phone, channel) == ("pgr-006", "pager")
 
 
 @pytest.mark.parametrize("name", reached_by_address())

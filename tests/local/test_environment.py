@@ -1,11 +1,12 @@
 """The environment of the local functions: settings of the user reach the functions."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from local.environment import CHOOSABLE, KeptSecrets, StackEnvironment
+from local.environment import CHOOSABLE, KeptSecrets, StackEnvironment, new_twilio_account
 from local.sqlite.engine import SqliteEngine
 from skein.errors import MissingSecret
 from tests.support.template import deployed_template
@@ -71,3 +72,8 @@ def test_secrets_of_tools_are_in_a_file_that_only_its_owner_may_read(tmp_path: P
     file.chmod(0o644)
     with pytest.raises(MissingSecret, match="chmod 600"):
         kept.get("skein-tools/demo/shop")
+
+
+def test_credentials_of_other_providers_are_added_to_those_of_twilio(tmp_path: Path) -> None:
+    (tmp_path / "twilio.json").write_text(json.dumps(new_twilio_account() | {"other_key": "k"}))
+    assert SqliteEngine(tmp_path).twilio_account()["other_key"] == "k"

@@ -1,7 +1,5 @@
 """The channels of this version, and the providers of their messages, by name."""
 
-from collections.abc import Mapping
-
 from skein.channels.app import APP
 from skein.channels.port import AddressSpec, Channel
 from skein.channels.sms import SMS
@@ -9,7 +7,7 @@ from skein.channels.whatsapp import WHATSAPP
 
 CHANNELS: dict[str, Channel] = {each.name: each for each in (APP, SMS, WHATSAPP)}
 
-PROVIDERS: Mapping[str, str] = {"twilio": "skein.adapters.twilio.sms.TwilioSms"}
+PROVIDERS: dict[str, str] = {"twilio": "skein.adapters.twilio.sms.TwilioSms"}
 """The class that sends messages (`skein.ports.Sms`), by the name of the provider. The module of
 that name in `webhooks` reads its webhooks, whose paths begin with `/webhooks/<provider>/`."""
 
