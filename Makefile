@@ -27,8 +27,6 @@ RUNNING := $(VENV)/.installed-run
 DEVELOPMENT := $(VENV)/.installed-dev
 SMALL_MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
 CHOSEN_MODEL := $(if $(filter command,$(origin MODEL)),$(MODEL))
-# Another model needs no local one.
-LOCAL_MODEL := $(if $(OPENAI_API_KEY)$(OPENAI_BASE_URL)$(CHOSEN_MODEL),,$(SMALL_MODEL))
 # The last of the installed data files: if it exists, so do the others.
 FILES := .cache/embeddings/LICENSE
 SAM := .cache/sam/bin/sam
@@ -46,8 +44,8 @@ help: ## List the targets
 
 # ---------------------------------------------------------------------- daily work
 .PHONY: run
-run: free-port $(RUNNING) $(LOCAL_MODEL) $(FILES) ## Serve the local stack (MODEL=... of a model server on this machine)
-	@exec $(BIN)/python -m local --day $(if $(CHOSEN_MODEL),--model "$(CHOSEN_MODEL)")
+run: free-port $(RUNNING) ## Serve the local stack (MODEL=... of a model server on this machine)
+	@exec $(BIN)/python -m local run --day $(if $(CHOSEN_MODEL),--model "$(CHOSEN_MODEL)")
 
 .PHONY: free-port
 free-port:

@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-# On Lambda, the layer puts the package `skein` on the path.
-_LAYER = str(Path(__file__).resolve().parent.parent / "shared")
-if _LAYER not in sys.path:
-    sys.path.insert(0, _LAYER)
+_ROOT = Path(__file__).resolve().parent.parent
+# The wheel has the root's folders in its one package; on Lambda, the layer has `skein`.
+for _folder in (_ROOT / "clients" / "python" / "src", _ROOT / "shared", _ROOT):
+    if str(_folder) not in sys.path:
+        sys.path.insert(0, str(_folder))

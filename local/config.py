@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from local.errors import LocalError
-from local.template import ROOT, TEMPLATE
+from local.folders import data_folder
+from local.template import TEMPLATE
 
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 8787
-DEFAULT_DATA_DIR = ".data"
 LARGEST_PORT = 65_535
 PREFIX = "SKEIN_"
 API_KEY = "_API_KEY"
@@ -46,7 +46,7 @@ class Config:
     port: int = DEFAULT_PORT
     live_port: int = 0
     host: str = LOOPBACK
-    data_dir: Path = ROOT / DEFAULT_DATA_DIR
+    data_dir: Path = field(default_factory=data_folder)
     openai_api_key: str | None = None
     openai_base_url: str | None = None
     provider_keys: Mapping[str, str] = field(default_factory=dict)
@@ -75,12 +75,11 @@ class Config:
             raise BadConfigError(
                 f"OPENAI_BASE_URL is {base_url!r}, which is not a URL such as http://127.0.0.1:11434/v1"
             )
-        data_dir = Path(environment.get("SKEIN_DATA_DIR") or ROOT / DEFAULT_DATA_DIR)
         return cls(
             port=_port(environment, "SKEIN_PORT", DEFAULT_PORT),
             live_port=_port(environment, "SKEIN_LIVE_PORT", 0),
             host=_host(environment.get("SKEIN_HOST") or LOOPBACK),
-            data_dir=data_dir.expanduser().resolve(),
+            data_dir=data_folder(environment),
             openai_api_key=environment.get("OPENAI_API_KEY") or None,
             openai_base_url=base_url,
             provider_keys={

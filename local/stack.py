@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from local.agent_file import AgentFile
 from local.config import LOOPBACK, Config
 from local.day.actors import TENANT as DAY_TENANT
 from local.day.recorded_day import SMS_FILE, RecordedDay
@@ -29,6 +30,8 @@ from local.environment import (
 )
 from local.errors import DataInUseError, PortInUseError
 from local.events import Request, Response
+from local.files import write_whole
+from local.folders import URL_FILE, running_url
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.interrupted_runs import hand_over_at_stop, hand_over_runs
 from local.log_file import PRIVATE
@@ -107,6 +110,7 @@ class Stack:
     """Local stack, as a context manager that starts and stops the stack.
 
     Args:
+        agent: The agent of a file, which has the line; by default, the demo's agent Coach.
         template: The template, if it is already loaded; by default, the stack loads the template
             that `config` names.
         inbox: Wraps the inbox that holds the queues' messages.
@@ -121,6 +125,7 @@ class Stack:
         self,
         config: Config,
         *,
+        agent: AgentFile | None = None,
         template: Template | None = None,
         inbox: Callable[[Inbox, Clock], Inbox] = lambda inbox, _: inbox,
         model: Callable[[LanguageModel], LanguageModel] = lambda model: model,
@@ -128,6 +133,7 @@ class Stack:
         step: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.config = config
+        self.agent = agent
         self._step = step
         self._inbox = inbox
         self._wrapped_model = model
@@ -222,6 +228,7 @@ class Stack:
         parts.callback(server.stop)
         self._access = LocalAccess(server.port)
         self.url = f"http://{LOOPBACK}:{server.port}"
+        write_whole(folder / URL_FILE, self.url.encode())
 
         parts.enter_context(lambda_environment({}))
         if self.config.uses_local_model:
@@ -258,9 +265,14 @@ class Stack:
         functions = load_tools(folder)
         server.start()
         parts.callback(server.stop)
-        self._step("creating the agent Coach and the demo's tools")
-        make_demo(bootstrap.app())  # which asks Twilio's sandbox, behind the server
-        make_tools(bootstrap.app(), functions)
+        # Twilio's sandbox, behind the server, is asked about the line.
+        if self.agent:
+            self._step(f"creating the agent {self.agent.name} and its tools")
+            self.agent.serve(bootstrap.app(), folder)
+        else:
+            self._step("creating the agent Coach and the demo's tools")
+            make_demo(bootstrap.app())
+            make_tools(bootstrap.app(), functions)
         warm_up = WarmUp(bootstrap.app(), self._libraries)
         parts.callback(warm_up.stop)
         warm_up.start()
@@ -532,7 +544,8 @@ def _lock(path: Path, parts: ExitStack) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise DataInUseError(
-            f"another stack uses {path.parent}: stop it, or set SKEIN_DATA_DIR to another folder"
+            f"another stack uses {path.parent}, at {running_url(path.parent)}: stop it, or set "
+            "SKEIN_DATA_DIR to another folder"
         ) from error
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import yaml
 
+from local import folders
 from local.errors import BadTemplateError
 from local.intrinsics import Resolver
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = folders.ROOT
 TEMPLATE = ROOT / "template.yaml"
 REGISTER = "ErasureRegister"  # the logical id of the table of the erasure register
 NUMBERS = "AssignedNumbers"  # the logical id of the table of the numbers of tenants

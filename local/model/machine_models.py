@@ -37,11 +37,15 @@ class ModelServer:
         """The URL of the API."""
         return f"http://{LOOPBACK}:{self.port}/v1"
 
-    def offer(self) -> str:
-        """Return one line that says how to use the server."""
+    def offer(self, command: str) -> str:
+        """Return one line that says how to use the server.
+
+        Args:
+            command: The beginning of the command that starts a stack with a model.
+        """
         first, *others = self.models[:MAX_SHOWN]
         also = f" (also {', '.join(others)})" if others else ""
-        return f"{self.name} answers on this machine: `make run MODEL={first}` uses it{also}"
+        return f"{self.name} answers on this machine: `{command}{first}` uses it{also}"
 
 
 def model_servers(ports: Sequence[tuple[str, int]] = PORTS) -> list[ModelServer]:

@@ -26,13 +26,13 @@ from local.children import Child
 from local.end_signal import EndSignal
 from local.errors import ModelMissingError
 from local.files import write_whole
+from local.folders import cache_folder
 from local.model.small_model import Continuation, SmallModel, chunks_of
 from local.model.small_prompt import STOP
-from local.template import ROOT
 from skein.adapters.static_embeddings import StaticEmbeddings
 
 MODEL_NAME = "gemma-3-270m"
-MODEL_FILE = ROOT / ".cache" / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools/install/model.py
+MODEL_FILE = cache_folder() / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools/install/model.py
 LIBRARIES = MODEL_FILE.parent / "lib"  # on a system that lacks them
 
 HOST = "127.0.0.1"

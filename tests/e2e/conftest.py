@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from local.agent_file import AgentFile
 from local.config import Config
 from local.stack import Stack
 from tests.e2e.client import Client
@@ -68,15 +69,19 @@ def stop() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def start(stop: ExitStack, model: ScriptedOpenAI, tmp_path: Path) -> StartStack:
-    """Starts a stack on the test's own data; keyword arguments are Skein's settings."""
+    """Starts a stack on the test's own data; keyword arguments are Skein's settings.
 
-    def started(**settings: object) -> Client:
+    `agent` is the agent of a file, in place of the demo's.
+    """
+
+    def started(*, agent: AgentFile | None = None, **settings: object) -> Client:
         config = Config(
             port=0,
             data_dir=tmp_path / "data",
             openai_base_url=model.base_url,
             settings={f"SKEIN_{name.upper()}": str(value) for name, value in settings.items()},
         )
-        return Client(stop.enter_context(Stack(config, template=deployed_template())).url)
+        stack = Stack(config, agent=agent, template=deployed_template())
+        return Client(stop.enter_context(stack).url)
 
     return started

@@ -37,7 +37,7 @@ class LocalProcess:
         self._output = data_dir.with_suffix(".out")
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "local", *arguments],
+                [sys.executable, "-m", "local", "run", *arguments],
                 cwd=ROOT,
                 env={
                     **os.environ,

@@ -105,7 +105,7 @@ def test_a_port_in_use_is_one_line(model: ScriptedOpenAI, tmp_path: Path) -> Non
         process = _process(model, tmp_path, port=port)
         assert process.wait() == 1
     _, problem = process.output.splitlines()  # after the step in which it stopped
-    assert problem == f"skein: port {port} is in use: set SKEIN_PORT to another"
+    assert problem == f"skein: port {port} is in use: choose another, with SKEIN_PORT or --port"
 
 
 def test_data_has_one_stack_at_a_time(
@@ -118,7 +118,9 @@ def test_data_has_one_stack_at_a_time(
     process = _process(model, tmp_path)
     assert process.wait() == 1
     _, problem = process.output.splitlines()
-    assert problem.startswith(f"skein: another stack uses {tmp_path / 'data'}: ")
+    assert problem.startswith(
+        f"skein: another stack uses {tmp_path / 'data'}, at http://127.0.0.1:"
+    )
 
 
 def _process(

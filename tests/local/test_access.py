@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from local.__main__ import greeting, network_lines
 from local.config import BadConfigError, Config
 from local.errors import PortInUseError
 from local.events import Request, Response, json_response
+from local.greeting import greeting, network_lines
 from local.stack import Stack
 from local.web.access import LocalAccess, refused
 from local.web.server import Server, addresses

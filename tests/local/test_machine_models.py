@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from local.__main__ import greeting
 from local.children import free_port
 from local.config import Config
+from local.greeting import greeting
 from local.model.machine_models import (
     ModelServer,
     NoSuchModelError,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from local.__main__ import port_lines
 from local.config import Config
 from local.errors import PortInUseError
+from local.greeting import port_lines
 from local.stack import Stack
 from tools.install import port as check
 
@@ -37,7 +37,7 @@ def test_taken_default_port_fails_before_the_installation_only_if_the_data_are_i
 
 def test_taken_chosen_port_fails_before_the_installation(taken: int) -> None:
     assert check.problem({"SKEIN_PORT": str(taken)}) == (
-        f"port {taken} is in use: set SKEIN_PORT to another"
+        f"port {taken} is in use: choose another, with SKEIN_PORT or --port"
     )
     assert check.problem({"SKEIN_PORT": "0"}) is None
 

@@ -141,6 +141,7 @@ class Interrupts:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupts())
+sys.argv[1:] = ["run"]
 runpy.run_module("local", run_name="__main__", alter_sys=True)
 """
 

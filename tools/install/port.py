@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.install.packages import ROOT
+from local.folders import data_folder, running_url
 
 HOST, DEFAULT_PORT = "127.0.0.1", "8787"
 
@@ -21,20 +21,21 @@ def problem(environment: Mapping[str, str]) -> str | None:
     """Return why a start must fail, and what to do; None if it need not."""
     chosen = environment.get("SKEIN_PORT")
     port = chosen or DEFAULT_PORT
-    if not port.isdecimal() or not _is_taken(int(port)):
+    if not port.isdecimal() or not is_taken(int(port)):
         return None  # a start says what is wrong with a value that is no port
     if chosen:
-        return f"port {port} is in use: set SKEIN_PORT to another"
-    folder = Path(environment.get("SKEIN_DATA_DIR") or ROOT / ".data").expanduser()
-    if _is_used(folder):
+        return f"port {port} is in use: choose another, with SKEIN_PORT or --port"
+    folder = data_folder(environment)
+    if is_used(folder):
         return (
-            f"another stack uses {folder}, probably at http://{HOST}:{port}/: stop it, or set "
+            f"another stack uses {folder}, at {running_url(folder)}: stop it, or set "
             "SKEIN_PORT and SKEIN_DATA_DIR to others"
         )
     return None
 
 
-def _is_taken(port: int) -> bool:
+def is_taken(port: int) -> bool:
+    """Tell whether another program listens on a port of this machine, or this user may not."""
     try:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -44,7 +45,7 @@ def _is_taken(port: int) -> bool:
     return False
 
 
-def _is_used(folder: Path) -> bool:
+def is_used(folder: Path) -> bool:
     """Tell whether another stack holds the lock of a data folder."""
     try:
         with (folder / "lock").open() as file:

@@ -146,6 +146,11 @@ OTHER_VARIABLES = (
         MAKE_RUN,
         "origins of web pages that may call the API, separated by commas",
     ),
+    (
+        "SKEIN_CACHE_DIR",
+        MAKE_RUN,
+        "folder of the small model, token ranks and embeddings; default `.cache`",
+    ),
     ("SKEIN_DATA_DIR", MAKE_RUN, "folder of the local stack's data; default `.data`"),
     (
         "OPENAI_API_KEY",
