@@ -90,7 +90,7 @@ def _port(config: Config) -> Finding:
 
 def _data(folder: Path) -> Finding:
     there = next(each for each in (folder, *folder.parents) if each.exists())
-    if os.access(there, os.W_OK):
+    if there.is_dir() and os.access(there, os.W_OK):
         return Finding("data", is_well=True, told=str(folder))
     told = f"{there} cannot be written: set SKEIN_DATA_DIR to another folder"
     return Finding("data", is_well=False, told=told)

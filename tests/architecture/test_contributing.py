@@ -30,8 +30,8 @@ def test_licence_is_the_apache_license() -> None:
 
 def test_skein_has_one_version_number() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"]["dynamic"] == ["version"]
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "skein.__version__"}
+    assert project["project"]["dynamic"] == ["dependencies", "version"]
+    assert project["tool"]["hatch"]["version"] == {"path": "shared/skein/__init__.py"}
     assert openapi.document()["info"]["version"] == skein.__version__
 
 

@@ -3,13 +3,14 @@
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Collection
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
-from local.template import ROOT
+from local.template import ROOT, TEMPLATE, Template
 
 FOLDER = ROOT / "requirements"
 LOCKED = sorted(FOLDER.glob("*.txt"))
@@ -61,9 +62,10 @@ def test_run_list_has_no_emulator_sdk_or_linter() -> None:
 
 
 def test_local_stack_imports_only_packages_of_its_run_list() -> None:
-    files = (ROOT / "local").rglob("*.py")
+    client = ROOT / "clients" / "python" / "src"
+    files = [*(ROOT / "local").rglob("*.py"), *client.rglob("*.py")]
     functions = {path.stem for path in (ROOT / "functions").iterdir()}
-    ours = {"local", "skein", "tools", *functions}
+    ours = {"local", "skein", "skein_client", "tools", *functions}
     imported = {found for path in files for found in imports(path)}
     assert imported & pins("run.txt").keys()
     assert not not_among(imported - ours - sys.stdlib_module_names, pins("run.txt"))
@@ -77,6 +79,30 @@ def not_among(imported: set[str], pinned: Collection[str]) -> set[str]:
         for name in imported
         if not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & set(pinned)
     }
+
+
+def test_wheel_has_one_package_with_all_that_runs_and_needs_the_run_list() -> None:
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    assert hatch["metadata"]["hooks"]["requirements_txt"] == {"files": ["requirements/run.txt"]}
+    wheel = hatch["build"]["targets"]["wheel"]
+    included = wheel["force-include"]
+    assert wheel["only-include"] == ["requirements/skein.pth"]
+    assert included == {path: f"skein_stack/{path}" for path in included}
+    assert all((ROOT / path).exists() for path in included)
+    on_path = (FOLDER / "skein.pth").read_text(encoding="utf-8").split()
+    assert {
+        path for folder in on_path for path in included.values() if path.startswith(folder)
+    } == {
+        "skein_stack/clients/python/src/skein_client",
+        "skein_stack/shared/skein",
+    }
+    read = {each.code for each in Template.load().functions} | {ROOT / "shared", TEMPLATE}
+    assert not [path for path in read if not _is_in(path, included)]
+
+
+def _is_in(path: Path, included: Collection[str]) -> bool:
+    places = [ROOT / each for each in included]
+    return any(path.is_relative_to(each) or each.is_relative_to(path) for each in places)
 
 
 def test_layer_has_the_aws_sdk_and_no_other_package_that_the_local_stack_does_not_need() -> None:
