@@ -26,7 +26,7 @@ def example(name: str) -> ModuleType:
 def test_each_example_is_tested_and_on_the_page() -> None:
     page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     programs = {path.name for path in EXAMPLES.glob("*.py")} - {"stack.py"}
-    assert programs == {"sms_coach.py", "family.py", "help_desk.py"}
+    assert programs == {"my_agent.py", "sms_coach.py", "family.py", "help_desk.py"}
     assert all(f"]({name})" in page for name in programs)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from local.agent_file import AgentFile
 from local.config import Config
 from local.model.server import MODEL_NAME, SETTINGS, make_server
 from local.model.small_model import Continuation, SmallModel
@@ -27,11 +28,20 @@ NIGHT = 23  # in people's quiet hours
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
 
-def test_commands_of_readme_print_what_it_shows(start: StartStack, model: ScriptedOpenAI) -> None:
-    client = start()
-    model.say("Try the plank, three times a minute.")
-    run_page("README.md", client.url)
-    assert "What is a good exercise for my back?" in model.prompts()[0][-1]["content"]
+def test_program_of_readme_is_the_example_and_its_commands_get_answers(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    example = ROOT / "examples" / "my_agent.py"
+    assert f"```python\n{example.read_text('utf-8')}```" in (ROOT / "README.md").read_text("utf-8")
+    client = start(agent=AgentFile.load(example))
+    model.call_tools(("opening_hours", {"day": "Sunday"})).say("On Sunday from 12 to 16.")
+    model.call_tools(("opening_hours", {"day": "Monday"})).say("No, on Monday we are closed.")
+    [printed] = run_page("README.md", client.url)
+    by_sms, asked, by_api = printed.splitlines()
+    assert by_sms == "On Sunday from 12 to 16."
+    assert asked.endswith(": Are you open on Monday?")
+    assert by_api == "Luigi: No, on Monday we are closed."
+    assert "open from 12 to 16" in str(model.prompts()[1])
 
 
 def seconds_until(hour: int) -> int:
