@@ -43,7 +43,10 @@ MODULES = {
     "sharing.rules": ("/v1/sharing-rules",),
 }
 
-api = Api(scope="admin", modules=MODULES, routers_in=routers_in)
+# The bodies of these paths may be YAML.
+FILES = frozenset({"/v1/agents/file", "/v1/agents/*/file"})
+
+api = Api(scope="admin", modules=MODULES, routers_in=routers_in, files=FILES)
 
 
 @logged

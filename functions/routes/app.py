@@ -29,6 +29,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
 from skein import bootstrap
+from skein.agent_files.yaml_text import MAX_FILE_BYTES, json_of
 from skein.errors import (
     Forbidden,
     Invalid,
@@ -62,6 +63,7 @@ Route = TypeVar("Route", bound=Callable[..., Any])
 
 BODILESS = frozenset({"GET", "HEAD"})
 MAX_BODY_BYTES = 256 * 1024
+YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 MAX_REASONS = 20
 OK, NOT_MODIFIED = 200, 304
 LIST_FIELDS = frozenset({"items", "next_cursor"})
@@ -209,6 +211,7 @@ class Api(APIGatewayHttpResolver):
         modules: The modules of routes, each with the prefixes of its routes' paths; `*` is any id.
         routers_in: Imports a module of routes and returns its routers.
         public: Paths that need no token; `*` is any part.
+        files: Paths whose bodies may be YAML, and longer than others; `*` is any part.
     """
 
     def __init__(
@@ -218,6 +221,7 @@ class Api(APIGatewayHttpResolver):
         modules: Mapping[str, Sequence[str]],
         routers_in: Callable[[str], Iterable[APIGatewayHttpRouter]],
         public: frozenset[str] = frozenset(),
+        files: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(
             enable_validation=True,
@@ -228,6 +232,7 @@ class Api(APIGatewayHttpResolver):
         bootstrap.seed_after_restore()  # adapters are loaded by the first request that needs them
         self.scope = scope
         self.public = public
+        self.files = files
         self.modules = modules
         self._routers_in = routers_in
         self._not_loaded = set(modules)
@@ -247,7 +252,8 @@ class Api(APIGatewayHttpResolver):
                 self._load(self.modules_of(path))
                 if not self.is_public(path):
                     self.context["principal"] = self._admit(event, context)
-                return super().resolve({**event, **_readable_body(event)}, context)
+                body = _readable_body(event, may_be_file=_is_one_of(self.files, path))
+                return super().resolve({**event, **body}, context)
             except SkeinError as error:
                 self.context.clear()
                 return error_response(error)
@@ -268,9 +274,7 @@ class Api(APIGatewayHttpResolver):
 
     def is_public(self, path: str) -> bool:
         """Return whether a path needs no token."""
-        parts = path.split("/")
-        public = (each.split("/") for each in self.public)
-        return any(len(each) == len(parts) and _starts(parts, each) for each in public)
+        return _is_one_of(self.public, path)
 
     def modules_of(self, path: str) -> list[str]:
         """Return the modules that may have the route of a path."""
@@ -354,6 +358,13 @@ class Api(APIGatewayHttpResolver):
             refusals.route(rule, method)(forbid)
         refusals.exception_handler(NotFoundError)(miss)
         return refusals
+
+
+def _is_one_of(patterns: Iterable[str], path: str) -> bool:
+    """Return whether a path is one of some paths, in which `*` is any part."""
+    parts = path.split("/")
+    starts = (each.split("/") for each in patterns)
+    return any(len(each) == len(parts) and _starts(parts, each) for each in starts)
 
 
 def _starts(parts: Sequence[str], start: Sequence[str]) -> bool:
@@ -518,8 +529,12 @@ def scopes_of(claim: object) -> tuple[str, ...]:
     return tuple(scope for scope in claim if isinstance(scope, str))
 
 
-def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Decode a request's body and check its size and content type.
+def _readable_body(event: Mapping[str, Any], *, may_be_file: bool) -> dict[str, Any]:
+    """Decode a request's body and check its size and content type. YAML becomes JSON.
+
+    Args:
+        event: The request.
+        may_be_file: Whether the body may be YAML, and up to 1 MiB long.
 
     Returns:
         The fields of the event to replace: the body as text, and headers that declare JSON. Methods
@@ -527,8 +542,8 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
         another content type, the headers declare bytes, which routes with a body reject.
 
     Raises:
-        Invalid: The body is not UTF-8 or valid base64.
-        TooLarge: The body is longer than 256 KiB.
+        Invalid: The body is not UTF-8, valid base64 or valid YAML.
+        TooLarge: The body is longer than 256 KiB, or a file is longer than 1 MiB.
         UnsupportedMediaType: The content type of the body is not JSON.
     """
     body = event.get("body")
@@ -536,7 +551,8 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
         return {"body": None, "isBase64Encoded": False}
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
-    is_json = media_type in {"", content_types.APPLICATION_JSON}
+    is_yaml = may_be_file and media_type in YAML_TYPES
+    is_json = is_yaml or media_type in {"", content_types.APPLICATION_JSON}
     headers["content-type"] = content_types.APPLICATION_JSON if is_json else BYTES
     if not body:
         return {"body": None, "isBase64Encoded": False, "headers": headers}
@@ -545,10 +561,13 @@ def _readable_body(event: Mapping[str, Any]) -> dict[str, Any]:
         text = data.decode()
     except (UnicodeError, binascii.Error, ValueError):
         raise Invalid("the body is not valid UTF-8") from None
-    if len(data) > MAX_BODY_BYTES:
-        raise TooLarge(f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+    limit = MAX_FILE_BYTES if may_be_file else MAX_BODY_BYTES
+    if len(data) > limit:
+        raise TooLarge(f"the body is larger than {limit:,} bytes")
     if not is_json:
         raise UnsupportedMediaType(NO_JSON)
+    if is_yaml:
+        text = json_of(text)
     return {"body": text, "isBase64Encoded": False, "headers": headers}
 
 

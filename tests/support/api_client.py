@@ -63,6 +63,15 @@ class Answer:
         return str(self.body["code"])
 
 
+def _body(answer: dict[str, Any]) -> Any:
+    """The values of a JSON body; another body as text."""
+    text = answer.get("body")
+    headers = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
+    if not text or "yaml" in headers.get("content-type", ""):
+        return text
+    return json.loads(text)
+
+
 @dataclass(frozen=True)
 class Client:
     """Somebody who calls one of the APIs in a world."""
@@ -116,8 +125,7 @@ class Client:
         """Send an event as it is."""
         bootstrap.use(self.world.app)
         answer = self.api.handler(event, Context(self.api))
-        text = answer.get("body")
-        return Answer(answer["statusCode"], json.loads(text) if text else None, answer)
+        return Answer(answer["statusCode"], _body(answer), answer)
 
     def get(self, path: str, **query: Any) -> Answer:
         return self.call("GET", path, query=query)

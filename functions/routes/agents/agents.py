@@ -8,6 +8,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
+from skein.agent_files.api import AgentFile, ImportedAgent
+from skein.agent_files.export import AgentExport
+from skein.agent_files.importing import AgentImport
+from skein.agent_files.templates import agent_templates, file_of, template_resource
 from skein.bootstrap import service
 from skein.models.api.chats import AgentChatPage
 from skein.models.api.directory import (
@@ -18,17 +22,12 @@ from skein.models.api.directory import (
     AgentVersionPage,
     AgentWarning,
     NewAgent,
-    TemplatePlan,
 )
 from skein.models.common.base import EntityId
 from skein.models.directory.agent import LAST_VERSION, Agent, is_built_in
 from skein.own_tools.records import OwnTools
-from skein.planning.api import NewPlan
-from skein.planning.plan_chats import PlanChats
-from skein.planning.plans import Plans
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
-from skein.services.directory.agent_templates import agent_template, agent_templates
 from skein.services.directory.agents import Agents
 from skein.services.directory.model_warnings import ModelWarnings
 from skein.services.directory.users import Users
@@ -36,6 +35,11 @@ from skein.services.runs.tool_warnings import ToolWarnings
 
 router = ApiRouter("agents", "agent", role="support", writes="owner")
 
+YAML = "application/yaml"
+Overwrite = Annotated[
+    bool,
+    Query(description="Whether to change tools and skills of the tenant that differ."),
+]
 VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
 WithUser = Annotated[
     EntityId | None,
@@ -49,24 +53,47 @@ def create_agent(new: NewAgent) -> AgentDetail:
 
     A model that the provider does not list is a warning.
     """
-    tenant = router.caller.tenant
-    template = agent_template(new.template) if new.template is not None else None
-    if template is not None:
-        new = template.applied_to(new)
-    _check_tools(new.enabled_tools)
-    agents = service(Agents)
-    made = router.once(
-        Agent, lambda: agents.create(tenant, new), lambda agent_id: agents.get(tenant, agent_id)
-    )
-    for plan in template.plans if template is not None else ():
-        _set_plan(made, plan)
-    return _detail(made)
+    return _detail(_create(file_of(new)))
+
+
+@router.post("/v1/agents/file", "Import an agent from a file")
+def import_agent(file: AgentFile, *, overwrite: Overwrite = False) -> ImportedAgent:
+    """Creates an agent with the plans, goals, memories, documents, skills and tools of the file.
+
+    The body is YAML (`application/yaml`) or JSON, at most 1 MiB. Nothing is stored if a value is
+    invalid. The response names the secrets of tools, which a file does not contain.
+    """
+    return _imported(_create(file, overwrite=overwrite), file)
+
+
+@router.get("/v1/agents/<agent_id>/file", "Export an agent as a file", 409, media_type=YAML)
+def export_agent(agent_id: AgentId) -> Response[str]:
+    """YAML with all that operators made for the agent, without ids, secrets, people and chats.
+
+    Documents that the agent has changed are left out. A comment names them.
+    """
+    exported = service(AgentExport).export(router.caller.tenant, agent_id)
+    return Response(200, YAML, exported.text)
+
+
+@router.put("/v1/agents/<agent_id>/file", "Update an agent from a file", 409)
+def update_agent_from_file(
+    agent_id: AgentId, file: AgentFile, *, overwrite: Overwrite = False
+) -> ImportedAgent:
+    """The agent gets all fields of the file, as a new version; an omitted field has its default.
+
+    Plans, goals, memories and documents of the file are added, or replaced by name. Others stay.
+    Repeating the call changes nothing.
+    """
+    caller, imports = router.caller, service(AgentImport)
+    made = imports.replace(caller.tenant, agent_id, file, overwrite=overwrite, by=caller.user_id)
+    return _imported(made, file)
 
 
 @router.get("/v1/agent-templates", "List templates for new agents")
 def list_agent_templates() -> AgentTemplateList:
     """`POST /v1/agents` with the name of a template creates an agent with its fields and plans."""
-    items = tuple(template.resource for template in agent_templates().values())
+    items = tuple(template_resource(name, file) for name, file in agent_templates().items())
     return AgentTemplateList(items=items, next_cursor=None)
 
 
@@ -146,12 +173,19 @@ def delete_agent(agent_id: AgentId) -> Response[None]:
     return no_content()
 
 
-def _set_plan(agent: Agent, plan: TemplatePlan) -> None:
-    """Set an open plan from the agent's template (idempotent by the name of the plan)."""
-    new = NewPlan(**plan.model_dump(), time_zone=agent.time_zone)
-    values = new.model_dump(exclude={"chat_id", "user_id"})
-    owner, effect = service(PlanChats).owner(agent), f"template:{plan.name}"
-    service(Plans).set(owner, **values, effect=effect)
+def _create(file: AgentFile, *, overwrite: bool = False) -> Agent:
+    """Create an agent from a file, once for each idempotency key."""
+    caller, imports, agents = router.caller, service(AgentImport), service(Agents)
+    return router.once(
+        Agent,
+        lambda: imports.create(caller.tenant, file, overwrite=overwrite, by=caller.user_id),
+        lambda agent_id: agents.get(caller.tenant, agent_id),
+    )
+
+
+def _imported(agent: Agent, file: AgentFile) -> ImportedAgent:
+    secrets = service(AgentImport).secrets(agent.tenant, file)
+    return ImportedAgent(**dict(_detail(agent)), secrets=secrets)
 
 
 def _check_tools(names: Sequence[str]) -> None:

@@ -71,6 +71,7 @@ class Memories(OwnedStore[Memory]):
         made_by: MadeBy,
         reach: Reach | None = None,
         constitutional: bool = False,
+        learned_at: datetime | None = None,
         memory_id: str | None = None,
         guard: Check | None = None,
     ) -> AddedMemory:
@@ -87,6 +88,7 @@ class Memories(OwnedStore[Memory]):
             made_by: The author's role.
             reach: The memories to search for duplicates; by default those of the same partition.
             constitutional: Whether prompts always show the memory.
+            learned_at: When the agent learned it; None for now.
             memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
                 None generates an id.
             guard: A check on the run that adds the memory.
@@ -105,6 +107,7 @@ class Memories(OwnedStore[Memory]):
                 memory_id=memory_id or f"mem_{self.ids.ulid()}",
                 made_by=made_by,
                 now=self.clock.now(),
+                learned_at=learned_at,
                 constitutional=constitutional,
             )
         except ValidationError as error:

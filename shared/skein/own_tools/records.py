@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from skein.own_tools.api import NewTool, ToolChange
 
 LISTING_SECONDS = 15.0
+NO_RIGHTS: Mapping[str, ServerToolRights] = {}
 IN_URL = frozenset({"string", "integer", "number", "boolean"})
 
 
@@ -64,27 +65,29 @@ class OwnTools:
     settings: Settings
     servers: Callable[[], McpServers]
 
-    def create(self, tenant: str, new: "NewTool", *, by: str | None = None) -> OwnTool:
+    def create(
+        self,
+        tenant: str,
+        new: "NewTool",
+        *,
+        rights: Mapping[str, ServerToolRights] = NO_RIGHTS,
+        by: str | None = None,
+    ) -> OwnTool:
         """Create a tool with a new secret, which is shown once.
 
         Args:
+            rights: The operator's classification of tools of an MCP server, by digest. Those of
+                tools that the server does not offer now are ignored.
             by: The operator who creates it.
 
         Raises:
             Conflict: The tenant has a tool of this name, or too many tools.
             Unprocessable: A field's value cannot work.
         """
-        now = self.clock.now()
-        tool = OwnTool(
-            tenant=tenant,
-            nonce=new_nonce(),
-            created_at=now,
-            changed_at=now,
-            changed_by=by,
-            **_reduced({name: getattr(new, name) for name in ("name", *TOOL_FIELDS)}),
-        )
-        self._check(tool)
-        tool = tool.model_copy(update={"approved": self._approved(tool, (), by)})
+        tool = self.check(tenant, new, by=by)
+        approved = self._approved(tool, (), by)
+        kept = {each.digest: rights[each.digest] for each in approved if each.digest in rights}
+        tool = tool.model_copy(update={"approved": approved, "rights": kept})
         shown = self._with_secret(tool)
         page = self.table.query(Query.under(tools_partition(tenant), OwnTool.PREFIX))
         if len(page.items) >= MAX_TOOLS:
@@ -100,6 +103,24 @@ class OwnTools:
         except ConditionFailed:
             raise Conflict("name: there is a tool of this name") from None
         return shown
+
+    def check(self, tenant: str, new: "NewTool", *, by: str | None = None) -> OwnTool:
+        """Check a new tool, and return it without storing it.
+
+        Raises:
+            Unprocessable: A field's value cannot work.
+        """
+        now = self.clock.now()
+        tool = OwnTool(
+            tenant=tenant,
+            nonce=new_nonce(),
+            created_at=now,
+            changed_at=now,
+            changed_by=by,
+            **_reduced({name: getattr(new, name) for name in ("name", *TOOL_FIELDS)}),
+        )
+        self._check(tool)
+        return tool
 
     def get(self, tenant: str, name: str) -> OwnTool:
         """Return a tool.
@@ -142,9 +163,20 @@ class OwnTools:
         )
 
     def change(
-        self, tenant: str, name: str, change: "ToolChange", *, by: str | None = None
+        self,
+        tenant: str,
+        name: str,
+        change: "ToolChange",
+        *,
+        rights: Mapping[str, ServerToolRights] = NO_RIGHTS,
+        by: str | None = None,
     ) -> OwnTool:
         """Change some of a tool's fields, as a new version; its secret stays.
+
+        Args:
+            rights: New classifications of an MCP server's tools, by digest; those of tools that
+                are not approved are ignored.
+            by: The operator who changes it.
 
         Raises:
             NotFound: There is no such tool.
@@ -152,8 +184,10 @@ class OwnTools:
         """
 
         def attempt() -> OwnTool:
-            tool = self.get(tenant, name)
-            return self._revise(tool, change.given, by) if change.given else tool
+            tool, given = self.get(tenant, name), change.given
+            if rights:
+                given = {**given, "rights": {**tool.rights, **rights}}
+            return self._revise(tool, given, by) if given else tool
 
         return optimistic(self.clock, attempt)
 
@@ -469,10 +503,15 @@ class OwnTools:
         """
         if tool.credentials is None:
             return
-        prefix = f"{self.settings.stack_name}-tools/{tool.tenant}/"
+        prefix = secrets_of_tools(self.settings, tool.tenant)
         name = tool.credentials.secret_arn.rpartition(":secret:")[2]
         if not name.startswith(prefix) or len(name) == len(prefix):
             raise Unprocessable(f"credentials.secret_arn: the secret's name must begin {prefix}")
+
+
+def secrets_of_tools(settings: Settings, tenant: str) -> str:
+    """Return the beginning of the names of all secrets of a tenant's tools."""
+    return f"{settings.stack_name}-tools/{tenant}/"
 
 
 def _reduced(given: Mapping[str, Any]) -> dict[str, Any]:

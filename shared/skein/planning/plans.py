@@ -1,6 +1,6 @@
 """Plans: future triggers of an agent, once or on a cron; `firing` starts their runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -148,6 +148,56 @@ class Plans(OwnedStore[Plan]):
         """
         given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
         times = {kind: text for kind, text in given.items() if text is not None}
+        plan = self._new(
+            owner,
+            name,
+            instruction,
+            times,
+            time_zone=time_zone,
+            set_by=set_by,
+            asked=asked,
+            template=template,
+        )
+        shown = (reach or owner.reach).at(owner.scope)
+        return optimistic(self.clock, lambda: self._set_once(plan, shown, effect, guard))
+
+    def check(
+        self,
+        owner: Owner,
+        name: str,
+        instruction: str,
+        *,
+        time_zone: str,
+        template: str | None = None,
+        **times: str,
+    ) -> None:
+        """Check the values of a plan without storing it; see `set`.
+
+        Args:
+            times: One of `run_after`, `scheduled_at` and `cron`.
+
+        Raises:
+            Unprocessable: A value is invalid.
+        """
+        self._new(owner, name, instruction, times, time_zone=time_zone, template=template)
+
+    def _new(
+        self,
+        owner: Owner,
+        name: str,
+        instruction: str,
+        times: Mapping[str, str],
+        *,
+        time_zone: str,
+        set_by: str | None = None,
+        asked: bool = False,
+        template: str | None = None,
+    ) -> Plan:
+        """Build a plan from its values; see `set`.
+
+        Raises:
+            Unprocessable: A value is invalid, or there is not exactly one time.
+        """
         if len(times) != 1:
             raise Unprocessable("give exactly one of run_after, scheduled_at and cron")
         [(kind, text)] = times.items()
@@ -159,7 +209,7 @@ class Plans(OwnedStore[Plan]):
         if kind == "cron" and fires_too_often(text, timedelta(minutes=least), now):
             raise Unprocessable(f"cron may fire at most every {least} minutes")
         try:
-            plan = Plan(
+            return Plan(
                 **dict(owner),
                 id=Plan.id_of(owner.agent_id, owner.scope, name.strip()),
                 name=name,
@@ -175,8 +225,6 @@ class Plans(OwnedStore[Plan]):
             )
         except ValidationError as error:
             raise invalid_arguments(error) from None
-        shown = (reach or owner.reach).at(owner.scope)
-        return optimistic(self.clock, lambda: self._set_once(plan, shown, effect, guard))
 
     def _set_once(self, plan: Plan, reach: Reach, effect: str | None, guard: Check | None) -> Plan:
         found, named = self._named(reach, plan.name, effect)

@@ -94,10 +94,11 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The time of a change, and the generation for a document that the change creates."""
+    """The time of a change, and the generation and version of a document that it creates."""
 
     now: datetime
     generation: str
+    first_version: int = 1
 
 
 def new_document(
@@ -126,6 +127,7 @@ def new_document(
             media_type=revision.media_type or DEFAULT_MEDIA_TYPE,
             text=text,
             pinned=bool(revision.pinned),
+            version=stamp.first_version,
             generation=stamp.generation,
             created_at=stamp.now,
             updated_at=stamp.now,

@@ -150,6 +150,7 @@ class Documents:
         media_type: str | None = None,
         pinned: bool | None = None,
         version: int | None = None,
+        first_version: int = 1,
         author: Author = OPERATOR,
     ) -> DocumentEffect:
         """Create a document, or replace its whole text.
@@ -166,6 +167,7 @@ class Documents:
             media_type: None keeps the media type; a new document is Markdown.
             pinned: Whether prompts always show the document (pinned); None keeps the setting.
             version: The version that the document must have (optimistic lock).
+            first_version: The version that a new document gets.
             author: The author of the change.
 
         Raises:
@@ -180,7 +182,8 @@ class Documents:
 
         def make(before: Document | None, folder: Folder) -> Document:
             if before is None:
-                return new_document(folder, name, text, revision, author, self._stamp())
+                stamp = self._stamp(first_version)
+                return new_document(folder, name, text, revision, author, stamp)
             if only_new:
                 raise Conflict(TAKEN)
             return changed_document(before, text, revision, author, self._stamp())
@@ -297,8 +300,8 @@ class Documents:
         transact_guarded(self.table, writes, author.guard)
         return done
 
-    def _stamp(self) -> Stamp:
-        return Stamp(self.clock.now(), self.ids.ulid())
+    def _stamp(self, first_version: int = 1) -> Stamp:
+        return Stamp(self.clock.now(), self.ids.ulid(), first_version)
 
 
 def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:

@@ -29,6 +29,7 @@ from skein.models.config.overrides import (
     SettingSource,
 )
 from skein.models.directory.agent import (
+    CONFIGURED,
     DEFAULT_TOOLS,
     Agent,
     AgentFields,
@@ -54,7 +55,23 @@ Overridden = Annotated[
 ]
 
 
-class NewAgent(AgentFields, Request):
+class WholeAgent(AgentFields, Request):
+    """All that operators set of an agent. An omitted field has its default."""
+
+    name: Annotated[MemberName, Field(description="The name.")]
+    enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
+        DEFAULT_TOOLS
+    )
+    settings: Overridden = ChatOverridesChange()
+
+    @property
+    def configured(self) -> dict[str, Any]:
+        """The values of all fields, by name, as an agent has them."""
+        values = {name: getattr(self, name) for name in CONFIGURED}
+        return {**values, "settings": self.settings.values}
+
+
+class NewAgent(WholeAgent):
     """A new agent."""
 
     model_config = ConfigDict(
@@ -68,7 +85,6 @@ class NewAgent(AgentFields, Request):
         }
     )
 
-    name: Annotated[MemberName, Field(description="The name.")]
     template: Annotated[
         TemplateName | None,
         Field(
@@ -76,10 +92,6 @@ class NewAgent(AgentFields, Request):
             "with whose plans the agent starts. `GET /v1/agent-templates` lists them."
         ),
     ] = None
-    enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
-        DEFAULT_TOOLS
-    )
-    settings: Overridden = ChatOverridesChange()
 
 
 class TemplatePlan(Resource):

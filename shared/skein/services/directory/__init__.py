@@ -2,7 +2,6 @@
 
 __all__ = [
     "address_detach",
-    "agent_templates",
     "agents",
     "assigned_numbers",
     "display_names",

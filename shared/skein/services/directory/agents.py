@@ -41,7 +41,7 @@ from skein.services.outbox.dispatch import Dispatch
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
-    from skein.models.api.directory import AgentChange, NewAgent
+    from skein.models.api.directory import AgentChange, WholeAgent
 
 MAX_VERSIONS = 50
 NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
@@ -57,13 +57,21 @@ class Agents:
     renaming: Renaming
     dispatch: Dispatch
 
-    def create(self, tenant: str, new: "NewAgent") -> Agent:
+    def new_id(self) -> str:
+        """Return the id for a new agent."""
+        return f"agt_{self.ids.ulid()}"
+
+    def create(self, tenant: str, new: "WholeAgent", *, agent_id: str | None = None) -> Agent:
+        """Create an agent.
+
+        Args:
+            agent_id: A new id, if the agent's items were stored before the agent.
+        """
         agent = Agent(
             tenant=tenant,
-            id=f"agt_{self.ids.ulid()}",
+            id=agent_id or self.new_id(),
             created_at=self.clock.now(),
-            **new.model_dump(exclude={"settings", "template"}),
-            settings=new.settings.values,
+            **new.configured,
         )
         self._commit(Put(agent.key, agent.to_item(), Missing()), _entry_changed(None, agent))
         return agent
@@ -152,6 +160,23 @@ class Agents:
 
         return optimistic(self.clock, attempt)
 
+    def replace(
+        self, tenant: str, agent_id: str, new: "WholeAgent", *, by: str | None = None
+    ) -> Agent:
+        """Give all of an agent's fields new values, as a new version; equal values change nothing.
+
+        Args:
+            by: The operator who changes the agent.
+
+        Raises:
+            NotFound: The agent does not exist or was deleted.
+        """
+
+        def attempt() -> Agent:
+            return self._configure(self.get(tenant, agent_id), new.configured, by)
+
+        return optimistic(self.clock, attempt)
+
     def versions(
         self, tenant: str, agent_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[AgentVersion]:
@@ -193,12 +218,22 @@ class Agents:
             if agent_version is None and version != agent.version:
                 raise NotFound("version not found")
             kept = agent_version if agent_version else AgentVersion.of(agent)
-            given = kept.configured
-            if all(getattr(agent, name) == value for name, value in given.items()):
-                return agent
-            return self._revise(agent, given, by, restored_from=version)
+            return self._configure(agent, kept.configured, by, restored_from=version)
 
         return optimistic(self.clock, attempt)
+
+    def _configure(
+        self,
+        agent: Agent,
+        given: Mapping[str, Any],
+        by: str | None,
+        *,
+        restored_from: int | None = None,
+    ) -> Agent:
+        """Store new values of all fields of an agent, unless they are the values it has."""
+        if all(getattr(agent, name) == value for name, value in given.items()):
+            return agent
+        return self._revise(agent, given, by, restored_from=restored_from)
 
     def _revise(
         self,

@@ -1,0 +1,307 @@
+"""Import of an agent from a file; templates for new agents are such files.
+
+All values are checked before the first write. Then the tenant's tools and skills are stored, then
+the agent's items, and the agent itself last. So a crash leaves no agent without its items: items of
+an agent that does not exist are never shown, and repeating the import completes it.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from skein.agent_files.api import AgentFile, FileDocument, FilePlan, FileTool, NeededSecret
+from skein.agent_files.export import (
+    by_operators,
+    document_of,
+    goal_of,
+    plan_of,
+    portable_credentials,
+    skill_of,
+    tool_of,
+)
+from skein.errors import Conflict, NotFound, Rejected
+from skein.memory.memories import Memories
+from skein.models.common.storage import Key
+from skein.models.directory.agent import Agent, is_built_in
+from skein.models.items.agent_item import AgentItem
+from skein.models.runs.reduced_schema import reduced
+from skein.models.visibility.ownership import Owner
+from skein.own_tools.api import ToolChange
+from skein.own_tools.models.server_tool import OF_SERVER
+from skein.own_tools.models.tool import TOOL_FIELDS, OwnTool
+from skein.own_tools.records import OwnTools, secrets_of_tools
+from skein.planning.api import GoalChange, NewGoal
+from skein.planning.goals import Goals
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
+from skein.planning.plans import Plans
+from skein.ports import Table
+from skein.services.common.pagination import items_under
+from skein.services.directory.agents import Agents
+from skein.settings import Settings
+from skein.workspace.api.documents import NewSkill
+from skein.workspace.document_edits import check_size
+from skein.workspace.documents import Documents
+from skein.workspace.models.document import Document, DocumentReach, Folder
+from skein.workspace.models.skill import Skill, SkillHead
+from skein.workspace.skills import Skills
+
+Kept = TypeVar("Kept", bound=AgentItem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentImport:
+    """The service that creates and changes agents from files."""
+
+    table: Table
+    settings: Settings
+    agents: Agents
+    tools: OwnTools
+    skills: Skills
+    documents: Documents
+    plans: Plans
+    goals: Goals
+    memories: Memories
+
+    def create(
+        self, tenant: str, file: AgentFile, *, overwrite: bool = False, by: str | None = None
+    ) -> Agent:
+        """Create an agent with its items.
+
+        Args:
+            overwrite: Whether tools and skills of the tenant that differ from the file's are
+                changed.
+            by: The operator who imports the file.
+
+        Raises:
+            Conflict: The tenant has another tool or skill of the same name, or too many.
+            Unprocessable: A value cannot work; the message names the field.
+        """
+        agent_id = self.agents.new_id()
+        self._import(tenant, agent_id, file, overwrite=overwrite, by=by)
+        return self.agents.create(tenant, file.agent, agent_id=agent_id)
+
+    def replace(
+        self,
+        tenant: str,
+        agent_id: str,
+        file: AgentFile,
+        *,
+        overwrite: bool = False,
+        by: str | None = None,
+    ) -> Agent:
+        """Give an agent the fields of a file, and add or replace the items that the file names.
+
+        Other items stay. Importing the same file again changes nothing.
+
+        Raises:
+            NotFound: The agent does not exist or was deleted.
+            Conflict: See `create`.
+            Unprocessable: See `create`.
+        """
+        self.agents.get(tenant, agent_id)
+        self._import(tenant, agent_id, file, overwrite=overwrite, by=by)
+        return self.agents.replace(tenant, agent_id, file.agent, by=by)
+
+    def secrets(self, tenant: str, file: AgentFile) -> tuple[NeededSecret, ...]:
+        """Return the secrets that the tools of a file send."""
+        return tuple(
+            NeededSecret(tool=tool.name, header=used.header, secret=used.secret_arn)
+            for tool in self._tools(tenant, file)
+            if (used := tool.credentials) is not None
+        )
+
+    def _import(
+        self, tenant: str, agent_id: str, file: AgentFile, *, overwrite: bool, by: str | None
+    ) -> None:
+        """Store all of a file but the agent's fields."""
+        owner = Owner(tenant=tenant, agent_id=agent_id, by_operator=True)
+        tools = self._tools(tenant, file)
+        self._check(owner, file, tools)
+        tools_to_put = self._changed_tools(tenant, tools, overwrite=overwrite)
+        skills_to_put = self._changed_skills(tenant, file.skills, overwrite=overwrite)
+        for tool in tools_to_put:
+            self._put_tool(tenant, tool, by)
+        for skill in skills_to_put:
+            head = SkillHead(**skill.model_dump(exclude={"text"}))
+            self.skills.put(tenant, head, skill.text)
+        if tools:  # the agent may enable a tool that its MCP server does not offer
+            self.tools.check_names(tenant, file.agent.enabled_tools)
+        for document in file.documents:
+            self._put_document(owner, document)
+        self._put_plans(owner, file)
+        self._put_goals(owner, file.goals)
+        for memory in file.memories:
+            self.memories.add(
+                owner,
+                memory.text,
+                "core",
+                made_by="api",
+                constitutional=memory.constitutional,
+                learned_at=memory.learned_at,
+            )
+
+    # ------------------------------------------------------------------ before the first write
+
+    def _check(self, owner: Owner, file: AgentFile, tools: Sequence[FileTool]) -> None:
+        """Check the values that no model of the file checks.
+
+        Raises:
+            Unprocessable: A value cannot work; the message begins with the path of the field.
+        """
+        of_file = {tool.name for tool in tools}
+        names = file.agent.enabled_tools
+        known = [name for name in names if name.partition(OF_SERVER)[0] not in of_file]
+        if not all(map(is_built_in, known)):
+            self.tools.check_names(owner.tenant, known)
+        for tool in tools:
+            with _naming("tools", tool.name):
+                self.tools.check(owner.tenant, tool)
+        for plan in file.plans:
+            with _naming("plans", plan.name):
+                self.plans.check(owner, **_values_of(plan, file.agent.time_zone))
+        for document in file.documents:
+            with _naming("documents", document.name):
+                check_size(document.text)
+
+    def _tools(self, tenant: str, file: AgentFile) -> tuple[FileTool, ...]:
+        """Return a file's tools, each with the name of its secret in this tenant."""
+        return tuple(self._in_tenant(tenant, tool) for tool in file.tools)
+
+    def _in_tenant(self, tenant: str, tool: FileTool) -> FileTool:
+        used, parameters = tool.credentials, tool.parameters
+        if used is not None and ":" not in used.secret_arn:
+            prefix = secrets_of_tools(self.settings, tenant)
+            name = f"{prefix}{used.secret_arn.removeprefix(prefix)}"
+            used = used.model_copy(update={"secret_arn": name})
+        parameters = reduced(parameters) if parameters is not None else None
+        return tool.model_copy(update={"credentials": used, "parameters": parameters})
+
+    def _changed_tools(
+        self, tenant: str, tools: Sequence[FileTool], *, overwrite: bool
+    ) -> list[FileTool]:
+        """Return the tools that the tenant does not have like this.
+
+        Raises:
+            Conflict: The tenant has another tool of this name, and `overwrite` is not set.
+        """
+        keys: list[Key[OwnTool]] = [OwnTool.key_of(tenant, tool.name) for tool in tools]
+        found = self.table.get_many(keys) if keys else {}
+        known = {tool.name: tool_of(tool) for tool in OwnTool.read_each(found, keys)}
+        changed = [each for each in tools if known.get(each.name) != _portable(each)]
+        if not overwrite:
+            _check_free("tool", [each.name for each in changed if each.name in known])
+        return changed
+
+    def _changed_skills(
+        self, tenant: str, skills: Sequence[NewSkill], *, overwrite: bool
+    ) -> list[NewSkill]:
+        """Return the skills that the tenant does not have like this; see `_changed_tools`."""
+        keys: list[Key[Skill]] = [Skill.key_of(tenant, skill.name) for skill in skills]
+        found = self.table.get_many(keys) if keys else {}
+        known = {skill.name: skill_of(skill) for skill in Skill.read_each(found, keys)}
+        changed = [each for each in skills if known.get(each.name) != each]
+        if not overwrite:
+            _check_free("skill", [each.name for each in changed if each.name in known])
+        return changed
+
+    # ------------------------------------------------------------------ writing
+
+    def _put_tool(self, tenant: str, tool: FileTool, by: str | None) -> None:
+        """Create a tool, or change the tenant's tool of this name."""
+        with _naming("tools", tool.name):
+            try:
+                self.tools.get(tenant, tool.name)
+            except NotFound:
+                self.tools.create(tenant, tool, rights=tool.rights, by=by)
+            else:
+                change = ToolChange(**{name: getattr(tool, name) for name in TOOL_FIELDS})
+                self.tools.change(tenant, tool.name, change, rights=tool.rights, by=by)
+
+    def _put_document(self, owner: Owner, new: FileDocument) -> None:
+        """Create or replace an open document, unless it is the same already."""
+        folder = Folder(tenant=owner.tenant, agent_id=owner.agent_id)
+        known = Document.read(self.table, folder.key(new.name))
+        if known is not None and document_of(known, version=new.version) == new:
+            return
+        self.documents.write(
+            DocumentReach(folders=(folder,)),
+            new.name,
+            new.text,
+            new_in=folder,
+            media_type=new.media_type,
+            pinned=new.pinned,
+            first_version=new.version,
+        )
+
+    def _put_plans(self, owner: Owner, file: AgentFile) -> None:
+        """Set the plans of a file, but those that are set like this already."""
+        zone = file.agent.time_zone
+        known = {plan_of(plan, zone) for plan in self._live(Plan, owner)} if file.plans else set()
+        for plan in file.plans:
+            if _in_zone(plan, zone) not in known:
+                with _naming("plans", plan.name):
+                    self.plans.set(owner, **_values_of(plan, zone))
+
+    def _put_goals(self, owner: Owner, goals: Sequence[NewGoal]) -> None:
+        """Create goals; change operators' goals of the same words."""
+        known = {goal.text: goal for goal in self._live(Goal, owner)} if goals else {}
+        for new in goals:
+            goal = known.get(new.text)
+            if goal is None:
+                self.goals.create(owner, new)
+            elif goal_of(goal) != new:
+                change = GoalChange(priority=new.priority, long_term=new.long_term)
+                self.goals.change(owner.reach, goal.id, change)
+
+    def _live(self, kind: type[Kept], owner: Owner) -> list[Kept]:
+        """Return the agent's live items of one kind that operators made for all chats."""
+        items = items_under(self.table, owner.reach.partition, kind.PREFIX)
+        return [each for each in kind.each_of(items) if by_operators(each)]
+
+
+def _values_of(plan: FilePlan, zone: str) -> dict[str, Any]:
+    """Return the arguments with which a plan is set.
+
+    Args:
+        zone: The agent's time zone.
+    """
+    return {"time_zone": zone, **plan.model_dump(exclude_none=True)}
+
+
+def _in_zone(plan: FilePlan, zone: str) -> FilePlan:
+    """Return a plan as `plan_of` would."""
+    cron = " ".join(plan.cron.split()) if plan.cron is not None else None
+    own_zone = plan.time_zone if plan.time_zone != zone else None
+    return plan.model_copy(update={"cron": cron, "time_zone": own_zone})
+
+
+def _portable(tool: FileTool) -> FileTool:
+    """Return a tool as files have it, to compare it with others; see `tool_of`."""
+    if tool.credentials is None:
+        return tool
+    used = portable_credentials(tool.credentials)
+    return tool.model_copy(update={"credentials": used})
+
+
+def _check_free(noun: str, names: Sequence[str]) -> None:
+    """Check that the tenant has no other tool or skill of the names.
+
+    Raises:
+        Conflict: It has one.
+    """
+    if names:
+        raise Conflict(
+            f"{noun}s.{names[0]}: this tenant has a different {noun} of this name. Import with "
+            f"overwrite=true to change it for all agents, or rename the {noun} in the file"
+        )
+
+
+@contextmanager
+def _naming(kind: str, name: str) -> Iterator[None]:
+    """Begin the message of an error with the path of an item in the file."""
+    try:
+        yield
+    except Rejected as error:
+        raise type(error)(f"{kind}.{name}: {error.message}", details=error.details) from None
