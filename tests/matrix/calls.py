@@ -69,6 +69,7 @@ QUERIES: dict[str, str] = {
     "limit": "=10",
     "line": "phone",
     "named_texts": "=replace",
+    "overwrite": "=true",
     "phone": "own_phone",
     "q": "word",
     "reader_id": "user_id",
@@ -85,6 +86,21 @@ QUERIES: dict[str, str] = {
 # Bodies, by their models; `{name}` is an id of `TenantData.own`.
 BODIES: dict[str, dict[str, Any]] = {
     "AgentChange": {"system_prompt": "Be brief."},
+    "AgentFile": {
+        "agent": {"name": "Another"},
+        "plans": [{"name": "New", "instruction": "Look", "cron": "0 17 * * SUN"}],
+        "goals": [{"text": "Something new"}],
+        "memories": [{"text": "Something new"}],
+        "documents": [{"name": "new.md", "text": "Something new"}],
+        "skills": [{"name": "new", "text": "Something new"}],
+        "tools": [
+            {
+                "name": "new_tool",
+                "description": "Something new",
+                "http": {"url": "https://shop.example/"},
+            }
+        ],
+    },
     "CannedAnswerChange": {"text": "Something else"},
     "ChatChange": {"title": "Changed"},
     "DocumentChange": {"append": "More"},

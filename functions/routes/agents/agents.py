@@ -66,7 +66,9 @@ def import_agent(file: AgentFile, *, overwrite: Overwrite = False) -> ImportedAg
     return _imported(_create(file, overwrite=overwrite), file)
 
 
-@router.get("/v1/agents/<agent_id>/file", "Export an agent as a file", 409, media_type=YAML)
+@router.get(
+    "/v1/agents/<agent_id>/file", "Export an agent as a file", 409, media_type=YAML, model=AgentFile
+)
 def export_agent(agent_id: AgentId) -> Response[str]:
     """YAML with all that operators made for the agent, without ids, secrets, people and chats.
 

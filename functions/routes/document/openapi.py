@@ -75,6 +75,7 @@ POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "Validat
 METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 NOT_MODIFIED = "304"
 JSON = "application/json"
+YAML = "application/yaml"
 # API Gateway itself may answer with these statuses, and cannot be configured to use Skein's shape.
 GATEWAY_MESSAGES = {
     "401": "Unauthorized",
@@ -322,6 +323,9 @@ def _described(api: Api) -> dict[str, Any]:
             operation["responses"] = _responses(operation["responses"])
             if (method, path) in keyed:
                 operation.setdefault("parameters", []).append(KEY_PARAMETER)
+            if path.replace("{agent_id}", "*") in api.files and "requestBody" in operation:
+                content = operation["requestBody"]["content"]
+                content[YAML] = content[JSON]
             if method != "get":
                 operation["responses"].pop(NOT_MODIFIED, None)
             elif NOT_MODIFIED in operation["responses"]:

@@ -32,8 +32,7 @@ class FilePlan(PlanFields, Request):
         None
     )
     scheduled_at: Annotated[
-        SaidTime | None,
-        Field(description="For a plan that runs once, an RFC 3339 time in the future."),
+        Instant | None, Field(description="For a plan that runs once, a time in the future.")
     ] = None
     time_zone: Annotated[
         TimeZone | None, Field(description="The time zone; null: the agent's.")

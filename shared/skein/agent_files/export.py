@@ -11,7 +11,6 @@ from skein.agent_files.yaml_text import MAX_FILE_BYTES, written
 from skein.errors import Conflict
 from skein.memory.models.memory import Memory
 from skein.models.api.directory import WholeAgent
-from skein.models.common.base import rfc3339
 from skein.models.common.storage import Key
 from skein.models.directory.agent import CONFIGURED, Agent
 from skein.models.visibility.ownership import DerivedItem
@@ -147,7 +146,7 @@ def plan_of(plan: Plan, zone: str) -> FilePlan:
         zone: The agent's time zone.
     """
     own_zone = plan.time_zone if plan.time_zone != zone else None
-    once = rfc3339(plan.next_at) if plan.cron is None and plan.next_at is not None else None
+    once = plan.next_at if plan.cron is None else None
     return FilePlan(
         name=plan.name,
         instruction=plan.instruction,

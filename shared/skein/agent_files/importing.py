@@ -267,7 +267,7 @@ def _values_of(plan: FilePlan, zone: str) -> dict[str, Any]:
     Args:
         zone: The agent's time zone.
     """
-    return {"time_zone": zone, **plan.model_dump(exclude_none=True)}
+    return {"time_zone": zone, **plan.model_dump(mode="json", exclude_none=True)}
 
 
 def _in_zone(plan: FilePlan, zone: str) -> FilePlan:
