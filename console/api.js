@@ -31,21 +31,27 @@ export class Api {
 
   /** Make a call; return its JSON. Throws an `ApiError` with words for the person. */
   async call(method, path, body) {
+    const answer = await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body), "application/json");
+    return answer.status === 204 ? null : jsonOf(answer);
+  }
+
+  /** Send a YAML file; return the JSON of the response. */
+  async sendFile(method, path, text) { return jsonOf(await this.#send(method, path, text, "application/yaml")); }
+
+  /** Return the text of a file. */
+  async file(path) { return (await this.#send("GET", path)).text(); }
+
+  async #send(method, path, body, type) {
     const headers = { authorization: `Bearer ${this.#token()}` };
-    if (body !== undefined) headers["content-type"] = "application/json";
+    if (body !== undefined) headers["content-type"] = type;
     let answer;
     try {
-      answer = await fetch(path, {
-        method,
-        headers,
-        body: body === undefined ? undefined : JSON.stringify(body),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
+      answer = await fetch(path, { method, headers, body, signal: AbortSignal.timeout(TIMEOUT_MS) });
     } catch {
       throw new ApiError(0, "unreachable", words.errors.unreachable);
     }
     if (answer.status === 401) this.#refused();
-    if (answer.ok) return answer.status === 204 ? null : jsonOf(answer);
+    if (answer.ok) return answer;
     const error = (await answer.json().catch(() => null)) ?? {};
     throw new ApiError(answer.status, error.code ?? "", messageOf(answer.status, error));
   }

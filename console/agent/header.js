@@ -3,15 +3,16 @@ import { el, field, fill, select } from "../dom.js";
 import { copyId } from "../names.js";
 import { action, facts, form, more, outcome, part } from "../parts.js";
 import { words } from "../words.js";
+import { exportAgent, updating } from "./file.js";
 
 const E164 = /^\+[1-9][0-9]{6,14}$/;
 const said = words.pages.agent.header;
 
-/** Show the head of an agent in a place; it shows itself again after a change. */
-export async function header(place, { api, config }, agent) {
+/** Show the head of an agent in a place; it shows itself again after a change, and the page after an import. */
+export async function header(place, { api, config }, agent, page) {
   const path = `/v1/agents/${part(agent.id)}`;
   const lines = (await api.items("/v1/lines", 500)).filter((line) => line.agent_id === agent.id);
-  const again = () => header(place, { api, config }, agent);
+  const again = () => header(place, { api, config }, agent, page);
   const change = async (body) => {
     Object.assign(agent, await api.patch(path, body));
     await again();
@@ -27,10 +28,12 @@ export async function header(place, { api, config }, agent) {
     facts([[said.lines, lines.map((line) => line.phone).join(", ") || said.appOnly], [said.model, agent.model ?? said.ofDeployment],
       [said.state, agent.listed ? said.listed : said.unlisted]]),
     el("div", { class: "row start" }, action(said.talk, talk, told, { class: "primary" }),
+      action(said.export, () => exportAgent(api, agent), told),
       config.local && lines.length > 0 ? el("a", { href: `#/phone/sms/${part(lines[0].phone)}` }, said.text) : null, copyId(agent.id)), told,
     el("div", { class: "row start" },
       more(said.rename, renaming(agent, change)), more(said.changeLines, linesOf(api, agent, lines, again)),
-      more(said.access, access(agent, change)), more(said.delete, deleting(api, path, agent)))));
+      more(said.access, access(agent, change)),
+      more(said.update, updating(api, agent, page)), more(said.delete, deleting(api, path, agent)))));
 }
 
 function renaming(agent, change) {

@@ -1,5 +1,6 @@
 // Agents: the list, and one agent with its system prompt, tools, memories, work and documents.
 import { documents, skills } from "../agent/files.js";
+import { importing } from "../agent/file.js";
 import { header } from "../agent/header.js";
 import { goals, memories } from "../agent/mind.js";
 import { preview, systemPrompt, tools } from "../agent/setup.js";
@@ -28,7 +29,10 @@ async function show(main, [agentId, name = FIRST, kind = null, id = ""], context
   const secret = kind !== null && OF_SOMEONE.has(name);
   const subject = `${kind}/${id}`;
   const scope = kind === null ? {} : { [`${kind}_id`]: id, ...(secret ? { reason: reasonFor(subject) } : {}) };
-  await header(head, context, agent);
+  await header(head, context, agent, async (notice) => {
+    await show(main, [agentId, name, kind, id], context);
+    main.prepend(...notice);
+  });
   const again = async () => fill(place, await PARTS[name](api, agent, scope, again));
   fill(main,
     head,
@@ -57,7 +61,8 @@ async function showList(main, context) {
         el("span", { class: "clip" }, agent.description || agent.system_prompt || words.parts.none),
         linesOf(agent) || words.parts.none, agent.model ?? said.header.ofDeployment,
       ]))),
-    card(words.newAgent.title, await newAgent(context)));
+    card(words.newAgent.title, await newAgent(context)),
+    card(said.file.title, importing(api)));
   return null;
 }
 

@@ -1,9 +1,12 @@
 """The page Agents: what operators set of an agent, and what the agent keeps."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from playwright.sync_api import Locator, expect
 
 from tests.console.driver import HOSTILE, Driver, answered_chat
@@ -381,3 +384,36 @@ def test_new_agent_starts_from_a_template_with_its_words_tools_and_plans(driver:
     expect(page.get_by_label("System prompt")).to_have_value(re.compile("You are a coach"))
     driver.page.evaluate("location.hash = location.hash.replace('/prompt', '') + '/plans'")
     expect(page.locator("main")).to_contain_text("Weekly check-in")
+
+
+def test_agent_is_exported_imported_and_updated_from_its_file(
+    driver: Driver, tmp_path: Path
+) -> None:
+    page, path = driver.page, tmp_path / "agent.yaml"
+    driver.sign_in(f"#/agent/{make_agent(driver)}")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export").click()
+    download.value.save_as(path)
+    text = path.read_text()
+    assert HOSTILE in yaml.safe_load(text)["agent"]["system_prompt"]
+    tool = {
+        "name": "file_status",
+        "description": "Look up a file.",
+        "http": {"url": "https://shop.example/files"},
+        "credentials": {"secret_arn": "files", "header": "X-Key"},
+    }
+    path.write_text(f"{text}tools: {json.dumps([tool])}\n")
+    driver.open("#/agent")
+    card = items(driver, "Import")
+    card.get_by_label("File").set_input_files([path])
+    card.get_by_role("button", name="Import agent").click()
+    expect(card).to_contain_text("skein-local-tools/demo/files (X-Key)")
+    driver.check_looks()
+    card.get_by_role("link", name="Open").click()
+    prompt = page.get_by_label("System prompt", exact=True)
+    expect(prompt).to_have_value(f"Second. {HOSTILE}")
+    path.write_text(text.replace("Second.", "Third."))
+    page.get_by_text("Update from a file").click()
+    page.get_by_label("File").set_input_files([path])
+    page.get_by_role("button", name="Update agent").click()
+    expect(prompt).to_have_value(f"Third. {HOSTILE}")

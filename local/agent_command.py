@@ -1,0 +1,151 @@
+"""`skein agent export` and `skein agent import`: an agent as a YAML file, over the HTTP API.
+
+The API is that of `--url`, and the token that of `SKEIN_TOKEN`. Without a token, the local stack
+gives one.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx2
+
+from local.demo import TENANT
+
+DEFAULT_URL = "http://127.0.0.1:8787"
+YAML = {"content-type": "application/yaml"}
+PAGE = 100
+TIMEOUT_SECONDS = 30.0
+OK, FAILED = 0, 1
+
+
+class CommandError(Exception):
+    """The command cannot be carried out; the message says why."""
+
+
+def add_agent_command(commands: Any) -> None:
+    """Add `agent export` and `agent import` to the subcommands of a parser.
+
+    Each sets `command`, a function that takes the parsed arguments and returns the exit status.
+    """
+    agent = commands.add_parser("agent", help="export an agent as a file, or import one")
+    verbs = agent.add_subparsers(required=True, metavar="command")
+    export = verbs.add_parser("export", help="write an agent as YAML")
+    export.add_argument("agent", help="the name or the id of the agent")
+    export.add_argument("-o", "--output", type=Path, help="the file; otherwise, it is printed")
+    export.set_defaults(command=lambda given: _reported(_export, given))
+    importing = verbs.add_parser("import", help="create or update an agent from YAML")
+    importing.add_argument("file", type=Path)
+    importing.add_argument("--into", metavar="AGENT", help="the agent to update, by name or id")
+    importing.add_argument(
+        "--overwrite", action="store_true", help="change tools and skills that differ"
+    )
+    importing.set_defaults(command=lambda given: _reported(_import, given))
+    for verb in (export, importing):
+        verb.add_argument("--url", default=os.environ.get("SKEIN_URL") or DEFAULT_URL)
+
+
+def _reported(action: Callable[[argparse.Namespace], None], given: argparse.Namespace) -> int:
+    try:
+        action(given)
+    except (CommandError, OSError, httpx2.HTTPError) as error:
+        print(f"skein: {error}", file=sys.stderr)
+        return FAILED
+    return OK
+
+
+def _export(given: argparse.Namespace) -> None:
+    with _connected(given.url) as http:
+        text = _checked(http.get(f"{_path_of(http, given.agent)}/file")).text
+    if given.output is None:
+        sys.stdout.write(text)
+    else:
+        given.output.write_text(text, encoding="utf-8")
+        print(f"Exported {given.agent} to {given.output}")
+
+
+def _import(given: argparse.Namespace) -> None:
+    content = given.file.read_bytes()
+    query = {"overwrite": "true"} if given.overwrite else {}
+    with _connected(given.url) as http:
+        if given.into is None:
+            headers = {**YAML, "idempotency-key": uuid4().hex}
+            answer = http.post("/v1/agents/file", content=content, headers=headers, params=query)
+        else:
+            path = f"{_path_of(http, given.into)}/file"
+            answer = http.put(path, content=content, headers=YAML, params=query)
+    agent = _checked(answer).json()
+    print(f"{'Updated' if given.into else 'Created'} {agent['name']} ({agent['id']})")
+    for each in agent["secrets"]:
+        print(f"The tool {each['tool']} needs the secret {each['secret']} ({each['header']})")
+
+
+def _connected(url: str) -> httpx2.Client:
+    """Return a client with the token of the environment, or one of the local stack.
+
+    Raises:
+        CommandError: There is no token.
+    """
+    token = os.environ.get("SKEIN_TOKEN") or _local_token(url)
+    headers = {"authorization": f"Bearer {token}"}
+    return httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS)
+
+
+def _local_token(url: str) -> str:
+    asked = {"sub": "operator", "tenant": TENANT, "scope": "admin"}
+    try:
+        answer = httpx2.post(f"{url}/local/token", json=asked, timeout=TIMEOUT_SECONDS)
+        token: str = answer.json()["token"]
+    except (httpx2.HTTPError, ValueError, LookupError, TypeError):
+        raise CommandError(
+            f"no local stack answers at {url}. For a deployment, set SKEIN_TOKEN"
+        ) from None
+    return token
+
+
+def _path_of(http: httpx2.Client, named: str) -> str:
+    """Return the path of the agent with a name or an id.
+
+    Raises:
+        CommandError: There is no such agent, or several have the name.
+    """
+    agents = list(_agents(http))
+    found = [each["id"] for each in agents if named in {each["id"], each["name"]}]
+    if len(found) > 1:
+        raise CommandError(f"several agents are named {named}: give one of {', '.join(found)}")
+    if not found:
+        names = ", ".join(sorted({each["name"] for each in agents})) or "none"
+        raise CommandError(f"there is no agent {named}; there are: {names}")
+    return f"/v1/agents/{quote(found[0], safe='')}"
+
+
+def _agents(http: httpx2.Client) -> Iterator[Mapping[str, str]]:
+    query: dict[str, str] = {"limit": str(PAGE)}
+    while True:
+        page = _checked(http.get("/v1/agents", params=query)).json()
+        yield from page["items"]
+        if page["next_cursor"] is None:
+            return
+        query["cursor"] = page["next_cursor"]
+
+
+def _checked(answer: httpx2.Response) -> httpx2.Response:
+    """Return a successful response.
+
+    Raises:
+        CommandError: The API refused the call; the message names the fields.
+    """
+    if answer.is_success:
+        return answer
+    try:
+        problem = answer.json()
+        reasons = problem["details"].get("reasons", ())
+        named = [f"{'.'.join(each['where'][1:])}: {each['why']}" for each in reasons]
+        raise CommandError("\n  ".join([problem["detail"], *named]))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise CommandError(f"the API answered with status {answer.status_code}") from None
