@@ -690,6 +690,35 @@ export interface paths {
         patch: operations["change_own_sharing"];
         trace?: never;
     };
+    "/v1/agents/{agent_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export an agent as a file
+         * @description YAML with all that operators made for the agent, without ids, secrets, people and chats.
+         *
+         *     Documents that the agent has changed are left out. A comment names them.
+         */
+        get: operations["export_agent"];
+        /**
+         * Update an agent from a file
+         * @description The agent gets all fields of the file, as a new version; an omitted field has its default.
+         *
+         *     Plans, goals, memories and documents of the file are added, or replaced by name. Others stay.
+         *     Repeating the call changes nothing.
+         */
+        put: operations["update_agent_from_file"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents/{agent_id}": {
         parameters: {
             query?: never;
@@ -2350,6 +2379,29 @@ export interface paths {
          *     A model that the provider does not list is a warning.
          */
         post: operations["create_agent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import an agent from a file
+         * @description Creates an agent with the plans, goals, memories, documents, skills and tools of the file.
+         *
+         *     The body is YAML (`application/yaml`) or JSON, at most 1 MiB. Nothing is stored if a value is
+         *     invalid. The response names the secrets of tools, which a file does not contain.
+         */
+        post: operations["import_agent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4984,6 +5036,28 @@ export interface components {
             warnings: components["schemas"]["AgentWarning"][];
         };
         /**
+         * AgentFile
+         * @description An agent as a file: all that operators made for it, without ids and secrets.
+         */
+        AgentFile: {
+            /** @description What such an agent does; templates show it. Default: `""`. */
+            about?: string;
+            /** @description The fields of the agent. */
+            agent: components["schemas"]["WholeAgent"];
+            /** @description Plans without a chat. Default: `[]`. */
+            plans?: components["schemas"]["FilePlan"][];
+            /** @description Active goals. Default: `[]`. */
+            goals?: components["schemas"]["NewGoal"][];
+            /** @description Core memories, oldest first. Default: `[]`. */
+            memories?: components["schemas"]["FileMemory"][];
+            /** @description Documents. Default: `[]`. */
+            documents?: components["schemas"]["FileDocument"][];
+            /** @description Skills of the tenant. Default: `[]`. */
+            skills?: components["schemas"]["NewSkill"][];
+            /** @description Tools of the tenant that the agent may call. Default: `[]`. */
+            tools?: components["schemas"]["FileTool"][];
+        };
+        /**
          * AgentInChatResource
          * @description An agent's membership of one chat.
          */
@@ -5975,6 +6049,16 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * ExportedFile
+         * @description An agent as a file, with the fields of `AgentFile`, but no defaults.
+         */
+        ExportedFile: {
+            /** @description The fields of the agent. */
+            agent: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * ExportedFileResource
          * @description A picture or file of a message, or one that no message has yet.
          */
@@ -6016,6 +6100,106 @@ export interface components {
              * @description Until when the person could accept.
              */
             expires_at: string;
+        };
+        /**
+         * FileDocument
+         * @description A document that an operator gave the agent.
+         */
+        FileDocument: {
+            /** @description The name. */
+            name: string;
+            /** @description The media type of the text, such as `text/markdown`. Default: `"text/markdown"`. */
+            media_type?: string;
+            /** @description At most 256 KiB of UTF-8. Default: `""`. */
+            text?: string;
+            /** @description Whether prompts always show the document. Default: `false`. */
+            global?: boolean;
+            /** @description The version that prompts show, if it is new. Default: `1`. */
+            version?: number;
+        };
+        /**
+         * FileMemory
+         * @description A core memory that an operator gave the agent.
+         */
+        FileMemory: {
+            /** @description The memory in words. */
+            text: string;
+            /** @description Whether prompts always show it, whatever their budget. Default: `false`. */
+            constitutional?: boolean;
+            /**
+             * Format: date-time
+             * @description The time that prompts show with it; null: now.
+             */
+            learned_at?: string | null;
+        };
+        /**
+         * FilePlan
+         * @description A plan of the agent that belongs to no chat.
+         */
+        FilePlan: {
+            /** @description A new plan of this name replaces the old one. */
+            name: string;
+            /** @description What the agent does when the plan is due. */
+            instruction: string;
+            /** @description The `content_sid` of one of `message_templates`, for a channel on which no text may be sent then; null: the first one that fits. */
+            template?: string | null;
+            /** @description Five cron fields, in the time zone. */
+            cron?: string | null;
+            /**
+             * Format: date-time
+             * @description For a plan that runs once, a time in the future.
+             */
+            scheduled_at?: string | null;
+            /** @description The time zone; null: the agent's. */
+            time_zone?: string | null;
+        };
+        /**
+         * FileTool
+         * @description A tool of the tenant that the agent may call.
+         *
+         *     `credentials.secret_arn` is the name of the secret after `{stack}-tools/{tenant}/`, or its ARN.
+         */
+        FileTool: {
+            /** @description What the model reads about the tool; empty: the function's docstring. Default: `""`. */
+            description?: string;
+            /** @description JSON Schema of the arguments; null: none, or those of the function. */
+            parameters?: components["schemas"]["FileToolParameters"] | null;
+            /** @description Whether a call only reads, or has effects that must happen once. Default: `"read"`. */
+            effect?: components["schemas"]["OwnToolEffect"];
+            /** @description Whether the service repeats no write with the same Idempotency-Key. Default: `false`. */
+            idempotent?: boolean;
+            /** @description Who agrees to each call; null: `person` for a write, else `none`. */
+            approval?: components["schemas"]["Approval"] | null;
+            /** @description The begin of the question, such as `Book a table`; null: the name. */
+            approval_text?: string | null;
+            /** @description Whether the service may show arguments to anybody, or keeps the promise to return data only to the readers of the signed context. Default: `"shared"`. */
+            privacy?: components["schemas"]["ToolPrivacy"];
+            /** @description For a `shared` tool, whether private content may reach the service after a person's yes; without, only enums and booleans do, and at most 24 bits a run. Default: `"never"`. */
+            from_private?: components["schemas"]["FromPrivate"];
+            /** @description The secret of the service; null: none. */
+            credentials?: components["schemas"]["Credentials"] | null;
+            /** @description The time limit of a call. Default: `10`. */
+            timeout_seconds?: number;
+            /** @description The tokens of a result that are kept. Default: `2000`. */
+            max_result_tokens?: number;
+            /** @description Calls for one person, and of one agent, in a day. */
+            max_calls_per_day?: number | null;
+            /** @description What one call costs, in the currency of the tenant's prices. Default: `0`. */
+            cost_per_call?: number;
+            /** @description Whether agents may call the tool. Default: `true`. */
+            enabled?: boolean;
+            /** @description For a service by HTTP. */
+            http?: components["schemas"]["HttpCall"] | null;
+            /** @description For a function in Python. */
+            python?: components["schemas"]["PythonCall"] | null;
+            /** @description For an MCP server. */
+            mcp?: components["schemas"]["McpServer"] | null;
+            /** @description The name, by which models call it. */
+            name: string;
+            /** @description What operators said of an MCP server's tools, by the hash of each tool. */
+            rights?: {
+                [key: string]: components["schemas"]["ServerToolRights"];
+            };
         };
         /**
          * GoalChange
@@ -6094,6 +6278,57 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+        };
+        /**
+         * ImportedAgent
+         * @description An agent that was imported, with the secrets that its tools need.
+         */
+        ImportedAgent: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The name. */
+            name: string;
+            /** @description The instructions for the agent, which each prompt contains. */
+            system_prompt: string;
+            /** @description The model; null: the deployment's default model. */
+            model: string | null;
+            /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
+            reply_mode: components["schemas"]["ReplyMode"] | null;
+            /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
+            history_format: components["schemas"]["HistoryFormat"] | null;
+            /** @description The tools that the agent may call. */
+            enabled_tools: string[];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            outsiders: components["schemas"]["Outsiders"] | null;
+            /** @description The instruction for the agent's summaries; null or blank: the default. */
+            summary_instruction: string | null;
+            /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
+            profile_fields: string[];
+            /** @description The IANA name of the time zone in which prompts give the time. */
+            time_zone: string;
+            /** @description Maximum tokens of a prompt; null: the deployment's limit. */
+            max_prompt_tokens: number | null;
+            /** @description Concurrency limit of the agent's runs; null: the deployment's limit. */
+            max_concurrent_runs: number | null;
+            /** @description What people read about the agent in the directory. */
+            description: string | null;
+            /** @description Whether the directory lists the agent. */
+            listed: boolean;
+            /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
+            who_may_add: components["schemas"]["WhoMayAdd"] | null;
+            /** @description The item's own settings. Null in a field means that the next level decides. */
+            settings: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description Problems of the configuration, which do not prevent requests. */
+            warnings: components["schemas"]["AgentWarning"][];
+            /** @description The secrets that the tools of the file send. */
+            secrets: components["schemas"]["NeededSecret"][];
         };
         /**
          * KeptResource
@@ -6439,6 +6674,18 @@ export interface components {
             excerpt: string | null;
         };
         /**
+         * NeededSecret
+         * @description A secret that a tool sends, which no file contains.
+         */
+        NeededSecret: {
+            /** @description The name of the tool. */
+            tool: string;
+            /** @description The header in which the tool sends the secret. */
+            header: string;
+            /** @description The name or the ARN of the secret. Create it if it doesn't exist. */
+            secret: string;
+        };
+        /**
          * NewAgent
          * @description A new agent.
          */
@@ -6473,10 +6720,10 @@ export interface components {
             who_may_add?: components["schemas"]["WhoMayAdd"] | null;
             /** @description The name. */
             name: string;
-            /** @description The agent template from which fields that are omitted here are taken, and with whose plans the agent starts. `GET /v1/agent-templates` lists them. */
-            template?: string | null;
             /** @description Settings of its own. Null in a field removes the setting. */
             settings?: components["schemas"]["ChatOverridesChange"];
+            /** @description The agent template from which fields that are omitted here are taken, and with whose plans the agent starts. `GET /v1/agent-templates` lists them. */
+            template?: string | null;
         };
         /**
          * NewCannedAnswer
@@ -8593,6 +8840,44 @@ export interface components {
             arguments: string | null;
         };
         /**
+         * WholeAgent
+         * @description All that operators set of an agent. An omitted field has its default.
+         */
+        WholeAgent: {
+            /** @description The instructions for the agent, which each prompt contains. Default: `""`. */
+            system_prompt?: string;
+            /** @description The model; null: the deployment's default model. */
+            model?: string | null;
+            /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
+            reply_mode?: components["schemas"]["ReplyMode"] | null;
+            /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
+            history_format?: components["schemas"]["HistoryFormat"] | null;
+            /** @description The tools that the agent may call. Default: `["send_message", "read_messages", "recall", "save_memory", "set_plan", "cancel_plan", "ask_choice", "ask_a_person", "end_run"]`. */
+            enabled_tools?: (components["schemas"]["ToolName"] | string)[];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            outsiders?: components["schemas"]["Outsiders"] | null;
+            /** @description The instruction for the agent's summaries; null or blank: the default. */
+            summary_instruction?: string | null;
+            /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. Default: `["goals", "skill_level", "recent_topics", "preferences"]`. */
+            profile_fields?: string[];
+            /** @description The IANA name of the time zone in which prompts give the time. Default: `"UTC"`. */
+            time_zone?: string;
+            /** @description Maximum tokens of a prompt; null: the deployment's limit. */
+            max_prompt_tokens?: number | null;
+            /** @description Concurrency limit of the agent's runs; null: the deployment's limit. */
+            max_concurrent_runs?: number | null;
+            /** @description What people read about the agent in the directory. */
+            description?: string | null;
+            /** @description Whether the directory lists the agent. Default: `false`. */
+            listed?: boolean;
+            /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
+            who_may_add?: components["schemas"]["WhoMayAdd"] | null;
+            /** @description The name. */
+            name: string;
+            /** @description Settings of its own. Null in a field removes the setting. */
+            settings?: components["schemas"]["ChatOverridesChange"];
+        };
+        /**
          * WorkingHours
          * @description Working hours, the same on each working day.
          *
@@ -9512,30 +9797,6 @@ export interface components {
          */
         ErasureStage: "find" | "close" | "quotes" | "chats" | "kept" | "runs" | "rest" | "resting" | "done";
         /**
-         * HttpMethod
-         * @description The method of a request.
-         * @enum {string}
-         */
-        HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-        /**
-         * KeyRole
-         * @description A right of an API key.
-         * @enum {string}
-         */
-        KeyRole: "support" | "privacy" | "owner" | "tokens";
-        /**
-         * MadeBy
-         * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.
-         * @enum {string}
-         */
-        MadeBy: "consolidation" | "tool" | "api" | "reflection";
-        /**
-         * ThreadKind
-         * @description Whether a thread explores a subject or produces a deliverable.
-         * @enum {string}
-         */
-        ThreadKind: "exploratory" | "deliverable";
-        /**
          * OwnToolEffect
          * @description Whether a call only reads, or has effects (`write`).
          * @enum {string}
@@ -9559,6 +9820,30 @@ export interface components {
          * @enum {string}
          */
         Approval: "none" | "person" | "operator";
+        /**
+         * HttpMethod
+         * @description The method of a request.
+         * @enum {string}
+         */
+        HttpMethod: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+        /**
+         * KeyRole
+         * @description A right of an API key.
+         * @enum {string}
+         */
+        KeyRole: "support" | "privacy" | "owner" | "tokens";
+        /**
+         * MadeBy
+         * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.
+         * @enum {string}
+         */
+        MadeBy: "consolidation" | "tool" | "api" | "reflection";
+        /**
+         * ThreadKind
+         * @description Whether a thread explores a subject or produces a deliverable.
+         * @enum {string}
+         */
+        ThreadKind: "exploratory" | "deliverable";
         /**
          * OfferState
          * @description How a tool of a server relates to what an operator approved: `new`, `approved`, `changed` or `gone`. Calls are refused until an operator approves a change.
@@ -9625,6 +9910,10 @@ export interface components {
          * @enum {string}
          */
         Presence: "joined" | "left";
+        /** FileToolParameters */
+        FileToolParameters: {
+            [key: string]: unknown;
+        };
         /** NewToolParameters */
         NewToolParameters: {
             [key: string]: unknown;
@@ -11506,6 +11795,123 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    export_agent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    update_agent_from_file: {
+        parameters: {
+            query?: {
+                /** @description Whether to change tools and skills of the tenant that differ. */
+                overwrite?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "agent": {
+                 *         "name": "Coach",
+                 *         "system_prompt": "You are a running coach."
+                 *       },
+                 *       "documents": [
+                 *         {
+                 *           "global": true,
+                 *           "name": "plan.md",
+                 *           "text": "Run twice a week."
+                 *         }
+                 *       ],
+                 *       "plans": [
+                 *         {
+                 *           "cron": "0 17 * * SUN",
+                 *           "instruction": "Ask how it went.",
+                 *           "name": "Check-in"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentFile"];
+                /**
+                 * @example {
+                 *       "agent": {
+                 *         "name": "Coach",
+                 *         "system_prompt": "You are a running coach."
+                 *       },
+                 *       "documents": [
+                 *         {
+                 *           "global": true,
+                 *           "name": "plan.md",
+                 *           "text": "Run twice a week."
+                 *         }
+                 *       ],
+                 *       "plans": [
+                 *         {
+                 *           "cron": "0 17 * * SUN",
+                 *           "instruction": "Ask how it went.",
+                 *           "name": "Check-in"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/yaml": components["schemas"]["AgentFile"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedAgent"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -16312,6 +16718,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    import_agent: {
+        parameters: {
+            query?: {
+                /** @description Whether to change tools and skills of the tenant that differ. */
+                overwrite?: boolean;
+            };
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "agent": {
+                 *         "name": "Coach",
+                 *         "system_prompt": "You are a running coach."
+                 *       },
+                 *       "documents": [
+                 *         {
+                 *           "global": true,
+                 *           "name": "plan.md",
+                 *           "text": "Run twice a week."
+                 *         }
+                 *       ],
+                 *       "plans": [
+                 *         {
+                 *           "cron": "0 17 * * SUN",
+                 *           "instruction": "Ask how it went.",
+                 *           "name": "Check-in"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["AgentFile"];
+                /**
+                 * @example {
+                 *       "agent": {
+                 *         "name": "Coach",
+                 *         "system_prompt": "You are a running coach."
+                 *       },
+                 *       "documents": [
+                 *         {
+                 *           "global": true,
+                 *           "name": "plan.md",
+                 *           "text": "Run twice a week."
+                 *         }
+                 *       ],
+                 *       "plans": [
+                 *         {
+                 *           "cron": "0 17 * * SUN",
+                 *           "instruction": "Ask how it went.",
+                 *           "name": "Check-in"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/yaml": components["schemas"]["AgentFile"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedAgent"];
                 };
             };
             400: components["responses"]["BadRequest"];

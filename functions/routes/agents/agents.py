@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
-from skein.agent_files.api import AgentFile, ImportedAgent
+from skein.agent_files.api import AgentFile, ExportedFile, ImportedAgent
 from skein.agent_files.export import AgentExport
 from skein.agent_files.importing import AgentImport
 from skein.agent_files.templates import agent_templates, file_of, template_resource
@@ -67,7 +67,11 @@ def import_agent(file: AgentFile, *, overwrite: Overwrite = False) -> ImportedAg
 
 
 @router.get(
-    "/v1/agents/<agent_id>/file", "Export an agent as a file", 409, media_type=YAML, model=AgentFile
+    "/v1/agents/<agent_id>/file",
+    "Export an agent as a file",
+    409,
+    media_type=YAML,
+    model=ExportedFile,
 )
 def export_agent(agent_id: AgentId) -> Response[str]:
     """YAML with all that operators made for the agent, without ids, secrets, people and chats.

@@ -1,7 +1,7 @@
 """Requests and resources of the HTTP API: an agent as a file."""
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -137,6 +137,12 @@ class AgentFile(Request):
 def _double(names: Sequence[str]) -> str | None:
     """Return the first name that occurs twice."""
     return next((name for place, name in enumerate(names) if name in names[:place]), None)
+
+
+class ExportedFile(Resource):
+    """An agent as a file, with the fields of `AgentFile`, but no defaults."""
+
+    agent: Annotated[dict[str, Any], Field(description="The fields of the agent.")]
 
 
 class NeededSecret(Resource):

@@ -27,7 +27,6 @@ from skein.services.directory.agents import Agents
 from skein.workspace.api.documents import NewSkill
 from skein.workspace.models.document import Document, Folder
 from skein.workspace.models.skill import CORE, Skill, SkillCatalog
-from skein.workspace.skill_selection import keys_of_skills
 
 ROWS = 10  # per query; a document can be 256 KiB
 SKILL_TOOLS = frozenset({"read_skill", "create_thread", "switch_thread", "update_thread"})
@@ -114,9 +113,8 @@ class AgentExport:
         names = [head.name for head in catalog.heads] if catalog is not None else []
         if not SKILL_TOOLS & set(agent.enabled_tools):
             names = [name for name in names if name == CORE]
-        keys = keys_of_skills(agent.tenant, names)
-        found = self.table.get_many(keys) if keys else {}
-        return Skill.read_each(found, [Skill.key_of(agent.tenant, name) for name in names])
+        keys: list[Key[Skill]] = [Skill.key_of(agent.tenant, name) for name in names]
+        return Skill.read_each(self.table.get_many(keys) if keys else {}, keys)
 
     def _tools(self, agent: Agent) -> list[OwnTool]:
         """Return the tenant's tools and MCP servers that the agent enables, in its order."""

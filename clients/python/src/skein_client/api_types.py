@@ -559,6 +559,14 @@ DocumentText = TypedDict(
 )
 
 
+class ExportedFile(TypedDict):
+    """
+    An agent as a file, with the fields of `AgentFile`, but no defaults.
+    """
+
+    agent: dict[str, Any]
+
+
 class ExportedFileResource(TypedDict):
     """
     A picture or file of a message, or one that no message has yet.
@@ -571,6 +579,41 @@ class ExportedFileResource(TypedDict):
     bytes: int
     url: str | None
     created_at: str
+
+
+FileDocument = TypedDict(
+    'FileDocument',
+    {
+        'name': str,
+        'media_type': NotRequired[str],
+        'text': NotRequired[str],
+        'global': NotRequired[bool],
+        'version': NotRequired[int],
+    },
+)
+
+
+class FileMemory(TypedDict):
+    """
+    A core memory that an operator gave the agent.
+    """
+
+    text: str
+    constitutional: NotRequired[bool]
+    learned_at: NotRequired[str | None]
+
+
+class FilePlan(TypedDict):
+    """
+    A plan of the agent that belongs to no chat.
+    """
+
+    name: str
+    instruction: str
+    template: NotRequired[str | None]
+    cron: NotRequired[str | None]
+    scheduled_at: NotRequired[str | None]
+    time_zone: NotRequired[str | None]
 
 
 class HolderResource(TypedDict):
@@ -699,6 +742,16 @@ class NamedTextResource(TypedDict):
     agent_id: str | None
     id: str | None
     excerpt: str | None
+
+
+class NeededSecret(TypedDict):
+    """
+    A secret that a tool sends, which no file contains.
+    """
+
+    tool: str
+    header: str
+    secret: str
 
 
 class NewCannedAnswer(TypedDict):
@@ -1448,18 +1501,6 @@ EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed
 ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
 
 
-HttpMethod: TypeAlias = Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
-
-KeyRole: TypeAlias = Literal['support', 'privacy', 'owner', 'tokens']
-
-
-MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
-
-
-ThreadKind: TypeAlias = Literal['exploratory', 'deliverable']
-
-
 OwnToolEffect: TypeAlias = Literal['read', 'write']
 
 
@@ -1470,6 +1511,18 @@ FromPrivate: TypeAlias = Literal['never', 'ask']
 
 
 Approval: TypeAlias = Literal['none', 'person', 'operator']
+
+
+HttpMethod: TypeAlias = Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+
+KeyRole: TypeAlias = Literal['support', 'privacy', 'owner', 'tokens']
+
+
+MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
+
+
+ThreadKind: TypeAlias = Literal['exploratory', 'deliverable']
 
 
 OfferState: TypeAlias = Literal['new', 'approved', 'changed', 'gone']
@@ -1503,6 +1556,10 @@ LimitReason: TypeAlias = Literal['rate_limited', 'token_budget', 'segment_limit'
 
 
 Presence: TypeAlias = Literal['joined', 'left']
+
+
+class FileToolParameters(TypedDict):
+    pass
 
 
 class NewToolParameters(TypedDict):
@@ -2434,6 +2491,33 @@ class HttpCall(TypedDict):
     headers: NotRequired[dict[str, str]]
 
 
+class ImportedAgent(TypedDict):
+    """
+    An agent that was imported, with the secrets that its tools need.
+    """
+
+    id: str
+    name: str
+    system_prompt: str
+    model: str | None
+    reply_mode: ReplyMode | None
+    history_format: HistoryFormat | None
+    enabled_tools: list[str]
+    outsiders: Outsiders | None
+    summary_instruction: str | None
+    profile_fields: list[str]
+    time_zone: str
+    max_prompt_tokens: int | None
+    max_concurrent_runs: int | None
+    description: str | None
+    listed: bool
+    who_may_add: WhoMayAdd | None
+    settings: dict[str, Any]
+    created_at: str
+    warnings: list[AgentWarning]
+    secrets: list[NeededSecret]
+
+
 class KeyResource(TypedDict):
     """
     An API key, without its secret.
@@ -2522,8 +2606,8 @@ class NewAgent(TypedDict):
     listed: NotRequired[bool]
     who_may_add: NotRequired[WhoMayAdd | None]
     name: str
-    template: NotRequired[str | None]
     settings: NotRequired[ChatOverridesChange]
+    template: NotRequired[str | None]
 
 
 class NewEndpoint(TypedDict):
@@ -3085,6 +3169,29 @@ class WaitingCallResource(TypedDict):
     decided_at: str | None
     created_at: str
     arguments: str | None
+
+
+class WholeAgent(TypedDict):
+    """
+    All that operators set of an agent. An omitted field has its default.
+    """
+
+    system_prompt: NotRequired[str]
+    model: NotRequired[str | None]
+    reply_mode: NotRequired[ReplyMode | None]
+    history_format: NotRequired[HistoryFormat | None]
+    enabled_tools: NotRequired[list[ToolName | EnabledTools]]
+    outsiders: NotRequired[Outsiders | None]
+    summary_instruction: NotRequired[str | None]
+    profile_fields: NotRequired[list[ProfileField]]
+    time_zone: NotRequired[str]
+    max_prompt_tokens: NotRequired[int | None]
+    max_concurrent_runs: NotRequired[int | None]
+    description: NotRequired[str | None]
+    listed: NotRequired[bool]
+    who_may_add: NotRequired[WhoMayAdd | None]
+    name: str
+    settings: NotRequired[ChatOverridesChange]
 
 
 WorkingHours = TypedDict(
@@ -3731,6 +3838,34 @@ class ErasurePage(TypedDict):
     next_cursor: str | None
 
 
+class FileTool(TypedDict):
+    """
+    A tool of the tenant that the agent may call.
+
+    `credentials.secret_arn` is the name of the secret after `{stack}-tools/{tenant}/`, or its ARN.
+    """
+
+    description: NotRequired[str]
+    parameters: NotRequired[FileToolParameters | None]
+    effect: NotRequired[OwnToolEffect]
+    idempotent: NotRequired[bool]
+    approval: NotRequired[Approval | None]
+    approval_text: NotRequired[str | None]
+    privacy: NotRequired[ToolPrivacy]
+    from_private: NotRequired[FromPrivate]
+    credentials: NotRequired[Credentials | None]
+    timeout_seconds: NotRequired[int]
+    max_result_tokens: NotRequired[int]
+    max_calls_per_day: NotRequired[int | None]
+    cost_per_call: NotRequired[float]
+    enabled: NotRequired[bool]
+    http: NotRequired[HttpCall | None]
+    python: NotRequired[PythonCall | None]
+    mcp: NotRequired[McpServer | None]
+    name: str
+    rights: NotRequired[dict[str, ServerToolRights]]
+
+
 class GoalPage(TypedDict):
     """
     A page of goals, active ones first.
@@ -4165,6 +4300,21 @@ class RunResource(TypedDict):
     created_at: str
     started_at: str | None
     ended_at: str | None
+
+
+class AgentFile(TypedDict):
+    """
+    An agent as a file: all that operators made for it, without ids and secrets.
+    """
+
+    about: NotRequired[str]
+    agent: WholeAgent
+    plans: NotRequired[list[FilePlan]]
+    goals: NotRequired[list[NewGoal]]
+    memories: NotRequired[list[FileMemory]]
+    documents: NotRequired[list[FileDocument]]
+    skills: NotRequired[list[NewSkill]]
+    tools: NotRequired[list[FileTool]]
 
 
 class ExportResource(TypedDict):
