@@ -4,8 +4,6 @@ import asyncio
 import hashlib
 import inspect
 import json
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, cast
@@ -123,6 +121,20 @@ CALLS: list[tuple[Callable[[Any], Any], str, Any]] = [
         f"POST {CHAT}/invitation",
         {"accept": True},
     ),
+    (lambda c: c.agents.create({"name": "Iris"}), "POST /v1/agents", {"name": "Iris"}),
+    (lambda c: c.agents.list_all(), "GET /v1/agents", None),
+    (lambda c: c.agents.list_templates(), "GET /v1/agent-templates", None),
+    (lambda c: c.agents.restore_version("a", 2), "POST /v1/agents/a/versions/2/restore", None),
+    (lambda c: c.lines.delete("+1"), "DELETE /v1/lines/+1", None),
+    (lambda c: c.plans.cancel("a", "p", user_id="u"), "DELETE /v1/agents/a/plans/p", None),
+    (lambda c: c.desk.hand_back("chat_1", {}), f"DELETE {CHAT}/desk", {}),
+    (
+        lambda c: c.approvals.decide("w", {"approve": True}),
+        "POST /v1/approvals/w",
+        {"approve": True},
+    ),
+    (lambda c: c.tools.try_tool("t", {}), "POST /v1/tools/t/try", {}),
+    (lambda c: c.users.list(q="Ann"), "GET /v1/users", None),
     (lambda c: c.search("the lake"), "GET /v1/me/messages", None),
     (lambda c: c.ticket(), "POST /v1/live", None),
 ]
@@ -132,8 +144,8 @@ CALLS: list[tuple[Callable[[Any], Any], str, Any]] = [
 def test_named_call_is_the_call_of_the_api(
     api: Api, call: Callable[[Any], Any], sent: str, body: Any
 ) -> None:
-    PAGES.setdefault("/v1/agents/directory", [[]])
-    PAGES.setdefault(f"{CHAT}/members", [[]])
+    for path in ("/v1/agents/directory", "/v1/agents", "/v1/users", f"{CHAT}/members"):
+        PAGES.setdefault(path, [[]])
     if sent == "POST /v1/live":
         body = None
         api.failures = [503]
@@ -223,14 +235,22 @@ def test_token_function_may_be_async() -> None:
     assert seen == ["Bearer fresh"]
 
 
-def test_sync_client_is_generated_from_the_async_one() -> None:
+def test_sync_modules_are_generated_from_the_async_ones() -> None:
     """Else run `make client-types`."""
-    text = sync_client.sync_text(sync_client.ASYNC.read_text(encoding="utf-8"))
-    done = subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(sync_client.SYNC), "-"],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == sync_client.SYNC.read_text(encoding="utf-8")
+    for path, text in sync_client.sync_texts().items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_client_without_arguments_reads_the_environment(
+    kind: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SKEIN_URL", raising=False)
+    monkeypatch.delenv("SKEIN_TOKEN", raising=False)
+    with pytest.raises(ValueError, match="SKEIN_TOKEN"):
+        kind()
+    monkeypatch.setenv("SKEIN_TOKEN", "of the environment")
+    assert (kind()._url, kind()._token) == ("http://127.0.0.1:8787", "of the environment")
+    monkeypatch.setenv("SKEIN_URL", f"{URL}/")
+    assert (kind()._url, kind("http://other", "given")._url) == (URL, "http://other")
+    assert kind(token="given")._token == "given"

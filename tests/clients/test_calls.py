@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import httpx2
 import pytest
 
 from skein_client import ApiError, Client, Unreachable
+from skein_client.errors import error_of
 from tests.support.scripted_api import ScriptedApi
 
 
@@ -18,6 +20,26 @@ def test_call_with_error_of_the_api_has_its_code_and_pause(api: ScriptedApi) -> 
     assert (failure.value.status, failure.value.code) == (429, "scripted")
     assert failure.value.retry_after == 7.0
     assert failure.value.is_temporary
+
+
+def test_error_of_a_call_has_the_fields_of_its_problem_and_the_id_of_its_request() -> None:
+    problem = {
+        "type": "about:blank",
+        "title": "Unprocessable Content",
+        "status": 422,
+        "detail": "a value is wrong",
+        "code": "unprocessable",
+        "request_id": "req_1",
+        "details": {"reasons": ["name: too long"]},
+    }
+    error = error_of(httpx2.Response(422, json=problem))
+    assert {name: getattr(error, name) for name in problem if name != "detail"} == {
+        name: value for name, value in problem.items() if name != "detail"
+    }
+    assert str(error) == "422 unprocessable: a value is wrong (request req_1)"
+    gateway = httpx2.Response(404, json={"message": "Not Found"}, headers={"apigw-requestid": "2"})
+    error = error_of(gateway)
+    assert (error.request_id, error.details, error.title) == ("2", {}, "Not Found")
 
 
 def test_call_with_error_of_the_gateway_has_its_message_and_the_code_of_its_status(

@@ -1,6 +1,6 @@
 """The drafts of the Python client: the words of answers that agents are writing."""
 
-from skein_client.live import Draft, Drafts
+from skein_client.events import Draft, Drafts
 
 
 def delta(n: int, text: str) -> dict[str, object]:

@@ -1,12 +1,26 @@
-"""The live channel of the Python client, against a server that fails as a test says."""
+"""The live channel of the Python clients, against a server that fails as a test says."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from skein_client import ApiError, Client, Connected, Draft, Event, Live, Lost, Message, OtherFrame
+from skein_client import (
+    ApiError,
+    AsyncClient,
+    AsyncLive,
+    Client,
+    Connected,
+    Draft,
+    Event,
+    Live,
+    Lost,
+    Message,
+    OtherFrame,
+)
 from tests.support.scripted_api import AGENT, ScriptedApi
 
 pytestmark = pytest.mark.usefixtures("_short_pauses")
@@ -22,10 +36,11 @@ class Listener:
         error: The error that ended it.
     """
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live | AsyncLive) -> None:
         self.live = live
         self.seen: list[Event] = []
         self.error: Exception | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._listen)
         self._thread.start()
 
@@ -61,23 +76,41 @@ class Listener:
 
     def stop(self) -> None:
         """Stop the live channel and wait for its end."""
-        self.live.stop()
+        if self._thread.is_alive():
+            self.call("stop")
         self.join()
+
+    def call(self, method: str, *arguments: Any) -> None:
+        """Call a method of the live channel."""
+        done = getattr(self.live, method)(*arguments)
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(done, self._loop)
 
     def _listen(self) -> None:
         try:
-            self.seen.extend(self.live.events())
+            if isinstance(self.live, Live):
+                self.seen.extend(self.live.events())
+            else:
+                asyncio.run(self._collect(self.live))
         except ApiError as error:
             self.error = error
 
+    async def _collect(self, live: AsyncLive) -> None:
+        self._loop = asyncio.get_running_loop()
+        async for event in live.events():
+            self.seen.append(event)
 
-@pytest.fixture
-def listen(api: ScriptedApi) -> Iterator[Callable[..., Listener]]:
+
+@pytest.fixture(params=["async", "sync"])
+def listen(api: ScriptedApi, request: pytest.FixtureRequest) -> Iterator[Callable[..., Listener]]:
     """Starts a listener; keyword arguments are those of `Live`."""
     started: list[Listener] = []
 
-    def start(**options: object) -> Listener:
-        listener = Listener(Live(Client(api.url, "token"), **options))  # type: ignore[arg-type]
+    def start(**options: Any) -> Listener:
+        live: Live | AsyncLive = Live(Client(api.url, "token"), **options)
+        if request.param == "async":
+            live = AsyncLive(AsyncClient(api.url, "token"), **options)
+        listener = Listener(live)
         started.append(listener)
         return listener
 
@@ -108,7 +141,7 @@ def test_live_says_again_over_each_connection_which_chat_is_shown(
 ) -> None:
     listener = listen()
     listener.wait_for_connections(1)
-    listener.live.showing("chat_1")
+    listener.call("showing", "chat_1")
     listener.wait_until(lambda: len(api.frames) == 1)
     api.drop()
     listener.wait_for_connections(2)
@@ -189,7 +222,7 @@ def test_live_after_slow_handling_of_an_event_keeps_the_connection(api: Scripted
     api.push(2)
     assert isinstance(next(events), Message)
     assert api.connected == 1
-    events.close()  # type: ignore[attr-defined]
+    events.close()
 
 
 def test_live_with_expired_ticket_gets_another_one(

@@ -2,12 +2,12 @@
 
 import asyncio
 import hashlib
+import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from types import TracebackType
-from typing import Any, Self, cast
-from urllib.parse import quote
+from typing import Any, Literal, Self, cast, overload
 from uuid import uuid4
 
 import httpx2
@@ -16,7 +16,6 @@ from skein_client.api_types import (
     ChatChange,
     ChatMemberResource,
     ChatResource,
-    ListedAgent,
     MediaLinkResource,
     MessageResource,
     NewAnswer,
@@ -27,9 +26,22 @@ from skein_client.api_types import (
     TicketResource,
     UploadResource,
 )
+from skein_client.async_answers import stream_answer
+from skein_client.async_calls import (
+    AsyncAgents,
+    AsyncApprovals,
+    AsyncDesk,
+    AsyncLines,
+    AsyncPlans,
+    AsyncTools,
+    AsyncUsers,
+)
 from skein_client.backoff import Backoff
-from skein_client.errors import GATEWAY_CODES, ApiError, NoAnswer, Unreachable
+from skein_client.errors import ApiError, NoAnswer, Unreachable, error_of
+from skein_client.events import Words
+from skein_client.paths import path
 
+LOCAL = "http://127.0.0.1:8787"  # a local stack
 PAGE = 100
 MIN_PAUSE, MAX_PAUSE, PAUSE_GROWTH = 0.5, 3.0, 1.5  # between looks for an answer, in seconds
 MAX_RETRY_AFTER = 60.0  # seconds; a longer pause is for the caller to decide
@@ -39,40 +51,52 @@ RUNS_AGAIN = ("/v1/live", "/try", "/replay", "/drafts")
 
 
 class AsyncClient:
-    """The API, as one person uses it.
+    """The API, as the person or the operator of a token uses it.
 
     Failed calls are repeated if this has no second effect: reads, `PUT`, `DELETE`, and `POST`,
     which gets one `Idempotency-Key` for all its attempts. Calls that run again (`try`, `replay`,
     drafts and live tickets) and `PATCH` are not repeated.
 
     Args:
-        url: The URL of the API.
-        token: The person's token, or a function that returns a current one. The function raises
-            `Unreachable` or an `OSError` if it gets none, for example because it is offline.
+        url: The URL of the API; by default that in `SKEIN_URL`, or else that of a local stack.
+        token: The token, or a function that returns a current one; by default that in
+            `SKEIN_TOKEN`. The function raises `Unreachable` or an `OSError` if it gets none, for
+            example because it is offline.
         timeout: The longest wait for a response, in seconds.
         retries: How often a call is repeated after a temporary failure.
         http: A client of `httpx2` to use, for example with a proxy.
 
+    Raises:
+        ValueError: There is no token.
+
     Attributes:
-        agents: The agents to whom people may write.
+        agents: Agents, with those to whom people may write.
         chats: The person's chats.
         members: The members of chats.
         messages: The messages of chats.
         media: Pictures and files of messages.
         choices: The questions and invitations that the person can answer.
+        approvals: Calls of tools that wait for an operator.
+        desk: Chats that people of the team take over.
+        lines: Phone numbers of agents.
+        plans: Future runs of agents.
+        tools: Tools of your own.
+        users: People, as operators manage them.
     """
 
     def __init__(
         self,
-        url: str,
-        token: str | Callable[[], str | Awaitable[str]],
+        url: str | None = None,
+        token: str | Callable[[], str | Awaitable[str]] | None = None,
         *,
         timeout: float = 30.0,
         retries: int = 2,
         http: httpx2.AsyncClient | None = None,
     ) -> None:
-        self._url = url.rstrip("/")
-        self._token = token
+        self._url = (url or os.environ.get("SKEIN_URL") or LOCAL).rstrip("/")
+        self._token = token or os.environ.get("SKEIN_TOKEN") or ""
+        if not self._token:
+            raise ValueError("there is no token: pass one, or set SKEIN_TOKEN")
         self._timeout = timeout
         self._retries = retries
         self._http = http or httpx2.AsyncClient()
@@ -85,6 +109,12 @@ class AsyncClient:
         self.messages = AsyncMessages(self)
         self.media = AsyncMedia(self)
         self.choices = AsyncChoices(self)
+        self.approvals = AsyncApprovals(self)
+        self.desk = AsyncDesk(self)
+        self.lines = AsyncLines(self)
+        self.plans = AsyncPlans(self)
+        self.tools = AsyncTools(self)
+        self.users = AsyncUsers(self)
 
     def with_retries(self, retries: int) -> "AsyncClient":
         """Return a client with the same connections that repeats calls so often."""
@@ -222,17 +252,6 @@ class AsyncClient:
         return cast("TicketResource", await self.call("POST", "/v1/live"))
 
 
-class AsyncAgents:
-    """The agents to whom people may write (`client.agents`)."""
-
-    def __init__(self, client: AsyncClient) -> None:
-        self._client = client
-
-    def list(self) -> AsyncIterator[ListedAgent]:
-        """Yield the agents of the directory, oldest first."""
-        return self._client.items("/v1/agents/directory")
-
-
 class AsyncChats:
     """The person's chats (`client.chats`)."""
 
@@ -245,7 +264,7 @@ class AsyncChats:
 
     async def get(self, chat_id: str) -> ChatResource:
         """Return a chat."""
-        return cast("ChatResource", await self._client.call("GET", path_of(chat_id)))
+        return cast("ChatResource", await self._client.call("GET", path("/v1/chats/{}", chat_id)))
 
     async def create(self, new: NewChat) -> ChatResource:
         """Open a chat; a `client_id` is added if it has none."""
@@ -258,15 +277,45 @@ class AsyncChats:
 
     async def change(self, chat_id: str, change: ChatChange) -> ChatResource:
         """Change a chat; fields that are left out stay."""
-        return cast("ChatResource", await self._client.call("PATCH", path_of(chat_id), change))
+        return cast(
+            "ChatResource", await self._client.call("PATCH", path("/v1/chats/{}", chat_id), change)
+        )
 
     async def discard(self, chat_id: str) -> None:
         """Discard a chat."""
-        await self._client.call("DELETE", path_of(chat_id))
+        await self._client.call("DELETE", path("/v1/chats/{}", chat_id))
 
+    @overload
     async def ask(
-        self, chat_id: str, text: str, *, client_id: str | None = None, seconds: float = 60.0
-    ) -> MessageResource:
+        self,
+        chat_id: str,
+        text: str,
+        *,
+        client_id: str | None = None,
+        seconds: float = 60.0,
+        stream: Literal[False] = False,
+    ) -> MessageResource: ...
+
+    @overload
+    def ask(
+        self,
+        chat_id: str,
+        text: str,
+        *,
+        client_id: str | None = None,
+        seconds: float = 60.0,
+        stream: Literal[True],
+    ) -> AsyncIterator[Words]: ...
+
+    def ask(
+        self,
+        chat_id: str,
+        text: str,
+        *,
+        client_id: str | None = None,
+        seconds: float = 60.0,
+        stream: bool = False,
+    ) -> Coroutine[Any, Any, MessageResource] | AsyncIterator[Words]:
         """Post a message and return the first answer of an agent, or of the team.
 
         With the `client_id` of an earlier call, nothing is posted again; that call's answer counts.
@@ -276,13 +325,21 @@ class AsyncChats:
             text: The message.
             client_id: The idempotency key; a new one by default.
             seconds: How long to wait for the answer.
+            stream: Whether to yield its words as they arrive, by the live channel. The last ones
+                have its message. The message is posted when the first words are awaited.
 
         Raises:
             NoAnswer: Nobody has answered in time.
             ApiError: The API refused a call, or failed.
             Unreachable: There is no response.
         """
-        posted = await self._client.messages.post(chat_id, text, client_id=client_id)
+        new: NewChatMessage = {"text": text, "client_id": client_id or str(uuid4())}
+        if stream:
+            return stream_answer(self._client, chat_id, new, seconds)
+        return self._answer(chat_id, new, seconds)
+
+    async def _answer(self, chat_id: str, new: NewChatMessage, seconds: float) -> MessageResource:
+        posted = await self._client.messages.send(chat_id, new)
         ends, pause, seen = time.monotonic() + seconds, MIN_PAUSE, posted["seq"]
         while True:
             async for message in self._client.messages.list(chat_id, after=seen):
@@ -304,16 +361,18 @@ class AsyncMembers:
 
     def list(self, chat_id: str) -> AsyncIterator[ChatMemberResource]:
         """Yield the members of a chat, and the people who are invited to it."""
-        return self._client.items(path_of(chat_id, "members"))
+        return self._client.items(path("/v1/chats/{}/members", chat_id))
 
     async def add(self, chat_id: str, kind: str, member_id: str) -> ChatResource:
         """Add a `user` or an `agent`, or invite a person who shares no chat with the caller."""
-        path = path_of(chat_id, "members", kind, member_id)
-        return cast("ChatResource", await self._client.call("PUT", path))
+        target = path("/v1/chats/{}/members/{}/{}", chat_id, kind, member_id)
+        return cast("ChatResource", await self._client.call("PUT", target))
 
     async def remove(self, chat_id: str, kind: str, member_id: str) -> None:
         """Remove a member, leave the chat, or withdraw an own invitation."""
-        await self._client.call("DELETE", path_of(chat_id, "members", kind, member_id))
+        await self._client.call(
+            "DELETE", path("/v1/chats/{}/members/{}/{}", chat_id, kind, member_id)
+        )
 
 
 class AsyncMessages:
@@ -324,7 +383,7 @@ class AsyncMessages:
 
     def list(self, chat_id: str, *, after: int = 0) -> AsyncIterator[MessageResource]:
         """Yield the messages of a chat with a higher `seq` than `after`, oldest first."""
-        return self._client.items(path_of(chat_id, "messages"), {"after": after})
+        return self._client.items(path("/v1/chats/{}/messages", chat_id), {"after": after})
 
     async def post(
         self,
@@ -353,16 +412,16 @@ class AsyncMessages:
 
     async def send(self, chat_id: str, new: NewChatMessage) -> MessageResource:
         """Post a message as it is given; see `post`."""
-        path = path_of(chat_id, "messages")
-        return cast("MessageResource", await self._client.call("POST", path, new))
+        target = path("/v1/chats/{}/messages", chat_id)
+        return cast("MessageResource", await self._client.call("POST", target, new))
 
     async def delete(self, chat_id: str, seq: int) -> None:
         """Delete your own message."""
-        await self._client.call("DELETE", path_of(chat_id, "messages", str(seq)))
+        await self._client.call("DELETE", path("/v1/chats/{}/messages/{}", chat_id, seq))
 
     async def mark_read(self, chat_id: str, seq: int) -> None:
         """Mark the messages of a chat as read, up to this one."""
-        await self._client.call("POST", path_of(chat_id, "read"), {"seq": seq})
+        await self._client.call("POST", path("/v1/chats/{}/read", chat_id), {"seq": seq})
 
 
 class AsyncMedia:
@@ -395,8 +454,8 @@ class AsyncMedia:
             ApiError: Status 409: the file is being checked.
             Unreachable: There is no response.
         """
-        path = path_of(chat_id, "media", media_id)
-        return cast("MediaLinkResource", await self._client.call("GET", path))
+        target = path("/v1/chats/{}/media/{}", chat_id, media_id)
+        return cast("MediaLinkResource", await self._client.call("GET", target))
 
 
 class AsyncChoices:
@@ -430,23 +489,6 @@ class AsyncChoices:
 
     async def answer_invitation(self, chat_id: str, *, accept: bool) -> None:
         """Accept or decline an invitation to a chat."""
-        await self._client.call("POST", path_of(chat_id, "invitation"), {"accept": accept})
-
-
-def path_of(chat_id: str, *parts: str) -> str:
-    """Return the path of a chat, or of something below it."""
-    return "/".join(["/v1/chats", *(quote(part, safe="") for part in (chat_id, *parts))])
-
-
-def error_of(response: httpx2.Response) -> ApiError:
-    """Return the error of a response that is no success."""
-    try:
-        body = response.json()
-    except ValueError:
-        body = {}
-    body = body if isinstance(body, dict) else {}
-    message = body.get("detail") or body.get("message") or response.reason_phrase
-    after = response.headers.get("retry-after", "")
-    seconds = float(after) if after.isdigit() else None
-    code = body.get("code") or GATEWAY_CODES.get(response.status_code, "")
-    return ApiError(response.status_code, code, message, seconds)
+        await self._client.call(
+            "POST", path("/v1/chats/{}/invitation", chat_id), {"accept": accept}
+        )

@@ -1,5 +1,10 @@
 """The errors of calls."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
 TOO_MANY, SERVER_ERROR = 429, 500
 # The codes of errors that the API Gateway in front of Skein answers, whose body has none.
 GATEWAY_CODES = {
@@ -23,12 +28,30 @@ class ApiError(Exception):
             the file storage and other statuses.
         message: The explanation.
         retry_after: The seconds to wait before the next attempt; None if the API names none.
+        details: More for programs, such as `reasons` of a 422; empty if there are none.
+        request_id: The id of the request in the logs of Skein; "" if the response has none.
+        title: The phrase of the status, such as "Not Found".
+        type: The type of the problem, "about:blank" for all problems of Skein.
     """
 
-    def __init__(self, status: int, code: str, message: str, retry_after: float | None) -> None:
-        super().__init__(f"{status} {code}: {message}")
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        details: Mapping[str, Any] | None = None,
+        request_id: str = "",
+        title: str = "",
+        type: str = "about:blank",  # noqa: A002, the name in RFC 9457
+    ) -> None:
+        request = f" (request {request_id})" if request_id else ""
+        super().__init__(f"{status} {code}: {message}{request}")
         self.status, self.code, self.message = status, code, message
         self.retry_after = retry_after
+        self.details, self.request_id = details or {}, request_id
+        self.title, self.type = title, type
 
     @property
     def needs_sign_in(self) -> bool:
@@ -63,3 +86,23 @@ class NoAnswer(Exception):
     def __init__(self, message: object) -> None:
         super().__init__("no answer in time")
         self.message = message
+
+
+def error_of(response: httpx2.Response) -> ApiError:
+    """Return the error of a response that is no success."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = {}
+    body = body if isinstance(body, dict) else {}
+    after = response.headers.get("retry-after", "")
+    return ApiError(
+        response.status_code,
+        body.get("code") or GATEWAY_CODES.get(response.status_code, ""),
+        body.get("detail") or body.get("message") or response.reason_phrase,
+        float(after) if after.isdigit() else None,
+        details=body.get("details"),
+        request_id=body.get("request_id") or response.headers.get("apigw-requestid") or "",
+        title=body.get("title") or response.reason_phrase,
+        type=body.get("type") or "about:blank",
+    )

@@ -1,103 +1,28 @@
 """The live channel: new messages once and in order, streamed answers, and lost connections."""
 
+# Generated from async_live.py by `make client-types`.
+
 import json
-import threading
+import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from skein_client.api_types import MessageResource
 from skein_client.backoff import LONGEST_SECONDS, Backoff
-from skein_client.client import Client
 from skein_client.errors import ApiError, Unreachable
+from skein_client.events import Connected, Drafts, Event, Lost, Message, OtherFrame
+from skein_client.waits import Signal, receive
+
+if TYPE_CHECKING:
+    from skein_client.client import Client
 
 PING_SECONDS = 120.0
 POLL_SECONDS = 1.0
 NOT_FOUND = 404
-
-
-@dataclass(frozen=True)
-class Connected:
-    """The connection is open, and the messages that were missed have been read."""
-
-
-@dataclass(frozen=True)
-class Lost:
-    """The connection was lost; a new one follows.
-
-    Attributes:
-        error: Why.
-    """
-
-    error: Exception
-
-
-@dataclass(frozen=True)
-class Message:
-    """A new message: each one once, in the order of `seq` within its chat."""
-
-    message: MessageResource
-
-
-@dataclass(frozen=True)
-class Draft:
-    """The words of an answer that an agent is writing.
-
-    Attributes:
-        chat_id: The chat.
-        agent: The agent, with `id` and `name`.
-        text: All words so far; "" if the draft is void. The message that follows is authoritative.
-    """
-
-    chat_id: str
-    agent: Mapping[str, Any]
-    text: str
-
-
-@dataclass(frozen=True)
-class OtherFrame:
-    """Any other frame, as it arrived: `changed`, `run`, `read`, `typing`, `chat`, `closing`."""
-
-    frame: Mapping[str, Any]
-
-
-Event = Connected | Lost | Message | Draft | OtherFrame
-
-
-class Drafts:
-    """The words of the answers that agents are writing."""
-
-    def __init__(self) -> None:
-        self._drafts: dict[tuple[str, str], tuple[Draft, int]] = {}
-
-    def add(self, frame: Mapping[str, Any]) -> Iterator[Draft]:
-        """Take a `delta` frame; one that is repeated, or after a gap, changes nothing."""
-        chat_id, agent, n, text = frame["chat_id"], frame["agent"], frame["n"], frame["text"]
-        key = chat_id, agent["id"]
-        begun, last = self._drafts.get(key, (None, -1))
-        if n == 1:
-            grown = Draft(chat_id, agent, text)
-        elif begun is not None and n == last + 1:
-            grown = Draft(chat_id, agent, begun.text + text)
-        else:
-            return
-        self._drafts[key] = grown, n
-        if grown != begun:
-            yield grown
-
-    def void(self, chat_id: str, agent: Mapping[str, Any]) -> Iterator[Draft]:
-        """Void the draft of an agent in a chat, if there is one."""
-        if self._drafts.pop((chat_id, agent["id"]), None) is not None:
-            yield Draft(chat_id, agent, "")
-
-    def void_all(self) -> Iterator[Draft]:
-        """Void all drafts."""
-        for draft, _ in list(self._drafts.values()):
-            yield from self.void(draft.chat_id, draft.agent)
 
 
 class Live:
@@ -112,7 +37,7 @@ class Live:
 
     def __init__(
         self,
-        client: Client,
+        client: "Client",
         *,
         seen: Mapping[str, int] | None = None,
         ping_seconds: float = PING_SECONDS,
@@ -121,9 +46,10 @@ class Live:
         self._seen = None if seen is None else dict(seen)
         self._ping_seconds = ping_seconds
         self._drafts = Drafts()
-        self._stopped = threading.Event()
+        self._stopped = Signal()
         self._socket: ClientConnection | None = None
         self._shown: str | None = None
+        self._ends = math.inf
 
     @property
     def seen(self) -> Mapping[str, int]:
@@ -154,14 +80,22 @@ class Live:
             except WebSocketException:
                 return  # the loop of `events` reports the lost connection
 
-    def events(self) -> Iterator[Event]:
+    @property
+    def _over(self) -> bool:
+        return self._stopped.is_set() or time.monotonic() >= self._ends
+
+    def events(self, *, seconds: float | None = None) -> Generator[Event]:
         """Yield what happens, and connect again after each lost connection, until `stop`.
+
+        Args:
+            seconds: When to end at the latest.
 
         Raises:
             ApiError: The token was refused (`needs_sign_in`).
         """
+        self._ends = math.inf if seconds is None else time.monotonic() + seconds
         backoff = Backoff()
-        while not self._stopped.is_set():
+        while not self._over:
             began, at_least = time.monotonic(), 0.0
             try:
                 yield from self._listen()
@@ -176,19 +110,22 @@ class Live:
                 yield Lost(error)
             if time.monotonic() - began > LONGEST_SECONDS:
                 backoff.reset()
-            self._stopped.wait(max(backoff.seconds(), at_least))
+            pause = max(backoff.seconds(), at_least)
+            self._stopped.wait(min(pause, max(self._ends - time.monotonic(), 0.0)))
 
     def _listen(self) -> Iterator[Event]:
         if self._seen is None:
-            self._seen = {chat["id"]: chat["last_seq"] for chat in self._client.chats.list()}
+            chats = self._client.chats.list()
+            self._seen = {chat["id"]: chat["last_seq"] for chat in chats}
         ticket = self._client.ticket()
-        with connect(f"{ticket['url']}?ticket={ticket['ticket']}", ping_interval=None) as socket:
+        address = f"{ticket['url']}?ticket={ticket['ticket']}"
+        with connect(address, ping_interval=None) as socket:
             self._socket = socket
             try:
                 if self._shown is not None:
                     self.showing(self._shown)
                 # Frames that arrive meanwhile wait in the connection.
-                for chat in list(self._client.chats.list()):
+                for chat in self._client.chats.list():
                     if chat["last_seq"] > self._seen.get(chat["id"], 0):
                         yield from self._missed(chat["id"])
                 yield Connected()
@@ -198,9 +135,10 @@ class Live:
 
     def _frames(self, socket: ClientConnection) -> Iterator[Event]:
         heard, pinged = time.monotonic(), False
-        while not self._stopped.is_set():
+        while not self._over:
+            wait = min(POLL_SECONDS, self._ping_seconds, self._ends - time.monotonic())
             try:
-                frame = json.loads(socket.recv(timeout=min(POLL_SECONDS, self._ping_seconds)))
+                frame = json.loads(receive(socket, max(wait, 0.0)))
             except TimeoutError:
                 silent = time.monotonic() - heard
                 if silent > 2 * self._ping_seconds:
@@ -214,20 +152,15 @@ class Live:
             heard, pinged = time.monotonic(), False
 
     def _handle(self, frame: Mapping[str, Any]) -> Iterator[Event]:
+        yield from self._drafts.take(frame)
         match frame["type"]:
             case "message":
                 yield from self._new(frame["message"])
             case "resync":
                 yield from self._missed(frame["chat_id"])
-            case "delta":
-                yield from self._drafts.add(frame)
-            case "retract":
-                yield from self._drafts.void(frame["chat_id"], frame["agent"])
-            case "pong":
+            case "delta" | "retract" | "pong":
                 return
             case _:
-                if frame["type"] == "run" and frame["status"] in {"done", "failed"}:
-                    yield from self._drafts.void(frame["chat_id"], frame["agent"])
                 yield OtherFrame(frame)
 
     def _new(self, message: MessageResource) -> Iterator[Event]:
@@ -239,7 +172,8 @@ class Live:
 
     def _missed(self, chat_id: str) -> Iterator[Event]:
         try:
-            for message in self._client.messages.list(chat_id, after=self.seen.get(chat_id, 0)):
+            seen = self.seen.get(chat_id, 0)
+            for message in self._client.messages.list(chat_id, after=seen):
                 yield from self._report(message)
         except ApiError as error:
             if error.status != NOT_FOUND:  # a chat that the person has left is no lost connection
@@ -249,6 +183,7 @@ class Live:
         chat_id = message["chat_id"]
         if self._seen is None or message["seq"] <= self._seen.get(chat_id, 0):
             return
-        yield from self._drafts.void(chat_id, cast("Mapping[str, Any]", message["sender"]))
+        sender = cast("Mapping[str, Any]", message["sender"])
+        yield from self._drafts.void(chat_id, sender, ended=True)
         self._seen[chat_id] = message["seq"]
         yield Message(message)

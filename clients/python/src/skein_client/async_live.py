@@ -1,0 +1,198 @@
+"""The live channel: new messages once and in order, streamed answers, and lost connections."""
+
+import json
+import math
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from skein_client.api_types import MessageResource
+from skein_client.backoff import LONGEST_SECONDS, Backoff
+from skein_client.errors import ApiError, Unreachable
+from skein_client.events import Connected, Drafts, Event, Lost, Message, OtherFrame
+from skein_client.waits import AsyncSignal, async_receive
+
+if TYPE_CHECKING:
+    from skein_client.async_client import AsyncClient
+
+PING_SECONDS = 120.0
+POLL_SECONDS = 1.0
+NOT_FOUND = 404
+
+
+class AsyncLive:
+    """The live channel of one person.
+
+    Args:
+        client: The API.
+        seen: By chat id, the highest `seq` that the app has. None: report no message that was
+            posted before `events` began.
+        ping_seconds: The pause between pings; a connection without an answer to one is lost.
+    """
+
+    def __init__(
+        self,
+        client: "AsyncClient",
+        *,
+        seen: Mapping[str, int] | None = None,
+        ping_seconds: float = PING_SECONDS,
+    ) -> None:
+        self._client = client.with_retries(0)  # a lost connection is reported at once
+        self._seen = None if seen is None else dict(seen)
+        self._ping_seconds = ping_seconds
+        self._drafts = Drafts()
+        self._stopped = AsyncSignal()
+        self._socket: ClientConnection | None = None
+        self._shown: str | None = None
+        self._ends = math.inf
+
+    @property
+    def seen(self) -> Mapping[str, int]:
+        """By chat id, the highest `seq` that was reported or is older; keep it for a restart."""
+        return dict(self._seen or {})
+
+    async def stop(self) -> None:
+        """End `events`."""
+        self._stopped.set()
+        socket = self._socket
+        if socket is not None:
+            await socket.close()
+
+    async def typing(self, chat_id: str) -> None:
+        """Tell the others in a chat that the person is typing, if the connection is open."""
+        await self._send({"type": "typing", "chat_id": chat_id})
+
+    async def showing(self, chat_id: str | None) -> None:
+        """Say which chat the app shows, or none: the person's phones do not ring for it."""
+        self._shown = chat_id
+        await self._send({"type": "showing", "chat_id": chat_id})
+
+    async def _send(self, frame: Mapping[str, str | None]) -> None:
+        socket = self._socket
+        if socket is not None:
+            try:
+                await socket.send(json.dumps(frame))
+            except WebSocketException:
+                return  # the loop of `events` reports the lost connection
+
+    @property
+    def _over(self) -> bool:
+        return self._stopped.is_set() or time.monotonic() >= self._ends
+
+    async def events(self, *, seconds: float | None = None) -> AsyncGenerator[Event]:
+        """Yield what happens, and connect again after each lost connection, until `stop`.
+
+        Args:
+            seconds: When to end at the latest.
+
+        Raises:
+            ApiError: The token was refused (`needs_sign_in`).
+        """
+        self._ends = math.inf if seconds is None else time.monotonic() + seconds
+        backoff = Backoff()
+        while not self._over:
+            began, at_least = time.monotonic(), 0.0
+            try:
+                async for event in self._listen():
+                    yield event
+            except (ApiError, Unreachable, WebSocketException, OSError) as error:
+                if isinstance(error, ApiError):
+                    if error.needs_sign_in:
+                        raise
+                    at_least = error.retry_after or 0.0
+                if self._stopped.is_set():
+                    return
+                for draft in self._drafts.void_all():
+                    yield draft
+                yield Lost(error)
+            if time.monotonic() - began > LONGEST_SECONDS:
+                backoff.reset()
+            pause = max(backoff.seconds(), at_least)
+            await self._stopped.wait(min(pause, max(self._ends - time.monotonic(), 0.0)))
+
+    async def _listen(self) -> AsyncIterator[Event]:
+        if self._seen is None:
+            chats = self._client.chats.list()
+            self._seen = {chat["id"]: chat["last_seq"] async for chat in chats}
+        ticket = await self._client.ticket()
+        address = f"{ticket['url']}?ticket={ticket['ticket']}"
+        async with connect(address, ping_interval=None) as socket:
+            self._socket = socket
+            try:
+                if self._shown is not None:
+                    await self.showing(self._shown)
+                # Frames that arrive meanwhile wait in the connection.
+                async for chat in self._client.chats.list():
+                    if chat["last_seq"] > self._seen.get(chat["id"], 0):
+                        async for event in self._missed(chat["id"]):
+                            yield event
+                yield Connected()
+                async for event in self._frames(socket):
+                    yield event
+            finally:
+                self._socket = None
+
+    async def _frames(self, socket: ClientConnection) -> AsyncIterator[Event]:
+        heard, pinged = time.monotonic(), False
+        while not self._over:
+            wait = min(POLL_SECONDS, self._ping_seconds, self._ends - time.monotonic())
+            try:
+                frame = json.loads(await async_receive(socket, max(wait, 0.0)))
+            except TimeoutError:
+                silent = time.monotonic() - heard
+                if silent > 2 * self._ping_seconds:
+                    raise Unreachable("no answer to a ping") from None
+                if silent > self._ping_seconds and not pinged:
+                    await socket.send('{"type": "ping"}')
+                    pinged = True
+                continue
+            async for event in self._handle(frame):
+                yield event
+            # After the frame was handled: the app may have taken longer than a pause between pings.
+            heard, pinged = time.monotonic(), False
+
+    async def _handle(self, frame: Mapping[str, Any]) -> AsyncIterator[Event]:
+        for draft in self._drafts.take(frame):
+            yield draft
+        match frame["type"]:
+            case "message":
+                async for event in self._new(frame["message"]):
+                    yield event
+            case "resync":
+                async for event in self._missed(frame["chat_id"]):
+                    yield event
+            case "delta" | "retract" | "pong":
+                return
+            case _:
+                yield OtherFrame(frame)
+
+    async def _new(self, message: MessageResource) -> AsyncIterator[Event]:
+        """Report a pushed message; if messages before it are missing, read them first."""
+        if message["seq"] > self.seen.get(message["chat_id"], 0) + 1:
+            async for event in self._missed(message["chat_id"]):
+                yield event
+        else:
+            for event in self._report(message):
+                yield event
+
+    async def _missed(self, chat_id: str) -> AsyncIterator[Event]:
+        try:
+            seen = self.seen.get(chat_id, 0)
+            async for message in self._client.messages.list(chat_id, after=seen):
+                for event in self._report(message):
+                    yield event
+        except ApiError as error:
+            if error.status != NOT_FOUND:  # a chat that the person has left is no lost connection
+                raise
+
+    def _report(self, message: MessageResource) -> Iterator[Event]:
+        chat_id = message["chat_id"]
+        if self._seen is None or message["seq"] <= self._seen.get(chat_id, 0):
+            return
+        sender = cast("Mapping[str, Any]", message["sender"])
+        yield from self._drafts.void(chat_id, sender, ended=True)
+        self._seen[chat_id] = message["seq"]
+        yield Message(message)
