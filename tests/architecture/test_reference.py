@@ -14,6 +14,7 @@ from skein.models.common.reason import Reason
 from skein.settings import Settings
 from tests.patterns import meter
 from tests.support.template import deployed_template, ops_template
+from tools import client_calls
 from tools.reference import alarms, calls, data, reasons
 from tools.reference.bill import Bills, with_bill
 from tools.reference.lifecycle import with_lifecycle
@@ -39,6 +40,11 @@ def test_reference_page_is_up_to_date(name: str) -> None:
 def test_largest_bill_is_up_to_date() -> None:
     page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
     assert page == with_bill(page), "run `make reference`"
+
+
+def test_calls_of_our_clients_are_those_of_the_document() -> None:
+    for path, text in client_calls.texts(openapi.document()).items():
+        assert path.read_text(encoding="utf-8") == text, "run `make client-types`"
 
 
 def test_life_of_a_run_is_up_to_date() -> None:
