@@ -110,11 +110,14 @@ def test_typescript_client_is_packed_with_types_and_without_dependencies(tmp_pat
     assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     packed = generators.run(["npm", "pack", "--json", "--offline"], package)
     [report] = json.loads(packed.stdout)
-    modules = ("backoff", "client", "index", "live", "node", "outbox", "schema", "signatures")
+    sources = (package / "src").glob("*.ts")
     assert {each["path"] for each in report["files"]} == {
         *("LICENSE", "README.md", "package.json"),
-        *(f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")),
+        *(f"dist/{path.stem}{suffix}" for path in sources for suffix in (".js", ".d.ts")),
     }
+    lock = "package-lock.json"
+    assert (package / lock).read_bytes() == (TYPESCRIPT / lock).read_bytes()
+    assert "clients/typescript/*.tgz" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()
 
 
 def test_example_after_cut_connection_posts_and_shows_each_message_once(

@@ -1,4 +1,6 @@
+import { streamAnswer, type Words } from "./answers.js";
 import { Backoff } from "./backoff.js";
+import { Agents, Approvals, Desk, Lines, Plans, Tools, Users } from "./calls.js";
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
@@ -17,11 +19,13 @@ export type NewMessage = Schemas["NewChatMessage"];
 export type OpenChoice = Schemas["OpenChoiceResource"];
 export type Ticket = Schemas["TicketResource"];
 type Query = Record<string, string | number | boolean | null | undefined>;
-interface Page<T> {
+/** A page of a list. */
+export interface Page<T> {
   items: T[];
   next_cursor: string | null;
 }
 
+const LOCAL = "http://127.0.0.1:8787"; // a local stack
 const PAGE = 100;
 const TOO_MANY = 429;
 const SERVER_ERROR = 500;
@@ -43,17 +47,38 @@ const GATEWAY_CODES: Record<number, string> = {
   504: "unavailable",
 };
 
+/** The fields of a problem (RFC 9457) that Skein adds, or that its response has. */
+export interface Problem {
+  type: string;
+  title: string;
+  /** More for programs, such as `reasons` of a 422. */
+  details: Record<string, unknown>;
+  /** The id of the request in the logs of Skein; "" if the response has none. */
+  requestId: string;
+}
+
 /** The API refused a call, or failed. If the gateway itself answered, `code` follows the status. */
-export class ApiError extends Error {
+export class ApiError extends Error implements Problem {
   override name = "ApiError";
+  readonly type: string;
+  readonly title: string;
+  readonly details: Record<string, unknown>;
+  readonly requestId: string;
 
   constructor(
     readonly status: number,
     readonly code: string,
-    message: string,
+    /** The explanation, without status and code. */
+    readonly detail: string,
     readonly retryAfterSeconds?: number,
+    problem: Partial<Problem> = {},
   ) {
-    super(`${status} ${code}: ${message}`);
+    const request = problem.requestId ? ` (request ${problem.requestId})` : "";
+    super(`${status} ${code}: ${detail}${request}`);
+    this.type = problem.type ?? "about:blank";
+    this.title = problem.title ?? "";
+    this.details = problem.details ?? {};
+    this.requestId = problem.requestId ?? "";
   }
 
   /** Whether the token has expired, is not valid or lacks the scope. */
@@ -94,7 +119,8 @@ export class NoAnswer extends Error {
 }
 
 /**
- * The API, as one person uses it; `token` may be a function that returns a current one. Failed calls
+ * The API, as the person or the operator of a token uses it; `token` may be a function that returns a
+ * current one. By default, `SKEIN_URL` and `SKEIN_TOKEN` of the environment are read. Failed calls
  * are repeated if this has no second effect: reads, PUT, DELETE, and POST, which gets one
  * `Idempotency-Key` for all its attempts. Calls that run again (`try`, `replay`, drafts and live
  * tickets) and PATCH are not repeated.
@@ -106,14 +132,21 @@ export class Client {
   readonly messages = new Messages(this);
   readonly media = new Media(this);
   readonly choices = new Choices(this);
+  readonly approvals = new Approvals(this);
+  readonly desk = new Desk(this);
+  readonly lines = new Lines(this);
+  readonly plans = new Plans(this);
+  readonly tools = new Tools(this);
+  readonly users = new Users(this);
   readonly #url: string;
 
   constructor(
-    url: string,
-    private readonly token: string | (() => string | Promise<string>),
+    url = environment("SKEIN_URL") ?? LOCAL,
+    private readonly token: string | (() => string | Promise<string>) = environment("SKEIN_TOKEN") ?? "",
     private readonly timeoutMs = 30_000,
     private readonly retries = 2,
   ) {
+    if (token === "") throw new TypeError("there is no token: pass one, or set SKEIN_TOKEN");
     this.#url = url.replace(/\/+$/, "");
   }
 
@@ -202,14 +235,10 @@ export class Client {
   }
 }
 
-/** The agents to whom people may write (`client.agents`). */
-class Agents {
-  constructor(private readonly client: Client) {}
-
-  /** Yield the agents of the directory, oldest first. */
-  list(): AsyncGenerator<ListedAgent> {
-    return this.client.items("/v1/agents/directory");
-  }
+/** How `ask` posts and waits: its idempotency key, and the longest wait for an answer. */
+export interface AskOptions {
+  clientId?: string;
+  seconds?: number;
 }
 
 /** The person's chats (`client.chats`). */
@@ -248,15 +277,26 @@ class Chats {
 
   /**
    * Post a message and return the first answer of an agent, or of the team. With the `clientId` of
-   * an earlier call, nothing is posted again. Throws NoAnswer if nobody has answered in time.
+   * an earlier call, nothing is posted again. With `stream`, yield the words of the answer as they
+   * arrive, by the live channel; the last ones have its message. Throws NoAnswer if nobody has
+   * answered in time.
    */
-  async ask(
+  ask(chatId: string, text: string, options: AskOptions & { stream: true }): AsyncGenerator<Words>;
+  ask(chatId: string, text: string, options?: AskOptions & { stream?: false }): Promise<Message>;
+  ask(
     chatId: string,
     text: string,
-    options: { clientId?: string; seconds?: number } = {},
-  ): Promise<Message> {
-    const posted = await this.client.messages.post(chatId, text, options);
-    const ends = Date.now() + 1000 * (options.seconds ?? 60);
+    options: AskOptions & { stream?: boolean } = {},
+  ): AsyncGenerator<Words> | Promise<Message> {
+    const message = { text, client_id: options.clientId ?? crypto.randomUUID() } as NewMessage;
+    const seconds = options.seconds ?? 60;
+    if (options.stream) return streamAnswer(this.client, chatId, message, seconds);
+    return this.#answer(chatId, message, seconds);
+  }
+
+  async #answer(chatId: string, message: NewMessage, seconds: number): Promise<Message> {
+    const posted = await this.client.messages.send(chatId, message);
+    const ends = Date.now() + 1000 * seconds;
     let seen = posted.seq;
     for (let pause = MIN_PAUSE_MS; ; pause = Math.min(1.5 * pause, MAX_PAUSE_MS)) {
       for await (const message of this.client.messages.list(chatId, seen)) {
@@ -387,19 +427,39 @@ function pathOf(...parts: string[]): string {
   return ["/v1/chats", ...parts.map(encodeURIComponent)].join("/");
 }
 
+/** Return a variable of the environment; undefined if it is empty, and in browsers. */
+function environment(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return process?.env?.[name] || undefined;
+}
+
 function apiError(response: Response, text: string): ApiError {
   const body = parsed(text);
-  const message = body.detail ?? body.message ?? response.statusText;
+  const detail = body.detail ?? body.message ?? response.statusText;
   const code = body.code ?? GATEWAY_CODES[response.status] ?? "";
   const after = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
-  const seconds = Number.isNaN(after) ? undefined : after;
-  return new ApiError(response.status, code, message, seconds);
+  return new ApiError(response.status, code, detail, Number.isNaN(after) ? undefined : after, {
+    type: body.type ?? "about:blank",
+    title: body.title ?? response.statusText,
+    details: body.details ?? {},
+    requestId: body.request_id ?? response.headers.get("apigw-requestid") ?? "",
+  });
+}
+
+interface ErrorBody {
+  type?: string;
+  title?: string;
+  detail?: string;
+  message?: string;
+  code?: string;
+  details?: Record<string, unknown>;
+  request_id?: string;
 }
 
 /** Return the body of an error; empty if a proxy answered, and not with JSON. */
-function parsed(text: string): { code?: string; detail?: string; message?: string } {
+function parsed(text: string): ErrorBody {
   try {
-    return (JSON.parse(text) ?? {}) as ReturnType<typeof parsed>;
+    return (JSON.parse(text) ?? {}) as ErrorBody;
   } catch {
     return {};
   }

@@ -22,15 +22,15 @@ interface Frame {
  * - `connected`: the connection is open, and the messages that were missed have been reported.
  * - `lost`: the connection was lost; a new one follows.
  * - `message`: a new message, each once and in the order of `seq` within its chat.
- * - `draft`: all words so far of the answer that an agent is writing; "" if they are void. The
- *   message that follows is authoritative.
+ * - `draft`: all words so far of the answer that an agent is writing; "" if they are void, `ended` if
+ *   the agent has ended its answer. The message that follows is authoritative.
  * - `frame`: any other frame, as it arrived.
  */
 export type LiveEvent =
   | { type: "connected" }
   | { type: "lost"; error: unknown }
   | { type: "message"; message: Message }
-  | { type: "draft"; chatId: string; agent: Author; text: string }
+  | { type: "draft"; chatId: string; agent: Author; text: string; ended: boolean }
   | { type: "frame"; frame: Frame };
 
 export interface LiveOptions {
@@ -51,13 +51,13 @@ class Drafts {
     if (n !== 1 && n !== (begun?.n ?? -1) + 1) return;
     const grown = n === 1 ? text : `${begun?.text ?? ""}${text}`;
     this.#drafts.set(key, { chatId, agent, text: grown, n });
-    if (grown !== begun?.text) yield { type: "draft", chatId, agent, text: grown };
+    if (grown !== begun?.text) yield { type: "draft", chatId, agent, text: grown, ended: false };
   }
 
   /** Void the draft of an agent in a chat, if there is one. */
-  *void(chatId: string, agent: Author): Generator<LiveEvent> {
+  *void(chatId: string, agent: Author, ended = false): Generator<LiveEvent> {
     if (this.#drafts.delete(JSON.stringify([chatId, agent.id]))) {
-      yield { type: "draft", chatId, agent, text: "" };
+      yield { type: "draft", chatId, agent, text: "", ended };
     }
   }
 
@@ -199,7 +199,7 @@ export class Live {
     } else if (type === "retract" && agent) yield* this.#drafts.void(chatId, agent);
     else if (type !== "pong") {
       const ended = type === "run" && (frame.status === "done" || frame.status === "failed");
-      if (ended && agent) yield* this.#drafts.void(chatId, agent);
+      if (ended && agent) yield* this.#drafts.void(chatId, agent, ended);
       yield { type: "frame", frame };
     }
   }
@@ -216,7 +216,7 @@ export class Live {
 
   *#report(message: Message): Generator<LiveEvent> {
     if (message.seq <= (this.#seen?.get(message.chat_id) ?? 0)) return;
-    yield* this.#drafts.void(message.chat_id, message.sender as Author);
+    yield* this.#drafts.void(message.chat_id, message.sender as Author, true);
     this.#seen?.set(message.chat_id, message.seq);
     yield { type: "message", message };
   }

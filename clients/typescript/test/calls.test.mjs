@@ -27,11 +27,17 @@ test("named_calls_are_calls_of_the_api", async () => {
   await client.members.add("chat_1", "user", "a/b");
   await client.members.remove("chat_1", "user", "a");
   await client.messages.delete("chat_1", 3);
+  await client.lines.get("+1/2");
+  await client.agents.restoreVersion("agt_1", 2);
+  await client.plans.list("agt_1", { user_id: "usr_1" }).next();
   assert.deepEqual(api.calls, [
     "GET /v1/chats/chat_1",
     "PUT /v1/chats/chat_1/members/user/a%2Fb",
     "DELETE /v1/chats/chat_1/members/user/a",
     "DELETE /v1/chats/chat_1/messages/3",
+    "GET /v1/lines/%2B1%2F2",
+    "POST /v1/agents/agt_1/versions/2/restore",
+    "GET /v1/agents/agt_1/plans",
   ]);
 });
 
@@ -107,4 +113,34 @@ test("file_is_uploaded_to_its_url_and_named_by_its_id", async () => {
   }
   assert.equal(uploads[0].headers.authorization, undefined);
   assert.match(uploads[0].headers["x-checksum"], /^[0-9a-f]{64}$/);
+});
+
+test("client_without_arguments_reads_the_environment", async () => {
+  assert.throws(() => new Client("http://api.test"), /SKEIN_TOKEN/);
+  process.env.SKEIN_TOKEN = "of the environment";
+  process.env.SKEIN_URL = "http://env.test/";
+  try {
+    await new Client().chats.get("chat_1");
+    assert.equal(api.headers.Authorization, "Bearer of the environment");
+    assert.equal(api.host, "env.test");
+  } finally {
+    delete process.env.SKEIN_TOKEN;
+    delete process.env.SKEIN_URL;
+  }
+});
+
+test("error_has_the_fields_of_its_problem_and_the_id_of_its_request", async () => {
+  const problem = { type: "about:blank", title: "Unprocessable Content", code: "unprocessable" };
+  const details = { reasons: ["name: too long"] };
+  const body = JSON.stringify({ ...problem, detail: "no", details, request_id: "req_1" });
+  const headers = { "apigw-requestid": "req_2" };
+  api.refusals = [{ status: 422, body }, { status: 404, body: '{"message": "Not Found"}', headers }];
+  await assert.rejects(client.chats.get("chat_1"), (error) => {
+    assert.deepEqual({ ...error, name: undefined }, {
+      ...{ ...problem, name: undefined, status: 422, detail: "no", details },
+      ...{ requestId: "req_1", retryAfterSeconds: undefined },
+    });
+    return error.message === "422 unprocessable: no (request req_1)";
+  });
+  await assert.rejects(client.chats.get("chat_1"), { code: "not_found", requestId: "req_2", details: {} });
 });

@@ -96,6 +96,7 @@ export class FakeApi {
   async #fetch(url, { method, body, headers, redirect }) {
     this.calls.push(`${method} ${url.pathname}`);
     this.headers = headers;
+    this.host = url.host;
     this.redirect = redirect;
     const sent = body === undefined ? undefined : JSON.parse(body);
     if (sent !== undefined) this.posted.push(sent);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { createServer } from "node:http";
+import { mock, test } from "node:test";
+import { signedCall, signedEvent } from "../dist/express.js";
 import { BadSignature, verifyCall, verifyEvent } from "../dist/index.js";
 
 // As Skein signs them: tests/clients/test_signatures.py has the same call and the same event.
@@ -63,3 +65,57 @@ for (const [why, headers, body, now] of [
     await assert.rejects(verifyEvent(SECRET, { ...EVENT_HEADERS, ...headers }, body, now), BadSignature);
   });
 }
+
+/** Send a request to a server behind a middleware, at the time of the signatures. */
+async function sent(middleware, path, headers, body, before = () => undefined) {
+  const server = createServer(async (request, response) => {
+    await before(request);
+    void middleware(request, response, (error) => {
+      response.statusCode = error ? 500 : 200;
+      response.end(error ? error.message : JSON.stringify([request.skein, request.body]));
+    });
+  });
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  mock.timers.enable({ apis: ["Date"], now: 1000 * NOW });
+  try {
+    const url = `http://127.0.0.1:${server.address().port}${path}`;
+    const response = await fetch(url, { method: "POST", headers, body });
+    return [response.status, await response.text()];
+  } finally {
+    mock.timers.reset();
+    server.close();
+    server.closeAllConnections();
+  }
+}
+const call = signedCall(SECRET, "https://shop.example/");
+
+test("middleware_gives_the_context_and_the_body_of_a_call", async () => {
+  const [status, text] = await sent(call, "/orders", HEADERS, REQUEST.body);
+  assert.equal(status, 200);
+  const [context, body] = JSON.parse(text);
+  assert.deepEqual([context.person, body], ["Jörg", { a: 1 }]);
+});
+
+test("middleware_answers_another_request_with_401", async () => {
+  assert.equal((await sent(call, "/orders", HEADERS, '{"a": 2}'))[0], 401);
+  assert.equal((await sent(call, "/orders?a=1", HEADERS, REQUEST.body))[0], 401);
+  assert.equal((await sent(signedCall(SECRET), "/orders", HEADERS, REQUEST.body))[0], 401);
+  assert.equal((await sent(signedEvent(SECRET), "/", EVENT_HEADERS, `${EVENT} `))[0], 401);
+});
+
+test("middleware_gives_an_event_also_after_a_parser_of_raw_bodies", async () => {
+  const raw = (request) => (request.body = Buffer.from(EVENT));
+  for (const before of [undefined, raw]) {
+    const [status, text] = await sent(signedEvent(SECRET), "/", EVENT_HEADERS, EVENT, before);
+    assert.deepEqual([status, JSON.parse(text)[0].id], [200, "evt_1"]);
+  }
+});
+
+test("middleware_after_a_parser_of_json_says_that_it_comes_too_late", async () => {
+  const parsed = async (request) => {
+    for await (const part of request) request.body = JSON.parse(part);
+  };
+  const [status, text] = await sent(signedEvent(SECRET), "/", EVENT_HEADERS, EVENT, parsed);
+  assert.equal(status, 500);
+  assert.match(text, /before express.json/);
+});
