@@ -22,6 +22,7 @@ from skein.errors import (
     Transient,
     Unavailable,
 )
+from skein.interface.tool import CONTINUE
 from skein.models.common.http import HttpAnswer, McpQuestion, McpReply
 from skein.models.common.retry import Retry
 from skein.models.quotas.prices import DIGITS
@@ -215,6 +216,7 @@ class CallSender:
         if function is None:
             raise Failed("the deployment has no such function")
         given = function.parse(arguments)
+        given.pop(CONTINUE, None)
         try:
             result = self.clock.within(seconds, lambda: function.function(context, **given))
         except TimeoutError:

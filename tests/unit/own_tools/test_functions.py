@@ -24,6 +24,12 @@ def order_status(call: CallContext, order: str) -> str:
     return f"{order} of {call.person} is on its way"
 
 
+@tool(effect="save")
+def cancel_order(call: CallContext, order: str) -> str:
+    """Cancel an order."""
+    return f"{order} of {call.person} is canceled"
+
+
 @tool(effect="read")
 def opening_hours(call: CallContext) -> str:
     """Tell when the shop is open."""
@@ -66,3 +72,17 @@ def test_functions_of_an_installed_package_are_tools(caplog: pytest.LogCaptureFi
     world.drain()
     [result] = results_of(world, world.runs("chat_1")[-1])
     assert result.content.endswith(f"\n| 17 of {HUSAM.id} is on its way")
+
+
+@pytest.mark.usefixtures("_package")
+def test_function_that_saves_gets_only_its_own_arguments() -> None:
+    cancel = calls(("cancel_order", {"order": "17"}))
+    world = stage(cancel, "Done.", reply_mode="text", enabled_tools=("cancel_order",))
+    python = {"python": {"function": "cancel_order"}, "http": None, "parameters": None}
+    writes = {"name": "cancel_order", "effect": "write", "approval": "none"}
+    own_tool(world, LOOK_UP | python | writes)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", title=None)
+    world.post("Cancel my order", HUSAM)
+    world.drain()
+    [result] = results_of(world, world.runs("chat_1")[-1])
+    assert result.content.endswith(f"\n| 17 of {HUSAM.id} is canceled")
