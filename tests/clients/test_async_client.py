@@ -129,9 +129,9 @@ CALLS: list[tuple[Callable[[Any], Any], str, Any]] = [
     (lambda c: c.plans.cancel("a", "p", user_id="u"), "DELETE /v1/agents/a/plans/p", None),
     (lambda c: c.desk.hand_back("chat_1", {}), f"DELETE {CHAT}/desk", {}),
     (
-        lambda c: c.approvals.decide("w", {"approve": True}),
+        lambda c: c.approvals.decide("w", {"decision": "approved"}),
         "POST /v1/approvals/w",
-        {"approve": True},
+        {"decision": "approved"},
     ),
     (lambda c: c.tools.try_tool("t", {}), "POST /v1/tools/t/try", {}),
     (lambda c: c.users.list(q="Ann"), "GET /v1/users", None),
