@@ -37,6 +37,11 @@ export class Agents {
     return this.client.call("GET", path`/v1/agents/${agentId}`);
   }
 
+  /** Import an agent from a file. */
+  importAgent(body: Schemas["AgentFile"], query: Query<"import_agent"> = {}): Promise<Schemas["ImportedAgent"]> {
+    return this.client.call("POST", "/v1/agents/file", body, query);
+  }
+
   /** List the agents of the directory, oldest first. */
   list(): AsyncGenerator<Schemas["ListedAgent"]> {
     return this.client.items("/v1/agents/directory");
@@ -65,6 +70,11 @@ export class Agents {
   /** Restore a version of an agent. */
   restoreVersion(agentId: string, version: number): Promise<Schemas["AgentDetail"]> {
     return this.client.call("POST", path`/v1/agents/${agentId}/versions/${version}/restore`);
+  }
+
+  /** Update an agent from a file. */
+  updateFromFile(agentId: string, body: Schemas["AgentFile"], query: Query<"update_agent_from_file"> = {}): Promise<Schemas["ImportedAgent"]> {
+    return this.client.call("PUT", path`/v1/agents/${agentId}/file`, body, query);
   }
 }
 

@@ -9,6 +9,7 @@ from skein_client.api_types import (
     AgentChange,
     AgentChatResource,
     AgentDetail,
+    AgentFile,
     AgentResource,
     AgentTemplateResource,
     AgentVersionResource,
@@ -20,6 +21,7 @@ from skein_client.api_types import (
     DraftRequest,
     DraftResource,
     GivenCode,
+    ImportedAgent,
     LineChange,
     LineResource,
     ListedAgent,
@@ -84,6 +86,15 @@ class AsyncAgents:
         """Get an agent."""
         return cast("AgentDetail", await self._client.call("GET", path("/v1/agents/{}", agent_id)))
 
+    async def import_agent(
+        self, body: AgentFile, *, overwrite: bool | None = None
+    ) -> ImportedAgent:
+        """Import an agent from a file."""
+        return cast(
+            "ImportedAgent",
+            await self._client.call("POST", "/v1/agents/file", body, {"overwrite": overwrite}),
+        )
+
     def list(self) -> AsyncIterator[ListedAgent]:
         """List the agents of the directory, oldest first."""
         return self._client.items("/v1/agents/directory")
@@ -113,6 +124,17 @@ class AsyncAgents:
             "AgentDetail",
             await self._client.call(
                 "POST", path("/v1/agents/{}/versions/{}/restore", agent_id, version)
+            ),
+        )
+
+    async def update_from_file(
+        self, agent_id: str, body: AgentFile, *, overwrite: bool | None = None
+    ) -> ImportedAgent:
+        """Update an agent from a file."""
+        return cast(
+            "ImportedAgent",
+            await self._client.call(
+                "PUT", path("/v1/agents/{}/file", agent_id), body, {"overwrite": overwrite}
             ),
         )
 

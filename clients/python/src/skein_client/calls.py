@@ -9,6 +9,7 @@ from skein_client.api_types import (
     AgentChange,
     AgentChatResource,
     AgentDetail,
+    AgentFile,
     AgentResource,
     AgentTemplateResource,
     AgentVersionResource,
@@ -20,6 +21,7 @@ from skein_client.api_types import (
     DraftRequest,
     DraftResource,
     GivenCode,
+    ImportedAgent,
     LineChange,
     LineResource,
     ListedAgent,
@@ -84,6 +86,13 @@ class Agents:
         """Get an agent."""
         return cast("AgentDetail", self._client.call("GET", path("/v1/agents/{}", agent_id)))
 
+    def import_agent(self, body: AgentFile, *, overwrite: bool | None = None) -> ImportedAgent:
+        """Import an agent from a file."""
+        return cast(
+            "ImportedAgent",
+            self._client.call("POST", "/v1/agents/file", body, {"overwrite": overwrite}),
+        )
+
     def list(self) -> Iterator[ListedAgent]:
         """List the agents of the directory, oldest first."""
         return self._client.items("/v1/agents/directory")
@@ -112,6 +121,17 @@ class Agents:
         return cast(
             "AgentDetail",
             self._client.call("POST", path("/v1/agents/{}/versions/{}/restore", agent_id, version)),
+        )
+
+    def update_from_file(
+        self, agent_id: str, body: AgentFile, *, overwrite: bool | None = None
+    ) -> ImportedAgent:
+        """Update an agent from a file."""
+        return cast(
+            "ImportedAgent",
+            self._client.call(
+                "PUT", path("/v1/agents/{}/file", agent_id), body, {"overwrite": overwrite}
+            ),
         )
 
 
