@@ -1,7 +1,7 @@
 """`skein agent export` and `skein agent import`: an agent as a YAML file, over the HTTP API.
 
-The API is that of `--url`, and the token that of `SKEIN_TOKEN`. Without a token, the local stack
-gives one.
+The API is that of `--url` or `SKEIN_URL`, otherwise that of the stack that runs on this machine.
+The token is that of `SKEIN_TOKEN`. Without a token, a local stack gives one.
 """
 
 import argparse
@@ -15,9 +15,8 @@ from uuid import uuid4
 
 import httpx2
 
-from local.demo import TENANT
+from local.folders import running_url
 
-DEFAULT_URL = "http://127.0.0.1:8787"
 YAML = {"content-type": "application/yaml"}
 PAGE = 100
 TIMEOUT_SECONDS = 30.0
@@ -47,7 +46,7 @@ def add_agent_command(commands: Any) -> None:
     )
     importing.set_defaults(command=lambda given: _reported(_import, given))
     for verb in (export, importing):
-        verb.add_argument("--url", default=os.environ.get("SKEIN_URL") or DEFAULT_URL)
+        verb.add_argument("--url", default=os.environ.get("SKEIN_URL") or running_url())
 
 
 def _reported(action: Callable[[argparse.Namespace], None], given: argparse.Namespace) -> int:
@@ -97,7 +96,7 @@ def _connected(url: str) -> httpx2.Client:
 
 
 def _local_token(url: str) -> str:
-    asked = {"sub": "operator", "tenant": TENANT, "scope": "admin"}
+    asked = {"sub": "operator", "tenant": "demo", "scope": "admin"}
     try:
         answer = httpx2.post(f"{url}/local/token", json=asked, timeout=TIMEOUT_SECONDS)
         token: str = answer.json()["token"]

@@ -3,6 +3,7 @@
 skein run my_agent.py  serves the agent of a file
 skein chat             talks to it
 skein tail             shows its runs as they end, with their reasons
+skein agent            exports an agent as a file, or imports one
 skein doctor           says what is missing, and how to fix it
 """
 
@@ -12,6 +13,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from local.agent_command import add_agent_command
 from local.folders import cache_folder, running_url
 from local.steps import Steps
 
@@ -41,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument("--url", help="by default, of the stack that runs on this machine")
         each.add_argument("--agent", help="the agent's name; by default, the agent of the line")
         each.set_defaults(command=command)
+    add_agent_command(commands)
     doctor = commands.add_parser("doctor", help="say what is missing, and how to fix it")
     doctor.set_defaults(command=_doctor)
     return parser
