@@ -115,7 +115,7 @@ def test_run_with_data_of_another_format_says_in_one_sentence_how_to_start(tmp_p
         "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
     }
     run = subprocess.run(
-        [sys.executable, "-m", "local"],
+        [sys.executable, "-m", "local", "run"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT / 'functions'}", **chosen},
         capture_output=True,
