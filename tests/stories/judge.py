@@ -8,7 +8,8 @@ from datetime import timedelta
 from skein.models.chats.chat import Message
 from skein.models.chats.choice import CALL, YES, Choice
 from skein.models.common.storage import Key
-from skein.models.runs.run import ENDED
+from skein.models.runs.requested_call import CallData
+from skein.models.runs.run import ENDED, Run
 from tests.attacks.cast import PHONES, named, titled
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
@@ -88,23 +89,24 @@ def questions(town: Town) -> Iterator[tuple[str, Choice]]:
 
 
 def no_effect_is_forgotten(town: Town) -> Iterator[str]:
-    """What was agreed to is done, or the agent was told why not."""
+    """What was agreed to is done, or the agent was told why not, unless STOP ended its run."""
     done = {task for task, _ in acts(town)}
-    told = outcomes(town)
-    stopped = {run.chat_id for run in town.all_runs() if run.reason == "opted_out"}
-    tried = {task for each in town.service.requests for task in TASK.findall(str(each.body))}
+    told = {call for each in town.shown for call in each.told}
     for chat_id, asked in questions(town):
-        if asked.purpose != CALL or asked.answer is None or asked.answer.option != YES:
+        answer = asked.answer
+        if asked.purpose != CALL or answer is None or answer.option != YES:
             continue
-        if chat_id in stopped:
-            continue  # STOP ends what was agreed to there
-        for task in set(TASK.findall(asked.question)) - done - tried - told:
+        if CallData.from_item(asked.data).call.key in told:
+            continue
+        if any(run.reason == "opted_out" for run in runs_about(town, chat_id, answer.seq)):
+            continue
+        for task in set(TASK.findall(asked.question)) - done:
             yield f"{task} was agreed to and never done"
 
 
-def outcomes(town: Town) -> set[str]:
-    """The tasks of which the agent was told an outcome, that something was done or why not."""
-    return {task for task, said in told_outcomes(town) if "not done yet" not in said}
+def runs_about(town: Town, chat_id: str, seq: int) -> list[Run]:
+    """The runs that answer a message."""
+    return [run for run in town.runs(chat_id) if seq in run.trigger.seqs]
 
 
 def told_outcomes(town: Town) -> Iterator[tuple[str, str]]:
@@ -130,7 +132,7 @@ def prompts_are_true_about_what_was_done(town: Town) -> Iterator[str]:
 
 
 def each_message_is_answered(town: Town) -> Iterator[str]:
-    """Each task that was asked for has an answer after it, or a run that says why not."""
+    """Each task that was asked for has an answer after it, or a reason why not of its own."""
     for asked in town.asked_in:
         if not _has_answer(town, asked):
             yield f"nobody answered task {asked.number} in {titled(asked.step.chat)}"
@@ -141,10 +143,9 @@ def _has_answer(town: Town, asked: Asked) -> bool:
     later = [m for m in town.messages(chat.id) if m.seq >= asked.seq]
     if chat.discarded_at is not None or not later or later[0].kind == "erased":
         return True
-    if later[0].reason == "opted_out" or any(m.sender.kind != "user" for m in later[1:]):
+    if later[0].reason is not None or any(m.sender.kind != "user" for m in later[1:]):
         return True
-    told = (run for run in town.runs(chat.id) if run.reason is not None and run.trigger.seq)
-    return any(run.ended_at and run.ended_at >= later[0].created_at for run in told)
+    return any(run.reason is not None for run in runs_about(town, chat.id, asked.seq))
 
 
 # ---------------------------------------------------------------------- what is shown

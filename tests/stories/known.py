@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
+from skein.own_tools.asking import CHANGED
 from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, PAIR, TEAM
 from tests.attacks.errands import Reach
 from tests.attacks.known_codes import FULL
@@ -114,25 +115,24 @@ KNOWN: Mapping[str, Known] = {
             )
         ),
     ),
-}
-
-OPEN: Mapping[str, tuple[Story, str]] = {
-    "a yes after the request was deleted": (
+    "a yes after the request was deleted": Known(
         (
             _writes("book", BOB.id, BOBS_PHONE.id, ALICE.id),
             Delete(who=BOB.id, chat=BOBS_PHONE.id),
             Answer(who=BOB.id, sms=True),
         ),
-        "the question stays open, and the yes neither sends the call nor tells why not",
+        lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
     ),
-    "an erasure after an errand": (
+    "an erasure after an errand": Known(
         (
             _writes("errand", BOB.id, BOBS_PHONE.id, ALICE.id),
             Answer(who=BOB.id),
             Pass(minutes=12),
             Erase(who=BOB.id),
         ),
-        "the owner of the phone stays stored, and so do the words of the errand in the other chat",
+        lambda town: [m.kind for m in town.messages(ALICES.id)] == ["erased"],
     ),
 }
+
+OPEN: Mapping[str, tuple[Story, str]] = {}
 """Stories of defects that are still there, each with what happens."""

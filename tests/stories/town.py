@@ -9,7 +9,7 @@ from typing import Any
 from skein.errors import Ambiguous, Unavailable
 from skein.models.chats.choice import YES
 from skein.models.common.address import phone_address
-from skein.models.common.storage import Put
+from skein.models.common.storage import Put, Update
 from skein.models.common.storage import Write as TableWrite
 from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import Job, RunJob
@@ -25,6 +25,7 @@ from tests.attacks.steps import Step
 from tests.faults.deployment import WORKERS
 from tests.stories.deeds import BY_PHONE, Deed, Fault, Write
 from tests.stories.tasks import TASKS, answer, task_of
+from tests.support.agents import steps_of
 from tests.support.api_client import Client
 from tests.support.builders import QUEUES, TENANT
 from tests.support.fakes import Calls, Killed
@@ -79,12 +80,17 @@ class MortalTable(WatchedTable):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a run showed the model."""
+    """What a run showed the model.
+
+    Attributes:
+        told: The results of the calls that people approved, by the keys of their questions' calls.
+    """
 
     run_id: str
     agent: str
     chat: str | None
     request: ModelRequest
+    told: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -140,7 +146,10 @@ class Town(Stage):
         super()._furnish()
         for room in ROOMS.values():
             if room.channel:
-                phone, line = phone_address(PHONES[room.members[0].id]), phone_address(LINE)
+                who = room.members[0].id
+                phone, line = phone_address(PHONES[who]), phone_address(LINE)
+                user = self.app.users.get(TENANT, who)
+                self.table.write(Update(user.key, set={"addresses": [phone.model_dump()]}))
                 bound = AddressChat(
                     tenant=TENANT, address=phone, line=line, agent_id=COACH.id, chat_id=room.id
                 )
@@ -304,7 +313,12 @@ class Town(Stage):
     def _moves(self, seen: malicious_model.Seen) -> Calls:
         run = self._run()
         assert self._request is not None
-        self.shown.append(Shown(run.id, run.agent_id, run.active_chat_id, self._request))
+        told = {
+            call.key: result.content
+            for step in steps_of(self, run)
+            for call, result in zip(step.agreed, step.results or (), strict=False)
+        }
+        self.shown.append(Shown(run.id, run.agent_id, run.active_chat_id, self._request, told))
         if self._tactic != QUIET:
             return super()._moves(seen)
         return answer(self._request, self._uses)

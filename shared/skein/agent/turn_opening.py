@@ -26,7 +26,6 @@ from skein.models.runs.step import PromptRecord, Step
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.sharing_rules import RULES_CHANGED
 from skein.own_tools.asking import Approvals
-from skein.own_tools.items import OwnToolItems
 from skein.ports import Clock, Metrics, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
@@ -136,7 +135,7 @@ class TurnOpenings:
             opened.tools = offered(reading)
             opened.budget = self._budget(turn, reading)
             opened.prompt = recorded_prompt(steps) or self._built(run, opened, read)
-            if not steps and reading.of(OwnToolItems).tools:
+            if not steps:
                 opened.agreed = self.approvals.agreed_step(run, reading)
             activation.ended = bool(steps) and ended_in(steps[-1])
         turn.opened = opened

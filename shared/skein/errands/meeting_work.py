@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from skein.errands.models.errand import Errand, ErrandData, ErrandRef, OpenErrand
-from skein.errands.models.meeting import Meeting, first_common
+from skein.errands.models.meeting import Meeting, MeetingPost, first_common
 from skein.errands.quiet_times import end_of_quiet
 from skein.errors import (
     ConditionFailed,
@@ -155,7 +155,7 @@ class MeetingWorker:
             tenant=meeting.tenant,
             chat_id=errand.choice_chat_id,
             agent=MemberRef(kind="agent", id=meeting.agent_id),
-            client_id=f"errand:{errand.id}:{errand.asked.id}:confirm",
+            client_id=errand.question_id("confirm"),
             addressee=errand.asked.id,
             question=f"{_proposed(meeting, start)}. Can you come then? Yes confirms it.",
             options=YES_NO,
@@ -191,7 +191,7 @@ class MeetingWorker:
         self,
         meeting: Meeting,
         text: str,
-        step: str,
+        post: MeetingPost,
         changes: dict[str, Any],
         *more: Write,
         also: dict[str, Any],
@@ -216,7 +216,7 @@ class MeetingWorker:
             chat_id=meeting.chat_id,
             sender=MemberRef(kind="agent", id=meeting.agent_id),
             text=text,
-            client_id=f"meeting:{meeting.id}:{step}",
+            client_id=meeting.post_id(post),
             depth=1,
             authors=Authors.in_digests([meeting.asked_by.id]).joined(meeting.authors),
             traced_to=meeting.asked_by.id,

@@ -49,7 +49,7 @@ NOBODY_TO_ASK = (
     "refused: somebody must agree to this call first, and there is nobody to ask: this run answers "
     "no message of a person who may know all that it was shown"
 )
-CHANGED = "refused: the tool or its call was changed after the question, so ask again"
+CHANGED = "refused: the tool or its call was changed or deleted after the question, so ask again"
 JOINED = "refused: somebody has joined who was not named in the question, so ask again"
 SERVICE_ASKED = (
     "not done yet: the service asks the person in {place} first. Do not say that it was done, "
@@ -58,6 +58,7 @@ SERVICE_ASKED = (
 ANSWER = "answer_"  # prefix of the option ids of a service's question
 MAX_AGREED = 20  # calls that one run makes after people's answers
 NO_VERSION = 0  # of a tool, so that its call is refused as changed
+NO_ARGUMENTS = "{}"  # of a call that can no longer be made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,21 +198,22 @@ class Approvals:
         """Return the calls that people approved in the messages that a run answers, as a step.
 
         The model is not asked for this step. It is recorded and carried out like any other. A call
-        that another run or activation has already made keeps its outcome.
+        that another run or activation has already made keeps its outcome. A call that was erased
+        with the message that asked for it, or whose tool is gone, is refused when it is carried
+        out, so that the model learns why the answer has no effect.
 
         Args:
             run: The run, before the first step of an activation.
             reading: The reading.
         """
         agreed = self._agreed(run, reading)
+        if not agreed:
+            return None
         known = reading.of(OwnToolItems).by_name
         found = [
-            (_as_shown(each, question, known[each.tool], call), call)
+            self._as_recorded(run, each, question, known.get(each.tool))
             for each, question in agreed[:MAX_AGREED]
-            if (call := self._recorded(run, each)) is not None and each.tool in known
         ]
-        if not found:
-            return None
         n, now = run.steps_taken + 1, self.clock.now()
         return Step(
             tenant=run.tenant,
@@ -271,6 +273,16 @@ class Approvals:
             for choice in choices
             if (call := _agreed_in(choice)) is not None
         ]
+
+    def _as_recorded(
+        self, run: Run, agreed: AgreedCall, question: str | None, tool: CallableTool | None
+    ) -> tuple[AgreedCall, ToolCall]:
+        """Return an approved call and its record, or a call that will be refused."""
+        call = self._recorded(run, agreed)
+        if tool is None or call is None:
+            call = ToolCall(id="", name=agreed.tool, arguments=NO_ARGUMENTS)
+            return agreed.model_copy(update={"version": NO_VERSION}), call
+        return _as_shown(agreed, question, tool, call), call
 
     def _recorded(self, run: Run, requested: RequestedCall) -> ToolCall | None:
         """Return the recorded call of a question; None if it was erased."""

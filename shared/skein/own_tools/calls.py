@@ -130,6 +130,10 @@ class OwnCalls:
             record = self.ledger.find(call, step, position, approved)
             if record is not None and not _may_begin(record, tool, reply):
                 return self._known(call, tool, record)
+        if approved is not None:
+            person = self.approvals.person_of(call, tool, approved)
+        else:
+            person = only_person(run, call.reading)
         arguments = tool.parse(asked.arguments)
         if run.held is None:
             raise Failed("the run has no record of its content")
@@ -139,14 +143,10 @@ class OwnCalls:
             record, others = earlier.reused, earlier.others
             if record is not None and not _may_begin(record, tool, reply):
                 return self._known(call, tool, record, reused=True)
-        if approved is not None:
-            person = self.approvals.person_of(call, tool, approved)
-        else:
-            person = only_person(run, call.reading)
-            if record is None:
-                content = self._asked_first(call, step, position, tool, arguments, person, others)
-                if content is not None:
-                    return Outcome("asked", content)
+        if approved is None and record is None:
+            content = self._asked_first(call, step, position, tool, arguments, person, others)
+            if content is not None:
+                return Outcome("asked", content)
         ref = record.call if record is not None else first_call_of(step, position)
         context = CallContext(
             tenant=run.tenant,

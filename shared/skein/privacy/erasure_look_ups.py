@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from skein.channels.registry import reached_by_address
-from skein.errands.erasing import errands_erased
+from skein.errands.erasing import errands_erased, errands_posted
 from skein.errands.models.errand import ErrandLink
 from skein.errors import ConditionFailed
 from skein.events.erasing import erase_events
@@ -23,6 +23,7 @@ from skein.models.quotas.usage import days_of_user_usage
 from skein.models.visibility.disclosure import DisclosureRecord
 from skein.outreach.erasing import outreach_to
 from skein.ports import Clock, Table
+from skein.privacy.erasure_rewrites import MessageEraser
 from skein.privacy.erasure_sweep import Sweep
 from skein.privacy.models.audit import Access
 from skein.privacy.models.forgetting import ForgetRequest, Forgetting
@@ -44,6 +45,8 @@ OF_USER = (
     ErrandLink.PREFIX,
     DisclosureRecord.PREFIX,
 )
+# Messages that other packages posted for a person, by one of the person's ids.
+POSTED: tuple[Callable[[Table, str, str, Ids], Iterator[tuple[str, int]]], ...] = (errands_posted,)
 # Data of other packages about a person, by one of the person's ids.
 ERASED_FIRST: tuple[Callable[[Table, str, str, Ids], Iterator[Write]], ...] = (errands_erased,)
 KEYS: tuple[Callable[[Table, str, str], Iterator[Key]], ...] = (outreach_to,)
@@ -60,13 +63,14 @@ class LookUpEraser:
 
     table: Table
     clock: Clock
+    rewriter: MessageEraser
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Delete look-ups, events, limits and counters by address, user id and `client_id`.
 
         Sharing rules that name the person, and other people's roles that refer to the person, are
         deleted, too. Invitations of the person, found through the person's choices, are removed
-        from chats.
+        from chats. The rules are applied to what errands posted, before these are deleted.
         """
         del after  # this stage is short and starts over
         for address in sweep.subject.addresses:
@@ -85,6 +89,9 @@ class LookUpEraser:
             for key in self.table.get_many([merge, *allowances, choices]):
                 self._delete(sweep, Delete(key))
             ids = sweep.subject.ids
+            posted = (each(self.table, sweep.tenant, user_id, ids) for each in POSTED)
+            for chat_id, seq in chain.from_iterable(posted):
+                self.rewriter.rewrite(sweep, chat_id, seq)
             linked = (each(self.table, sweep.tenant, user_id, ids) for each in ERASED_FIRST)
             for write in chain.from_iterable(linked):
                 self._delete(sweep, write)

@@ -1,10 +1,10 @@
-"""An erasure of a person takes what they asked for, and their part in the meetings of others."""
+"""An erasure of a person takes what they asked for, and their part in errands of others."""
 
 from skein.errands.models.meeting import Meeting
 from tests.support.agents import settle
 from tests.support.builders import TENANT
 from tests.support.erasure import end, lines_of
-from tests.support.errands import ALICE, SARAH, TEAM, Errands
+from tests.support.errands import ALICE, QUESTION, SARAH, TEAM, Errands, asked
 from tests.support.fakes import calls
 
 WISH = {
@@ -42,11 +42,31 @@ def _kept(world: Errands, *words: str) -> list[str]:
     ]
 
 
+def test_question_goes_with_the_person_who_had_it_asked() -> None:
+    world = asked()
+    chat = world.chat_of()
+    assert QUESTION in str(world.messages(chat))
+    _erased(world, ALICE.id)
+    assert [each.kind for each in world.messages(chat)] == ["erased"]
+    assert [key for key, line in lines_of(world) if QUESTION in line] == []
+
+
+def test_result_goes_with_the_person_who_answered() -> None:
+    world = asked()
+    world.texts_in(f"{world.code} at noon, my knee hurts")
+    assert world.told() == ['Sarah: "at noon, my knee hurts"']
+    _erased(world, SARAH.id)
+    assert world.told() == [""]
+    assert [key for key, line in lines_of(world) if "knee" in line] == []
+
+
 def test_meeting_goes_with_the_person_who_asked_for_it() -> None:
     world = _looking()
     assert _kept(world, "Mina")
     _erased(world, ALICE.id)
     assert _kept(world, "Mina", ALICE.id, "Alice") == []
+    named = [key for key, line in lines_of(world) if "MSG#" in key and f'"{ALICE.id}"' in line]
+    assert named == []
 
 
 def test_another_person_of_the_group_leaves_no_trace_in_the_meeting() -> None:

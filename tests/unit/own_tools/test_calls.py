@@ -317,6 +317,25 @@ def test_recorded_call_that_differs_from_its_question_is_not_made() -> None:
     assert results(world)[-1].content == f"error: {CHANGED}"
 
 
+def test_yes_after_the_request_was_deleted_tells_the_model_why_nothing_is_sent() -> None:
+    world = asked(BOOKS, "Shall I?", "It was deleted.", record=BOOK, approval="person")
+    world.app.message_deletion.delete(TENANT, HUSAM.ref, "chat_1", 1)
+    world.drain()
+    answer(world, "yes")
+    assert world.service.requests == []
+    assert results(world)[-1].content == f"error: {CHANGED}"
+    assert world.texts()[-1] == "It was deleted."
+
+
+def test_yes_for_a_tool_that_the_agent_lost_tells_the_model_why_nothing_is_sent() -> None:
+    world = asked(BOOKS, "Shall I?", "It is gone.", record=BOOK, approval="person")
+    world.app.own_tools.delete(TENANT, BOOKING)
+    answer(world, "yes")
+    assert world.service.requests == []
+    assert "there is no tool" in results(world)[-1].content
+    assert world.texts()[-1] == "It is gone."
+
+
 @pytest.mark.parametrize("spoiled", ["no", "changed", "joined"])
 def test_call_is_not_made_without_approval_of_the_exact_call(spoiled: str) -> None:
     chat = PRIVATE if spoiled == "joined" else DIRECT

@@ -231,6 +231,19 @@ class Errand(Stored):
         )
 
     @property
+    def report_id(self) -> str:
+        """The `client_id` of the message that tells the home chat the result."""
+        return f"errand:{self.id}"
+
+    def question_id(self, which: str = "") -> str:
+        """Return the `client_id` of a question to the person.
+
+        Args:
+            which: "back" or "confirm"; empty for the first question.
+        """
+        return ":".join(filter(None, [self.report_id, self.asked.id, which]))
+
+    @property
     def over(self) -> bool:
         """Whether nothing is left to be done."""
         return self.ended_at is not None

@@ -7,7 +7,7 @@ shown.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from skein.errands.models.errand import ErrandRef, OpenErrand, Slot, errands_partition
 from skein.models.common.base import Identifier, Instant, NamedMember, Stored, Tenant, key_part
@@ -19,6 +19,7 @@ from skein.models.visibility.ownership import StoredAuthors
 from skein.models.visibility.provenance import NO_AUTHORS
 
 MeetingStage = Literal["collecting", "confirming", "ended"]
+MeetingPost = Literal["proposal", "end"]
 
 
 class Meeting(Stored):
@@ -80,6 +81,14 @@ class Meeting(Stored):
     @staticmethod
     def job_of(tenant: str, ref: ErrandRef) -> MeetingJob:
         return MeetingJob(tenant=tenant, agent_id=ref.agent_id, scope=ref.scope, meeting_id=ref.id)
+
+    @property
+    def post_ids(self) -> tuple[str, ...]:
+        """The `client_id`s of the messages that tell the group the proposal and the end."""
+        return tuple(map(self.post_id, get_args(MeetingPost)))
+
+    def post_id(self, post: MeetingPost) -> str:
+        return f"meeting:{self.id}:{post}"
 
     @property
     def length(self) -> timedelta:
