@@ -5,24 +5,31 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
-from skein.models.chats.chat import Message
 from skein.models.chats.choice import CALL, YES, Choice
-from skein.models.common.storage import Key
+from skein.models.common.reason import Reason
 from skein.models.runs.requested_call import CallData
 from skein.models.runs.run import ENDED, Run
 from tests.attacks.cast import PHONES, named, titled
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
 from tests.attacks.services import BOOK, NOTIFY, Call
-from tests.attacks.steps import Erase
+from tests.stories.erased import left_of
 from tests.stories.town import Asked, Shown, Town
 from tests.support.builders import NOON
 
 TASK = re.compile(r"task \d+")
 ENTRY = re.compile(r"  \[msg:(?P<seq>\d+) [\d:]+\] (?P<who>You\b)?.*?(?P<seen> \[SEEN\])?[^\]]*$")
 TEXTS_A_DAY = 5  # that the invitations of one person cause
-LEFT = re.compile("#ERASURE|#AUDIT#|^CONNECTION#| LIVE$")  # records of it, and later connections
 ONCE = frozenset({BOOK, NOTIFY})
+BY_INTENT = frozenset(
+    {
+        Reason.OPTED_OUT,
+        Reason.STOPPED_BY_OPERATOR,
+        Reason.CHAT_DISCARDED,
+        Reason.PERSON_ERASED,
+    }
+)
+"""Why a run ended of which somebody wanted exactly that, also for the call that it was to make."""
 
 
 class Verdict(Leak):
@@ -89,7 +96,7 @@ def questions(town: Town) -> Iterator[tuple[str, Choice]]:
 
 
 def no_effect_is_forgotten(town: Town) -> Iterator[str]:
-    """What was agreed to is done, or the agent was told why not, unless STOP ended its run."""
+    """What was agreed to is done, or the agent was told why not, unless somebody ended its run."""
     done = {task for task, _ in acts(town)}
     told = {call for each in town.shown for call in each.told}
     for chat_id, asked in questions(town):
@@ -98,7 +105,7 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
             continue
         if CallData.from_item(asked.data).call.key in told:
             continue
-        if any(run.reason == "opted_out" for run in runs_about(town, chat_id, answer.seq)):
+        if any(run.reason in BY_INTENT for run in runs_about(town, chat_id, answer.seq)):
             continue
         for task in set(TASK.findall(asked.question)) - done:
             yield f"{task} was agreed to and never done"
@@ -195,28 +202,10 @@ def one_person_causes_few_texts(town: Town) -> Iterator[str]:
 
 
 def erased_is_gone(town: Town) -> Iterator[str]:
-    """Nothing names a person who was erased and with whom nothing happened since.
-
-    A question to another person stays as it was asked, also if its answer was to reach them.
-    """
-    for number, step in enumerate(town.steps):
-        if not isinstance(step, Erase) or step.who in str(town.steps[number + 1 :]):
-            continue
-        for key, item in town.table.all_stored().items():
-            if f'"{step.who}"' not in item or LEFT.search(f"{key.pk} {key.sk}"):
-                continue
-            if not _asks_another(town, key, step.who):
-                yield f"{named(step.who)} is named in {key}"
-
-
-def _asks_another(town: Town, key: Key, who: str) -> bool:
-    """Whether a message asks another person, and only the data of its question names somebody."""
-    if not key.sk.startswith(Message.PREFIX):
-        return False
-    message = Message.from_item(town.table.get(key) or {})
-    if message.choice is None or message.choice.addressee == who:
-        return False
-    return f"'{who}'" not in str(message.model_copy(update={"choice": None}).to_item())
+    """Nothing names a person who was erased, from the end of it until they come back."""
+    yield from town.left
+    for who in town.erased:
+        yield from left_of(town.mortal, who)
 
 
 CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (

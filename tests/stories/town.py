@@ -21,9 +21,10 @@ from tests.attacks.moves import QUIET
 from tests.attacks.services import EVENTS, Call, shows
 from tests.attacks.services import TOOLS as OWN_TOOLS
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Step
+from tests.attacks.steps import Erase, Step
 from tests.faults.deployment import WORKERS
 from tests.stories.deeds import BY_PHONE, Deed, Fault, Write
+from tests.stories.erased import is_erased, left_of
 from tests.stories.tasks import TASKS, answer, task_of
 from tests.support.agents import steps_of
 from tests.support.api_client import Client
@@ -112,8 +113,9 @@ class Town(Stage):
         tasks: What was asked for, by the number of the step.
         asked_in: The tasks that were accepted.
         shown: What the model was shown in turns, in order.
-        steps: The steps so far.
         without_yes: The calls that needed a yes, which nobody had given.
+        erased: The people who were erased and of whom no step was since.
+        left: What named a person when they came back after their erasure.
         stopped: The number of texts when each person wrote STOP last, unless they wrote START.
         services_state: How the services of the tenant answer.
     """
@@ -127,7 +129,8 @@ class Town(Stage):
         self.asked_in: list[Asked] = []
         self.shown: list[Shown] = []
         self.without_yes: list[Call] = []
-        self.steps: list[Step] = []
+        self.erased: dict[str, None] = {}
+        self.left: list[str] = []
         self.stopped: dict[str, int] = {}
         self.services_state = "back"
         self._dies_at_call = False
@@ -218,12 +221,21 @@ class Town(Stage):
 
     def play_step(self, step: Step) -> None:
         """See `Stage`; remember the step."""
-        self.steps.append(step)
+        self._come_back(step)
         super().play_step(step)
+        if isinstance(step, Erase):
+            self.erased[step.who] = None
         if isinstance(step, Write) and step.chat in BY_PHONE and step.text in {"STOP", "START"}:
             self.stopped.pop(step.who, None)
             if step.text == "STOP":
                 self.stopped[step.who] = len(self.sms.taken)
+
+    def _come_back(self, step: Step) -> None:
+        """Look for what is left of an erased person before a step that names them."""
+        for who in [each for each in self.erased if each in str(step)]:
+            del self.erased[who]
+            if is_erased(self.mortal, who):
+                self.left.extend(left_of(self.mortal, who))
 
     def _apply(self, step: Step) -> None:
         if isinstance(step, Deed):

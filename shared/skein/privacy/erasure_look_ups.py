@@ -77,6 +77,7 @@ class LookUpEraser:
             for item in items_under(self.table, address_partition(sweep.tenant, address), ""):
                 self._delete(sweep, _look_up(sweep, address, item))
             yield f"address {len(sweep.subject.addresses)}"
+        self._rewrite_posted(sweep)
         for user_id in sweep.subject.ids:
             merge = Merge.key_of(sweep.tenant, user_id)
             sent = (owner_on_channel(name, user_id) for name in reached_by_address())
@@ -89,9 +90,6 @@ class LookUpEraser:
             for key in self.table.get_many([merge, *allowances, choices]):
                 self._delete(sweep, Delete(key))
             ids = sweep.subject.ids
-            posted = (each(self.table, sweep.tenant, user_id, ids) for each in POSTED)
-            for chat_id, seq in chain.from_iterable(posted):
-                self.rewriter.rewrite(sweep, chat_id, seq)
             linked = (each(self.table, sweep.tenant, user_id, ids) for each in ERASED_FIRST)
             for write in chain.from_iterable(linked):
                 self._delete(sweep, write)
@@ -104,6 +102,13 @@ class LookUpEraser:
         counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
         for key in read_items(self.table, list(counters)):
             self._delete(sweep, Delete(key))
+
+    def _rewrite_posted(self, sweep: Sweep) -> None:
+        """Apply the rules to the messages that errands posted for the person."""
+        ids = sweep.subject.ids
+        posted = (find(self.table, sweep.tenant, each, ids) for each in ids for find in POSTED)
+        for chat_id, seq in chain.from_iterable(posted):
+            self.rewriter.rewrite(sweep, chat_id, seq)
 
     def _erase_events(self, sweep: Sweep) -> None:
         """Delete queued events that name the person; the erasure of a message has no person."""
