@@ -123,6 +123,10 @@ KNOWN: Mapping[str, Known] = {
         ),
         lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
     ),
+    "an erasure of a reader before a yes": Known(
+        (_writes("notify", chat=PAIR.id), Erase(who=BOB.id), YES),
+        lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
+    ),
     "an erasure after an errand": Known(
         (
             _writes("errand", BOB.id, BOBS_PHONE.id, ALICE.id),

@@ -6,7 +6,7 @@ words the model's call was shown. Only `names_them` looks for a name, and the op
 happens then.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -201,6 +201,7 @@ def message_after(sweep: Sweep, erased: ErasedChat | None, message: Message) -> 
     if is_their_message(sweep, erased, message):
         return tombstone(message)
     after = _without_their_origin(sweep, held_words_replaced(sweep, message))
+    after = _without_reader(sweep, after)
     if erased is not None and message_names_them(sweep, after):
         if sweep.erasure.named_texts == "remove":
             return tombstone(message) | {"sender": message.attributes()["sender"]}
@@ -242,6 +243,27 @@ def _without_their_origin(sweep: Sweep, message: Message) -> Message:
     if message.traced_to in sweep.subject.ids:
         message = message.model_copy(update={"traced_to": None})
     return message
+
+
+def _without_reader(sweep: Sweep, message: Message) -> Message:
+    """Return a question without the person among the readers that its data records."""
+    choice = message.choice
+    if choice is None:
+        return message
+    left = choice.model_copy(update={"data": _data_without(choice.data, sweep.subject.ids)})
+    return message.model_copy(update={"choice": left})
+
+
+def _data_without(data: Any, ids: Collection[str]) -> Any:
+    """Return the data of a question with some people removed from each stored `Audience`."""
+    if not isinstance(data, dict):
+        return data
+    return {
+        name: [each for each in value if each not in ids]
+        if name == "people"
+        else _data_without(value, ids)
+        for name, value in data.items()
+    }
 
 
 def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:

@@ -7,7 +7,9 @@ import pytest
 
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
+from skein.models.chats.choice import CALL, Choice
 from skein.models.common.base import NamedMember
+from skein.models.runs.requested_call import CallData, RequestedCall
 from skein.models.visibility.audience import OPEN, Audience
 from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors, MadeFrom
 from skein.planning.models.goal import Goal
@@ -23,6 +25,7 @@ from skein.privacy.models.erasure import (
     Subject,
     SweepCount,
 )
+from skein.services.choices.wording import YES_NO
 from skein.workspace.models.document import Document
 from skein.workspace.models.thread import Thread
 from tests.support.builders import NOON, TENANT, bot, person
@@ -290,3 +293,26 @@ def test_full_name_in_an_item_follows_the_operators_decision_but_not_in_an_opera
     operators = goal("Help Ann Lee", by_operator=True)
     assert rules.item_after(replace, operators) == operators
     assert not rules.item_goes(remove, operators)
+
+
+def test_question_to_another_person_loses_the_person_among_its_readers() -> None:
+    call = RequestedCall(
+        run_id="run_1",
+        step=1,
+        position=0,
+        tool="book",
+        version=1,
+        readers=Audience(open=False, people=(ANN.id, BEN.id)),
+    )
+    asked = Choice(
+        question="Book a table?",
+        options=YES_NO,
+        addressee=BEN.id,
+        purpose=CALL,
+        data=CallData(call=call).attributes(),
+        expires_at=NOON,
+    )
+    message = said(bot(), authors=MANY).model_copy(update={"choice": asked})
+    change = rules.message_after(a_sweep(), note(), message)
+    left = CallData.from_item(Choice.model_validate(change["choice"]).data).call
+    assert left == call.model_copy(update={"readers": Audience(open=False, people=(BEN.id,))})
