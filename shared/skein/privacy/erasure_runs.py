@@ -20,10 +20,20 @@ from skein.models.chats.chat import (
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Delete, Exists, Is, Key, Put, Query, Update
+from skein.models.common.storage import (
+    Absent,
+    Delete,
+    Exists,
+    Is,
+    Key,
+    Put,
+    Query,
+    Update,
+    all_of,
+)
 from skein.models.directory.agent import is_built_in
 from skein.models.outbox.due import NOT_DUE
-from skein.models.runs.run import Run
+from skein.models.runs.run import Run, live_key
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
 from skein.models.visibility.audience import NOBODY
@@ -50,19 +60,33 @@ class RunEraser:
         """Erase the content of a run and keep its metrics.
 
         A live run that started before the end of the first sweep is canceled in a later sweep, and
-        then erased. Other live runs are skipped.
+        then erased. So is a run outside a chat that has not started, if its plan holds the person's
+        words; other such runs lose the person in their audience. Other live runs are skipped.
         """
-        if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
+        waits = run.chat_id is None and run.started_at is None and not run.ended
+        stops = sweep.to_stop(run) and sweep.erasure.swept_at is not None
+        if stops or (waits and _has_their_plan(sweep, run.trigger)):
             sweep.unsaved.stopped += 1
             with suppress(Conflict):
                 self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
         elif not run.ended:
+            if waits and run.audience.counts(sweep.subject.ids):
+                self._leave(sweep, run)
             return
         self._erase_steps(sweep, run, self._steps(run))
         changes = _bare(sweep, run)
         if changes:
             sweep.unsaved.counts["runs"] += 1
             self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
+
+    def _leave(self, sweep: Sweep, run: Run) -> None:
+        """Remove the person from the audience of a run that has not started."""
+        audience = run.audience.without(sweep.subject.ids)
+        change = {"audience": audience.model_dump(mode="json")}
+        live = Update(live_key(run), set=change, condition=Exists())
+        unstarted = all_of(Exists(), Absent("started_at"))
+        with suppress(ConditionFailed):  # it starts now, and the next sweep finds it
+            self.table.transact([Update(run.key, set=change, condition=unstarted), live])
 
     def erase_steps(self, sweep: Sweep, run: Run) -> None:
         """Erase the words of a run's steps, and the origins of its messages; keep the run.
@@ -195,6 +219,15 @@ BARE_STEP: dict[str, Any] = {
     "agreed": None,
     "prompt": None,
 }
+
+
+def _has_their_plan(sweep: Sweep, trigger: Trigger) -> bool:
+    """Return whether the person set the plan of a run, or its words may be theirs."""
+    plan = trigger.plan
+    if plan is None:
+        return False
+    theirs = trigger.traced_to in sweep.subject.ids
+    return theirs or may_hold_their_words(sweep, plan.authors, plan.made_from.writers)
 
 
 def _recorded_calls(step: Step) -> Iterator[Key]:

@@ -19,7 +19,8 @@ from skein.models.outbox.jobs import ErasureJob
 from skein.models.runs.trigger import Trigger
 from skein.models.visibility.audience import OPEN as EVERYONE
 from skein.privacy.models.erasure import Erasure
-from tests.support.agents import COACH, asked_by_service
+from tests.support.agents import COACH, asked_by_service, stored
+from tests.support.api_client import operator
 from tests.support.builders import LINE, TENANT, World
 from tests.support.choices import answer, ask
 from tests.support.erasure import (
@@ -124,6 +125,29 @@ def test_prompt_of_service_run_in_chat_is_erased(chat_id: str) -> None:
     assert any(run.key.sk in place for place in traces(world))
     erase(world)
     assert traces(world) == {}
+
+
+def test_paused_run_of_a_plan_that_the_person_set_never_starts() -> None:
+    plan = {"name": f"{MARK}-plan", "instruction": f"Buy {MARK}", "run_after": "1 hour"}
+    world = world_of(calls(("set_plan", plan), "end_run"))
+    group(world, PRIVATE, ZOE, BEN, visibility="private")
+    world.post(f"@Coach remember {MARK}", ZOE, chat_id=PRIVATE)
+    settle(world)
+    operator(world).put("/v1/pauses/runs", {})
+    chat = world.stored_chat(PRIVATE)
+    service = asked_by_service(world, trigger=Trigger(type="service"), chat=chat)
+    world.clock.advance(3_700)
+    world.tick()
+    settle(world)
+    asked = len(world.model.requests)
+    erase(world)
+    assert traces(world) == {}
+    operator(world).delete("/v1/pauses/runs")
+    world.clock.advance(1_000)
+    world.tick()
+    settle(world)
+    assert MARK not in str(world.model.requests[asked:])
+    assert stored(world, service).ended
 
 
 def test_item_that_refers_to_the_person_only_by_id_is_erased() -> None:
