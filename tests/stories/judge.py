@@ -14,6 +14,7 @@ from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
 from tests.attacks.services import BOOK, NOTIFY, Call
 from tests.stories.erased import left_of
+from tests.stories.grammar import faults_in
 from tests.stories.town import Asked, Shown, Town
 from tests.support.builders import NOON
 
@@ -185,6 +186,13 @@ def seen_is_what_was_shown(town: Town) -> Iterator[str]:
             known.update(int(entry["seq"]) for entry in entries)
 
 
+def prompts_parse_by_their_grammar(town: Town) -> Iterator[str]:
+    """Each section of a prompt that has a grammar parses by it."""
+    for shown in town.shown:
+        for fault in faults_in(shown.request):
+            yield f"{fault} ({titled(shown.chat or '')})"
+
+
 def stopped_people_get_no_texts(town: Town) -> Iterator[str]:
     """After STOP, a person gets one text at most, which confirms it."""
     for who, number in town.stopped.items():
@@ -217,6 +225,7 @@ CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
     each_message_is_answered,
     nothing_private_is_seen,
     seen_is_what_was_shown,
+    prompts_parse_by_their_grammar,
     stopped_people_get_no_texts,
     one_person_causes_few_texts,
     erased_is_gone,

@@ -9,7 +9,7 @@ from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, PAIR, TEAM
 from tests.attacks.errands import Reach
 from tests.attacks.known_codes import FULL
 from tests.attacks.services import BOOK
-from tests.attacks.steps import Answer, Erase, Pass, Step, Story
+from tests.attacks.steps import Answer, Erase, Pass, Report, Step, Story
 from tests.stories.deeds import CancelOutreach, Delete, DeskDoes, Fault, Meanwhile, Pause, Write
 from tests.stories.tasks import task_of
 from tests.stories.town import Town
@@ -126,6 +126,14 @@ KNOWN: Mapping[str, Known] = {
     "an erasure of a reader before a yes": Known(
         (_writes("notify", chat=PAIR.id), Erase(who=BOB.id), YES),
         lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
+    ),
+    "an erasure while a report waits": Known(
+        (Pause(), Report(chat=PAIR.id), Erase(who=ALICE.id)),
+        lambda town: [run.status for run in town.all_runs()] == ["done"],
+    ),
+    "an erasure while a plan waits": Known(
+        (_writes("plan", chat=PAIR.id), Pause(), Pass(minutes=12), Erase(who=ALICE.id)),
+        lambda town: "canceled" in {run.status for run in town.all_runs()},
     ),
     "an erasure after an errand": Known(
         (

@@ -232,7 +232,7 @@ class Town(Stage):
 
     def _come_back(self, step: Step) -> None:
         """Look for what is left of an erased person before a step that names them."""
-        for who in [each for each in self.erased if each in str(step)]:
+        for who in [each for each in self.erased if each in repr(step)]:
             del self.erased[who]
             if is_erased(self.mortal, who):
                 self.left.extend(left_of(self.mortal, who))

@@ -64,8 +64,8 @@ SENTENCES = [
     re.compile(sentence)
     for sentence in (
         (
-            rf"(?P<who>{SPEAKER}) wrote (?:the message below|msg:(?P<seq>\d+)) "
-            rf"in (?P<title>{QUOTED})(?: in reply to your msg:\d+)?"
+            rf"(?P<who>{SPEAKER}) wrote (?:the message below|msg:(?P<seq>\d+))"
+            rf"(?: in (?P<title>{QUOTED}))?(?: in reply to your msg:\d+)?"
             rf"(?: and named {NAMED}(?:, {NAMED})*(?: and {NAMED})?(?:, not you)?)?\."
         ),
         rf"(?P<waits>{CALLED}) waits for a reply\.",
