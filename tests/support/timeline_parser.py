@@ -23,7 +23,7 @@ STATUS = (
 DAY = re.compile(r"  -- \d{4}-\d\d-\d\d --")
 PERSON = re.compile(
     rf"(?P<name>{CALLED}) \((?P<kind>human|agent)(?P<you>, you)?(?:, id (?P<id>{ID}))?"
-    rf"(?:, named (?P<full>{QUOTED}))?(?P<left>, left)?\)"
+    rf"(?:, named (?P<full>{QUOTED}))?(?:, formerly {CALLED}(?: and {CALLED})*)?(?P<left>, left)?\)"
 )
 ENTRY = re.compile(
     r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d)\] "
