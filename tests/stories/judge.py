@@ -225,7 +225,6 @@ CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
     each_message_is_answered,
     nothing_private_is_seen,
     seen_is_what_was_shown,
-    prompts_parse_by_their_grammar,
     stopped_people_get_no_texts,
     one_person_causes_few_texts,
     erased_is_gone,

@@ -5,7 +5,7 @@ import pytest
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.search import search
 from tests.attacks.steps import Story
-from tests.stories.judge import Verdict, judge
+from tests.stories.judge import Verdict, judge, prompts_parse_by_their_grammar
 from tests.stories.known import KNOWN, OPEN
 from tests.stories.town import Town
 
@@ -16,6 +16,7 @@ def test_known_story_ends_well(name: str) -> None:
     town.play(known.story)
     judge(town)
     assert known.holds(town)
+    assert not [*prompts_parse_by_their_grammar(town)]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ ID = rf"(?:{QUOTED}|[A-Za-z0-9_.@|\-]+)"
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
 
 PLAIN = r'[^\s\[\](){}":;,|]+(?: [^\s\[\](){}":;,|]+)*'  # without the format's own marks
-CALLED = rf"(?!You(?:: | \(|$)){PLAIN}(?: \(\d+\))?"
+CALLED = rf"(?!You(?:: | \(|$)){PLAIN}(?: \((?:\d+|chosen, \w+)\))?"
 STATUS = (
     r"(?:open until \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+|expired"
     rf"|answered(?: {QUOTED})? in msg:\d+)"
