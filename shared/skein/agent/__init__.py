@@ -1,1 +1,1 @@
-"""An agent's turn: what it reads, its prompt, its steps and its tools."""
+"""One turn of an agent: what it reads, its prompt, its steps and its tools."""

@@ -1,10 +1,10 @@
-"""The review of a model's answer: use it, ask the model again, or end the run with or without it.
+"""Review the model's answers: use an answer, ask the model again, or end the run.
 
 An answer that is empty, cut off, refused or filtered is never posted, and a run that ends with it
-is never `done`. The model is asked once more. The model is also nudged once if someone expects an
-answer but the model's text would not be posted. The decision is recorded with the answer
-(`Step.fault`, `Step.follow_up`), so that a worker that takes over does not ask a second time or
-post the first answer.
+never gets the status `done`. The model is asked once more. It is also asked once more if someone
+expects an answer, but the model's text would not be posted. The decision is recorded with the
+answer (`Step.fault`, `Step.follow_up`). A worker that takes over therefore neither asks again nor
+posts the first answer.
 """
 
 from collections.abc import Sequence
@@ -45,11 +45,16 @@ NOTICES: dict[AnswerFault, str] = {
     "filtered": "notice_refused_answer",
 }
 NOTES = frozenset({save_memory.name, update_profile.name})
-"""The tools with which the agent saves what it learned; a person requests all other saves."""
+"""Tools with which the agent saves notes for itself. All other saves are requested by a person."""
 
 
 class Review(NamedTuple):
-    """An answer with its fault and its follow-up, and the marks that the run gets for it."""
+    """The result of a review.
+
+    Attributes:
+        step: The answer, with its fault and its follow-up.
+        marks: The marks that the run gets for the answer.
+    """
 
     step: Step
     marks: tuple[AnswerMark, ...] = ()
@@ -68,6 +73,7 @@ def review(
         claim: The run's claim, before the answer.
         step: The answer, with the fault that the provider reports.
         earlier: The earlier steps of the activation.
+        reading: The reading from which the prompt was built.
         tools: The tools that the model could call.
     """
     if step.tool_calls:
@@ -90,18 +96,19 @@ def review(
 
 
 def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
-    """Return whether a run may end after a step whose calls only sent or saved something.
+    """Return whether the run may end after a step whose calls only send or save something.
 
     The run continues if someone still expects an answer. In the run's own chat, it also continues
-    after a step that only saved, because many models save first and answer in the next step. It may
-    end if the step only saved notes for the agent itself (`NOTES`).
+    after a step that only saves, because many models save first and answer in the next step. If
+    such a step only saves notes for the agent itself (`NOTES`), the run may end.
 
-    If the model's text is posted in the chat, text in a step that only saves is the answer, and the
-    run may end. After text in a step that also sends, the model is asked again.
+    In a chat where the model's text is posted, the text of a step that only saves is the answer,
+    and the run may end. If the step also sends messages, the model is asked again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.
         step: The step with its results.
+        reading: The reading from which the prompt was built.
     """
     if step.fault is not None or any(each.status != "done" for each in step.results or ()):
         return False
@@ -122,18 +129,19 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
 
 
 def _was_announced(step: Step) -> bool:
-    """Return whether Skein told the people of the chat about a call of the step."""
+    """Return whether Skein itself told the people in the chat about a call of the step."""
     calls = zip(step.tool_calls, step.results or (), strict=False)
     announced = ((TOOLS[call.name].announced, result) for call, result in calls)
     return any(begin and result.content.startswith(begin) for begin, result in announced)
 
 
 def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
-    """Return how a run ends with its last answer, in the chat that its prompt showed.
+    """Return how a run ends with its last answer, in the chat that the prompt showed.
 
     Args:
         claim: The run's claim, with the answer.
-        step: The answer. It has no follow-up, and its calls only sent or saved something.
+        step: The last answer. It has no follow-up, and its calls only sent or saved something.
+        reading: The reading from which the prompt was built.
     """
     if step.fault == "unspoken":
         return Ending(None, Reason.UNSPOKEN_TEXT)
@@ -160,7 +168,10 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
 
 
 def ending_without_steps(claim: Claim, reading: Reading) -> Ending:
-    """Return how a run that has used up its steps ends; a person who waits gets a notice."""
+    """Return how a run ends that has used all its steps.
+
+    If a person still waits for an answer, the person gets a notice.
+    """
     waits = answer_expected(claim.run, claim.chat, reading) and not has_answered(claim.run)
     notice = NOTICES["empty"] if waits else None
     return Ending(None, Reason.STEPS_USED_UP, failed=waits, notice=notice)
@@ -169,7 +180,7 @@ def ending_without_steps(claim: Claim, reading: Reading) -> Ending:
 def _fault_of(
     claim: Claim, step: Step, earlier: Sequence[Step], reading: Reading
 ) -> AnswerFault | None:
-    """Return the fault of a complete answer without tool calls; None if the run may end with it."""
+    """Return the fault of an answer without tool calls; None if the run may end with it."""
     names = speakers_in(reading)
     if is_silence(without_labels(step.text, names)):
         return None
@@ -183,13 +194,13 @@ def _fault_of(
         return "unspoken" if expected else None
     if _nudged(earlier):
         return "unspoken"
-    # After tool calls, the agent may end without an answer if nobody is waiting for one.
+    # After tool calls, the agent may end without an answer if no one waits for an answer.
     acted = any(one.tool_calls for one in earlier)
     return "empty" if in_text or expected or not acted else None
 
 
 def _silence(step: Step, text: str, names: frozenset[str], reading: Reading) -> Reason:
-    """Return why an answer without a fault posts nothing."""
+    """Return why the run posts nothing, although its answer has no fault."""
     if is_silence(without_labels(step.text, names)):
         return Reason.CHOSE_SILENCE
     if not text:
@@ -198,7 +209,7 @@ def _silence(step: Step, text: str, names: frozenset[str], reading: Reading) -> 
 
 
 def _failure(claim: Claim, fault: AnswerFault, reading: Reading) -> Ending:
-    """Return how a run ends if its model gave no usable answer, with the notice about it."""
+    """Return how a run ends without a usable answer; a person who waits gets a notice."""
     waits = answer_expected(claim.run, claim.chat, reading)
     notice = NOTICES[fault] if waits else None
     return Ending(None, FAILURES[fault], failed=True, notice=notice)

@@ -1,4 +1,4 @@
-"""The executor, which carries out the tool calls of a step.
+"""Carry out the tool calls of a step.
 
 Each tool call has an effect id, so that a retry after a worker's death is harmless.
 """
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ToolExecutor:
-    """Executor of the tool calls of an agent."""
+    """Service that carries out an agent's tool calls."""
 
     services: Services
     clock: Clock
@@ -51,18 +51,23 @@ class ToolExecutor:
     ) -> tuple[ToolResult, ...]:
         """Carry out the tool calls of a step.
 
-        Calls to the tenant's tools are made first, in parallel. The built-in tools then run in the
-        order of their calls, with two exceptions. The last `send_message` with `wait` ends the
-        activation, so it runs after the other calls, in the chat that was active at its position.
-        Earlier calls with `wait` send their message and don't wait. `end_run` runs last, and calls
-        after it are not carried out.
+        Calls to the tenant's own tools are made first, in parallel. The built-in tools then run in
+        the order of their calls, with two exceptions:
+
+        - `send_message` with `wait` ends the activation. The last such call therefore runs after
+          the other calls, in the chat that was active at its position. Earlier such calls send
+          their message without waiting.
+        - `end_run` runs last. Calls after it are not carried out.
 
         If a tool refuses a call, the model gets the error as the result. Any other exception
-        propagates, and the run is retried. Afterwards, `Activation.results_wanted` says whether
-        the model must be shown the results of calls that succeeded.
+        propagates, and the run is retried. Afterwards, `Activation.results_wanted` tells whether
+        the model must be shown the results even if all calls succeeded.
 
         Args:
-            until: When calls to tools of the tenant must have ended.
+            activation: The state of the activation, which the calls change.
+            step: The step with the calls.
+            reading: The reading from which the prompt was built.
+            until: When calls to the tenant's own tools must have ended.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -113,7 +118,7 @@ class ToolExecutor:
         reading: Reading,
         until: datetime,
     ) -> dict[int, ToolResult]:
-        """Carry out the calls to tools of the tenant, and return their results by position."""
+        """Carry out the calls to the tenant's own tools; return the results by position."""
         own = reading.of(OwnToolItems).by_name
         outcomes: dict[int, Outcome] = {}
         planned: list[PlannedCall] = []
@@ -145,7 +150,7 @@ class ToolExecutor:
         }
 
     def _ask_a_person(self, activation: Activation, step: Step, reading: Reading) -> None:
-        """Put the run's own chat on the desk, if the tenant has set `desk_on_tool_failure`.
+        """Put the run's own chat on the desk, if the setting `desk_on_tool_failure` is on.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -165,7 +170,7 @@ class ToolExecutor:
     def _plan(
         self, context: ToolContext, step: Step, position: int, tool: CallableTool
     ) -> PlannedCall | Outcome:
-        """Check a call to one of the tenant's tools, and ask for approval if it is needed."""
+        """Check a call to one of the tenant's own tools, and request approval if needed."""
         reading, calls = context.reading, self.services.get(OwnCalls)
         approved = step.agreed[position] if step.agreed else None
         try:
@@ -217,13 +222,13 @@ class ToolExecutor:
 
 @dataclass(frozen=True, slots=True)
 class _CallPositions:
-    """The positions of a step's calls.
+    """The positions of a step's calls, by the order in which they run.
 
     Attributes:
-        first: The calls before `ends`, including `waits`.
-        waits: The last `send_message` with `wait`; None if there is none.
-        ends: The first valid `end_run`; None if there is none. An invalid `end_run` is among the
-            calls in `first`, and is refused there.
+        first: The calls before `ends`; includes `waits`.
+        waits: The last `send_message` with `wait`, if any.
+        ends: The first valid `end_run`, if any. An invalid `end_run` is in `first`, and is refused
+            when it runs.
     """
 
     first: range
@@ -243,15 +248,15 @@ class _CallPositions:
 
 
 def _went_wrong(outcome: Outcome) -> bool:
-    """Return whether a call failed or the service refused it; a refusal by Skein doesn't count."""
+    """Return whether a call failed or the service refused it. Refusals by Skein do not count."""
     refused = outcome.status == "correctable" and outcome.usage is not None
     return refused or outcome.status in {"failed", "unknown"}
 
 
 def _check_proven(reading: Reading, name: str, arguments: dict[str, Any]) -> None:
-    """Check that a call is allowed if the active chat's number is unproven.
+    """Check that a call is allowed if the person's phone number is unproven.
 
-    Only messages in the active chat are allowed then.
+    If it is, only messages in the active chat are allowed.
 
     Raises:
         Failed: The number is unproven, and the call does something else.
@@ -293,7 +298,7 @@ def _arguments(tool: Tool, call: ToolCall) -> dict[str, Any]:
 
 
 def _check_uncut(call: ToolCall) -> None:
-    """Check that the arguments of a call were recorded whole.
+    """Check that the arguments of a call were recorded without a cut.
 
     Raises:
         Correctable: The arguments were too long.
@@ -306,7 +311,7 @@ def _check_uncut(call: ToolCall) -> None:
 
 
 def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
-    """Cut a tool result to the bytes that are left in the step's item."""
+    """Cut a tool result to `most_bytes`, the space that is left in the step's item."""
     data = result.content.encode()
     if len(data) <= most_bytes:
         return result

@@ -1,4 +1,4 @@
-"""The preview of an agent's prompt, without a call to the model."""
+"""Preview an agent's prompt without calling the model."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ PREVIEW = "PREVIEW"  # replaces the ULID in the run's id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """Builder of prompts that are not sent to a model; it writes nothing."""
+    """Service that builds prompts without sending or storing them."""
 
     table: Table
     clock: Clock
@@ -34,6 +34,8 @@ class Preview:
         """Build the prompt that a manual trigger of the agent would produce now.
 
         Args:
+            tenant: The tenant.
+            agent_id: The agent.
             chat_id: One of the agent's chats; None for a run without a chat.
 
         Raises:
@@ -61,10 +63,10 @@ class Preview:
         return record.model_copy(update={"tools": self._sizes(tools)})
 
     def tool_tokens(self, own: Iterable[OwnTool]) -> tuple[ToolTokens, ...]:
-        """Return the tokens that each tool adds to a request: all built-in tools, then a tenant's.
+        """Return how many tokens each tool adds to a request; the built-in tools come first.
 
         Args:
-            own: The tools of the tenant; an MCP server's tools count if they are approved.
+            own: The tenant's own tools. Of an MCP server, the approved tools are counted.
         """
         named = (one for tool in own for one in (tool.of_server() if tool.mcp else (tool,)))
         callable_ones = filter(None, map(callable_tool, named))

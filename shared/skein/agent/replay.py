@@ -1,4 +1,4 @@
-"""Replay of a run's prompt with edits: one call to the model, which changes nothing."""
+"""Replay a run's prompt with edits: one call to the model that changes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Replay:
 
     Attributes:
         run: The run as it was.
-        answer: The answer of the model. Its tool calls were not carried out.
+        answer: The model's answer. Its tool calls are not carried out.
         prompt: The edited prompt, in readable form.
         money: The cost at the tenant's prices; None if the tenant has not set prices.
         started_at: When the model was asked.
@@ -61,7 +61,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replays:
-    """The service that replays prompts for operators."""
+    """Service that replays prompts for operators."""
 
     table: Table
     clock: Clock
@@ -83,19 +83,21 @@ class Replays:
         system_prompt: str | None = None,
         sections: Mapping[str, str] | None = None,
     ) -> Replay:
-        """Ask the model about the prompt of a run's newest activation once more, with edits.
+        """Ask the model again with the prompt of a run's newest activation, after edits.
 
-        The model is offered the agent's current tools. No tool call is carried out, and only the
+        The model is offered the agent's current tools, but no tool call is carried out. Only the
         usage is stored. The operator's rate limit and the tenant's token limit apply.
 
         Args:
+            tenant: The tenant.
+            run_id: The run.
             operator: The id of the operator.
             private: Whether the operator may see private content.
-            system_prompt: The system prompt in place of the one in the section IDENTITY.
-            sections: The texts in place of those of other sections, by name.
+            system_prompt: Replaces the system prompt in the section IDENTITY.
+            sections: Replace the texts of other sections, by name.
 
         Raises:
-            NotFound: The run or its agent does not exist any more.
+            NotFound: The run or its agent no longer exists.
             Forbidden: The tenant forbids operators to read chats, or the run is private and
                 `private` is false.
             Conflict: The run has no prompt, or its prompt was erased.
@@ -132,10 +134,10 @@ class Replays:
         )
 
     def _charged(self, run: Run) -> tuple[Agent, Overrides, TokenBudget]:
-        """Read the run's agent, the tenant's settings, and the budget that pays for a replay."""
+        """Return the run's agent, the tenant's settings, and the token budget to charge."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
-        # Charged to the tenant, because a trigger without a person traces back to no one.
+        # A run whose trigger has no person is charged to the tenant.
         charged = run.model_copy(update={"trigger": Trigger(type="manual")})
         found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
         overrides = TenantSettings.from_optional(found.get(settings_key))
@@ -148,7 +150,6 @@ class Replays:
         return agent, overrides, budget
 
     def _prompt_of(self, tenant: str, run_id: str) -> tuple[Run, PromptRecord]:
-        """Read a run and the prompt of its newest activation."""
         try:
             key = Run.key_of(tenant, run_id)
         except ValueError:
@@ -178,7 +179,7 @@ class Replays:
         sections: Mapping[str, str],
         overrides: Overrides,
     ) -> PromptRecord:
-        """Return the prompt with the edits, counted again."""
+        """Return the prompt with the edits and new token counts."""
         effective = effective_settings(agent, None, overrides, self.settings, chat=None)
         model = agent.model or self.settings.default_model
         counter = self.tokens.for_model(effective.tokenizer_model or model)

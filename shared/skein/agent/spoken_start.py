@@ -1,6 +1,6 @@
-"""The start of an unfinished text that people may read while the model writes the rest.
+"""Find the start of an unfinished text that people may read while the model writes the rest.
 
-Words are held back while they can become a label or the silence token (`spoken_text.py`).
+Words that can still become a label or the silence token (`spoken_text.py`) are held back.
 """
 
 import re
@@ -29,9 +29,9 @@ _OPENING = re.compile(r"[\[\uff3b\u3010({<\uff08]")
 
 
 def spoken_start(text: str, names: Iterable[str]) -> str:
-    """Return the start of an unfinished text that people will read whatever follows.
+    """Return the start of an unfinished text that people may read, whatever follows.
 
-    Words are held back while they can become a label or the silence token, or belong to one.
+    Words are held back if they can still become a label or the silence token, or a part of it.
 
     Args:
         text: The text of the model so far.
@@ -46,7 +46,7 @@ def spoken_start(text: str, names: Iterable[str]) -> str:
 
 
 def _after_labels(text: str, names: frozenset[str]) -> str:
-    """Return an unfinished text without labels; '' while a label can still begin or continue."""
+    """Return an unfinished text without labels; '' if a label can still begin or continue."""
     whole, unfinished = labels_of(names), _unfinished_labels_of(names)
     for _ in range(MAX_LABELS):
         start = text.lstrip(f"{INVISIBLE} \t\r\n")
@@ -63,9 +63,9 @@ def _after_labels(text: str, names: frozenset[str]) -> str:
 
 
 def _certain_end(text: str) -> int:
-    """Return how many characters can be shown although the text is unfinished.
+    """Return how many characters of an unfinished text can be shown.
 
-    The rest could still turn out to be the start of a silence token, which is never shown.
+    The remaining characters may be the start of a silence token, which is never shown.
     """
     token, round_token = _unfinished_tokens()
     end = len(text)
@@ -87,15 +87,15 @@ def _certain_end(text: str) -> int:
 def _unfinished_labels_of(names: frozenset[str]) -> tuple[Any, ...]:
     """Return a pattern for each form of a label, which also matches an unfinished label.
 
-    The beginning of one form can be another form, so each is tried separately. The library `regex`
-    is used because it can distinguish a partial match from no match.
+    The beginning of one form can match another form, so each form is tried separately. The library
+    `regex` is used because it can tell a partial match from no match.
     """
     return tuple(regex.compile(label_pattern(form)) for form in label_forms(names))
 
 
 @lru_cache(maxsize=1)
 def _unfinished_tokens() -> tuple[Any, Any]:
-    """Return the patterns of silence tokens at the end of a text, in square and other brackets."""
+    """Return the patterns of an unfinished silence token, in square and in other brackets."""
     after = rf"[\s{re.escape(AROUND)}]*"
     square, other = TOKEN.pattern, ROUND_TOKEN.pattern
     return tuple(

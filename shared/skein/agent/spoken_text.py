@@ -1,8 +1,8 @@
-"""The part of a model's text that people may read: no silence token, no label of a prompt.
+"""Extract the part of a model's text that people may read, without silence tokens and labels.
 
-A prompt asks for `[silence]` if nothing needs to be said, and writes a label before each message
-(`timeline.py`): `[Ann (agent)]` in a history as roles, `[msg:3 14:50:00] Ann:` in a timeline.
-Models vary the token and copy the labels. Both are removed here, before a text is posted.
+A prompt asks for `[silence]` if nothing needs to be said. It also writes a label before each
+message (`timeline.py`): `[Ann (agent)]` in a history as roles, `[msg:3 14:50:00] Ann:` in a
+timeline. Models vary the token and copy the labels. Both are removed here before a text is posted.
 """
 
 import json
@@ -13,7 +13,7 @@ NO_REPLY = "[silence]"
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
 WRAPPERS = "*_`~\"'\u201c\u201d\u2018\u2019\u201e\u00ab\u00bb"  # Markdown and quotes
 PUNCTUATION = ".,;:!?\u2026\u3002"
-MAX_LABELS = 4  # that are removed from one text
+MAX_LABELS = 4  # labels that are removed from one text
 
 _GAP = rf"[\s{INVISIBLE}]{{0,8}}"
 _WORD = rf"[{INVISIBLE}]{{0,8}}".join(NO_REPLY.strip("[]")) + rf"{_GAP}[{PUNCTUATION}]{{0,3}}{_GAP}"
@@ -32,10 +32,11 @@ _FLAGS = re.compile(r"\s*(?:\[(?:SEEN|NEW)\])?\s*(?:\u2190 [A-Z]+(?: \(timeout\)
 
 
 def is_silence(text: str) -> bool:
-    """Return whether a text consists of the silence token alone.
+    """Return whether a text consists only of the silence token.
 
-    Case, white space, invisible characters, punctuation, quotes, Markdown and other brackets make
-    no difference. The bare word `silence` counts as text, because it can be an answer.
+    Case, white space, invisible characters, punctuation, quotes, Markdown and other kinds of
+    brackets are ignored. The word `silence` without brackets counts as text, because it can be an
+    answer.
     """
     rest, found = TOKEN.subn(" ", text)
     if not found:
@@ -46,17 +47,18 @@ def is_silence(text: str) -> bool:
 def spoken(text: str, names: Iterable[str]) -> str:
     """Return the part of a text that people may read; '' if nothing is left.
 
-    Labels at its start are removed, and the silence token at its start, at its end and on lines of
-    its own. Within a sentence, the token stays.
+    Labels are removed at the start of the text. The silence token is removed at the start, at the
+    end and on lines of its own, but not within a sentence.
 
     Args:
+        text: The text of the model.
         names: The names in the prompt; see `participants.speakers_in`.
     """
     return without_silence(without_labels(text.strip(), names))
 
 
 def without_silence(text: str) -> str:
-    """Return a text without silence tokens, except within a sentence; '' if nothing is left."""
+    """Remove silence tokens from a text, except within a sentence; return '' if nothing is left."""
     if is_silence(text):
         return ""
     lines = text.splitlines(keepends=True)
@@ -66,10 +68,11 @@ def without_silence(text: str) -> str:
 
 
 def without_labels(text: str, names: Iterable[str]) -> str:
-    """Remove the labels at the start of a text that are in a prompt's own format.
+    """Remove labels in the format of prompts from the start of a text.
 
     Args:
-        names: The names in the prompt. Brackets around any other name stay.
+        text: The text.
+        names: The names in the prompt. Other names in brackets are kept.
     """
     pattern = labels_of(frozenset(names))
     for _ in range(MAX_LABELS):
@@ -84,17 +87,17 @@ def without_labels(text: str, names: Iterable[str]) -> str:
 
 
 def labels_of(names: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of a label with one of these names, at the start of a text."""
+    """Return a pattern that matches a label with one of these names at the start of a text."""
     return re.compile(label_pattern(rf"(?:{'|'.join(label_forms(names))})"))
 
 
 def label_pattern(form: str) -> str:
-    """Return the pattern of a label of a form, also within Markdown."""
+    """Return the pattern of one form of label, which may be within Markdown."""
     return rf"(?P<wrap>[*_`]{{0,3}}){form}(?P=wrap)"
 
 
 def label_forms(names: frozenset[str]) -> tuple[str, ...]:
-    """Return the forms of labels with one of these names; the first form that matches is used."""
+    """Return the forms of labels with one of these names. The first form that matches is used."""
     by_length = sorted(names, key=lambda name: (-len(name), name))
     name = rf"(?:{'|'.join(map(re.escape, by_length))})(?: \(\d+\))?"
     marks = rf"(?:\[{_DETAILS}\] ?)"
@@ -109,7 +112,7 @@ def label_forms(names: frozenset[str]) -> tuple[str, ...]:
 
 
 def _unquoted(text: str) -> str:
-    """Return the text of a copied timeline entry, without its quotes and its flags."""
+    """Return the text of a copied timeline entry without its quotes and marks."""
     if not text.startswith('"'):
         return text
     try:
@@ -142,5 +145,5 @@ def _without_trailing_token(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Return a text without white space, and without the characters around a silence token."""
+    """Return a text without white space and without the characters that may surround a token."""
     return "".join(text.split()).strip(AROUND)

@@ -1,6 +1,6 @@
-"""Training export: a completed thread as prompts, steps and outcome.
+"""Export a completed thread for fine-tuning: its prompts, its steps and its outcome.
 
-Each export is built from the stored runs, so that it never contains erased content.
+Each export is built from the stored runs, so it never contains erased content.
 """
 
 import json
@@ -19,28 +19,27 @@ from skein.workspace.models.thread import Thread, ThreadRunLink
 from skein.workspace.threads import Threads
 
 MAX_RUNS = 20
-MAX_BYTES = 4_000_000  # of an export; a Lambda response holds 6 MB
+MAX_BYTES = 4_000_000  # of an export; a Lambda response can have 6 MB
 
 Message = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingExport:
-    """Exporter of threads in the chat-messages format of fine-tuning APIs.
+    """Service that exports threads in the chat-messages format of fine-tuning APIs.
 
-    A run may work in several chats, so an export consists of activations. It includes an
-    activation only if the activation's audience includes the whole audience of the thread.
+    A run may work in several chats, so activations are exported, not whole runs. An activation is
+    exported only if it may be shown to the whole audience of the thread.
     """
 
     threads: Threads
     run_views: RunViews
 
     def unit(self, thread: Thread) -> str:
-        """Export a completed thread as one line of JSON: `messages`, and the `tools` they call.
+        """Export a completed thread as one line of JSON with `messages`, and the `tools` they call.
 
         The messages are those of the thread's newest runs, oldest first, then the outcome. An
-        export holds at most 20 runs and about 4 MB. A run contributes the activations that may be
-        shown to the thread's audience.
+        export has at most 20 runs and about 4 MB.
 
         Raises:
             Conflict: The thread is not completed.
@@ -78,7 +77,7 @@ class TrainingExport:
 
 
 def _messages_of(steps: Sequence[Step]) -> Iterator[ModelMessage]:
-    """Yield the messages of a run, without steps that were erased or not carried out."""
+    """Yield the messages of a run; steps that were erased or not carried out are skipped."""
     shown = 0  # the activation whose prompt is still stored
     for step in steps:
         if step.prompt is not None:

@@ -1,8 +1,8 @@
 """The turn of an agent: claim a run, and carry it out phase by phase.
 
-A step is one answer of the model and the results of its tools. The answer is recorded before any
-of its tools is called. Each tool call has its own effect id, so a retry is harmless. If a worker
-dies, the next worker uses the recorded answer and repeats no effect.
+A step is one answer of the model and the results of its tools. The answer is recorded before any of
+its tools is called. Each tool call has its own effect id, so a retry is harmless. If a worker dies,
+the next worker uses the recorded answer and does not repeat any effect.
 
 | module | content |
 |---|---|
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """Worker of runs: it claims a run and carries out its activations."""
+    """Worker that claims a run and carries out its activations."""
 
     leases: NoticedLeases
     openings: TurnOpenings
@@ -90,7 +90,7 @@ class Turns:
         logger.debug("turn over", extra={"run_id": job.run_id, "reason": stop.reason})
 
     def _carry_on(self, turn: Turn) -> Stop:
-        """Carry out phase after phase, until the turn is over.
+        """Carry out one phase after another until the turn is over.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -110,7 +110,7 @@ class Turns:
         return phase
 
     def _carry_out(self, turn: Turn, phase: Phase) -> None:
-        """Carry out a phase; afterwards, the state contains what the phase has recorded."""
+        """Carry out a phase, and store in the turn what the phase has recorded."""
         activation, opened = turn.activation, turn.opened
         match phase, opened:
             case Open(), _:

@@ -1,4 +1,4 @@
-"""How a turn ends: the run ends with or without an answer, or an error is handled."""
+"""End a turn: end its run with or without an answer, or handle an error."""
 
 import logging
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEndings:
-    """The service that ends the run of a turn."""
+    """Service that ends the run of a turn."""
 
     activations: Activations
     final_messages: FinalMessages
@@ -65,7 +65,7 @@ class TurnEndings:
     def answer_fixed(
         self, activation: StreamedActivation, opened: Opened, fixed: FixedAnswer
     ) -> None:
-        """Answer with a fixed answer, and end the run."""
+        """Post the fixed answer, and end the run."""
         if opened.steps:
             self.post(activation, opened.steps[-1], opened.reading)
             return
@@ -84,7 +84,7 @@ class TurnEndings:
         reading: Reading,
         step_recording: Recording | None = None,
     ) -> None:
-        """End a run with its last step, and give its permits back."""
+        """End a run with its last step, and return its permits to the concurrency limits."""
         self.end(activation, step, reading, step_recording)
         self.release(activation)
 
@@ -95,10 +95,12 @@ class TurnEndings:
         reading: Reading,
         step_recording: Recording | None = None,
     ) -> None:
-        """End a run with its final message, with a notice, or with neither.
+        """End a run with its final message, with a notice, or without either.
 
         Args:
+            activation: The state of the activation.
             step: The final step.
+            reading: The reading from which the prompt was built.
             step_recording: The recording of the step; None if the step is recorded already.
 
         Raises:
@@ -129,7 +131,7 @@ class TurnEndings:
     def end_early(
         self, activation: StreamedActivation, steps: Sequence[Step], reading: Reading
     ) -> None:
-        """End a run by the tool `end_run`, or because it has taken all its steps."""
+        """End a run after a call of `end_run`, or because it has used all its steps."""
         if activation.run.steps_taken >= policy.MAX_STEPS and not activation.ended:
             logger.warning("run used all its steps", extra={"run_id": activation.run.id})
         self.release(activation)
@@ -143,7 +145,7 @@ class TurnEndings:
         self.final_messages.end(claim, ending, None)
 
     def release(self, activation: StreamedActivation) -> None:
-        """Give back the permits of the concurrency limits, if the activation has any."""
+        """Return the run's permits to the concurrency limits, if it has any."""
         if activation.permit:
             self.concurrency_limit.give_back(activation.run, activation.claim.found)
             activation.permit = False
@@ -151,7 +153,7 @@ class TurnEndings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSettlement:
-    """The service that defers, retries, hands over or ends the run of a turn that cannot go on."""
+    """Service that defers, retries, hands over or ends a run that cannot go on in this turn."""
 
     leases: NoticedLeases
     activations: Activations
@@ -163,12 +165,15 @@ class TurnSettlement:
     model_steps: ModelSteps
 
     def hand_over(self, turn: Turn) -> Stop:
-        """Let another invocation carry on."""
+        """Let another invocation continue the run."""
         self.leases.continue_later(turn.activation.claim)
         return Stop(Reason.HANDED_OVER)
 
     def rebuild(self, turn: Turn) -> None:
-        """Drop the activation because the chat has new readers; end a run dropped too often."""
+        """Drop the activation because the chat's readers have changed.
+
+        A run that has dropped too many activations is canceled.
+        """
         activation = turn.activation
         if activation.stream is not None:
             activation.stream.close()
@@ -183,7 +188,10 @@ class TurnSettlement:
         turn.opened, turn.prefetched = None, {}
 
     def taken_over(self, job: RunJob, turn: Turn | None) -> Stop:
-        """Leave a run to another worker; give the permits back if the run has ended."""
+        """Leave the run to the worker that has taken it over.
+
+        If the run has ended, return its permits to the concurrency limits.
+        """
         extra = {"run_id": job.run_id, "reason": Reason.TAKEN_OVER}
         logger.info("run taken over by another worker", extra=extra)
         activation = turn.activation if turn is not None else None
@@ -227,7 +235,7 @@ class TurnSettlement:
         return Stop(reason)
 
     def _end(self, turn: Turn, error: Rejected | ModelRejected) -> Stop:
-        """End a run that the model's provider or a check has refused."""
+        """End a run after the model's provider or a check refused it."""
         claim, notice = turn.activation.claim, "notice_no_answer"
         status: RunStatus = "failed"
         match error:

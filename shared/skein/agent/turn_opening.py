@@ -1,4 +1,4 @@
-"""The start of an activation: read the chat, build the prompt, and find recorded steps."""
+"""Start an activation: read the chat, build the prompt, and find recorded steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnReadings:
-    """The service that reads the active chat of a turn."""
+    """Service that reads the active chat of a turn."""
 
     table: Table
     clock: Clock
@@ -50,9 +50,13 @@ class TurnReadings:
         A worker that takes over an activation uses the chat, the readers and the audience of the
         recorded prompt.
 
+        Args:
+            turn: The turn.
+            steps: The recorded steps of the activation.
+
         Raises:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
-            Rejected: The run of a plan or a service cannot work in its chat any more.
+            Rejected: The run of a plan or a service can no longer work in its chat.
             Forbidden: The person of the chat has opted out of SMS and would not get an answer.
         """
         claim, prefetched = turn.activation.claim, turn.prefetched
@@ -79,12 +83,14 @@ class TurnReadings:
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
 
     def check_opt_out(self, run: Run, reading: Reading, steps: Sequence[Step]) -> None:
-        """Check, before a later step, that the person has not opted out since the reading.
+        """Check before a later step that the person has not opted out since the reading.
 
-        This costs one read per later step, only in a direct chat whose person is on SMS.
+        The check costs one read. It is made only in a direct chat whose person is on SMS.
 
         Args:
-            steps: The earlier steps. If there are none, the reading is new and already checked.
+            run: The run.
+            reading: The reading.
+            steps: The earlier steps. Without any, the reading is new, and nothing is checked.
 
         Raises:
             Forbidden: The person has opted out of SMS and would not get an answer.
@@ -98,7 +104,7 @@ class TurnReadings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOpenings:
-    """The service that opens the activations of a turn."""
+    """Service that opens the activations of a turn."""
 
     activations: Activations
     readings: TurnReadings
@@ -116,7 +122,7 @@ class TurnOpenings:
 
         Raises:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
-            Rejected: The run cannot work in its chat any more, or its person has opted out of SMS.
+            Rejected: The run can no longer work in its chat, or its person has opted out of SMS.
         """
         activation, run, began = turn.activation, turn.activation.run, self.clock.now()
         steps = list(self.activations.steps(activation.claim))
@@ -141,9 +147,11 @@ class TurnOpenings:
         turn.opened = opened
 
     def _built(self, run: Run, opened: Opened, read: timedelta) -> PromptRecord:
-        """Build the prompt, and record how long its context took.
+        """Build the prompt, and count how long reading and building took.
 
         Args:
+            run: The run.
+            opened: The activation.
             read: How long the reading took.
         """
         began, specs = self.clock.now(), [tool.spec for tool in opened.tools]
@@ -153,7 +161,7 @@ class TurnOpenings:
         return prompt
 
     def _budget(self, turn: Turn, reading: Reading) -> TokenBudget:
-        """Return the budget of the run's person, agent and tenant."""
+        """Return the token budget of the run's person, agent and tenant."""
         config, run = reading.config, turn.activation.run
         return self.token_budgets.budget(
             run,
@@ -179,12 +187,13 @@ def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> N
     """Check that the run of a plan or a service can still work in its chat.
 
     Args:
+        run: The run.
         shown_chat_id: The id of the active chat.
-        chat: The active chat; None if the agent is not a member any more.
+        chat: The active chat; None if the agent is no longer a member.
 
     Raises:
         NotFound: The agent has left the run's chat.
-        Conflict: The chat is discarded, or a person of the team holds it.
+        Conflict: The chat is discarded, or a team member has taken it over.
         Forbidden: Someone joined who may not be shown the run's trigger.
     """
     if shown_chat_id is None or shown_chat_id != run.for_chat_id:

@@ -1,4 +1,4 @@
-"""The steps of a turn: ask the model, record its answer, and carry out its calls."""
+"""Take the steps of a turn: ask the model, record its answer, and carry out its calls."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from skein.services.runs.claim import with_results
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSteps:
-    """The service that takes the steps of a turn."""
+    """Service that takes the steps of a turn."""
 
     model_steps: ModelSteps
     tool_executor: ToolExecutor
@@ -33,7 +33,7 @@ class TurnSteps:
     clock: Clock
 
     def record_agreed(self, turn: Turn, opened: Opened, step: Step) -> None:
-        """Record the calls that people have approved as the first step."""
+        """Record the calls that people have approved as the activation's first step."""
         activation, prompt = turn.activation, opened.prompt
         step_recording = self.model_steps.recording_of(activation, step, opened.reading, prompt)
         activation.claim = self.activations.record(step_recording)
@@ -41,7 +41,9 @@ class TurnSteps:
         opened.agreed = None
 
     def ask(self, turn: Turn, opened: Opened) -> None:
-        """Ask the model for one step, and record and charge it; a final answer ends the run.
+        """Ask the model for one step, record it, and charge its tokens.
+
+        A final answer ends the run.
 
         Raises:
             ModelDown, ModelRejected: There is no answer; see `ModelSteps.ask`.
@@ -70,9 +72,9 @@ class TurnSteps:
     ) -> None:
         """Record an answer, then charge its tokens.
 
-        The final answer and the completion of its run are written together. Tokens are charged
-        last, so that the charge does not delay the answer. The charge of the final answer gives
-        the run's permits back.
+        A final answer and the end of its run are written together. Tokens are charged last, so that
+        the charge does not delay the answer. The charge of a final answer also returns the run's
+        permits to the concurrency limits.
         """
         ended = False
         try:
@@ -105,7 +107,7 @@ class TurnSteps:
     def _record_before_calls(
         self, activation: StreamedActivation, step_recording: Recording
     ) -> None:
-        """Record an answer before its calls are made, even if they are no longer allowed.
+        """Record an answer before its calls are made, even if the calls are no longer allowed.
 
         Raises:
             ReadersChanged: A sharing rule no longer allows content that the activation was shown.
@@ -119,7 +121,7 @@ class TurnSteps:
     def carry_out(self, turn: Turn, opened: Opened) -> None:
         """Carry out the calls of the newest step, and record their results.
 
-        Nothing is recorded if the run waits or has ended, or if a new activation has begun.
+        If the run now waits, or if a new activation has begun, no results are recorded.
         """
         activation, reading, step = turn.activation, opened.reading, opened.steps[-1]
         activation.earlier = tuple(opened.steps[:-1])

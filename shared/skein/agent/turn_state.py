@@ -1,6 +1,6 @@
 """The state of a turn, and its next phase.
 
-A turn carries out a run in one invocation. `next_phase` depends on the state alone: it returns what
+A turn is one invocation's work on a run. `next_phase` depends only on the state. It returns what
 the turn does next, or a `Stop` with the reason why the turn is over.
 """
 
@@ -26,9 +26,11 @@ class Opened:
 
     Attributes:
         number: The number of the activation.
-        fixed: The fixed answer to the message of the run; None if the model answers. `tools`,
-            `prompt` and `budget` are only set if the model answers.
-        agreed: The calls that people have approved, before they are recorded as the first step.
+        reading: The reading from which the prompt was built.
+        steps: The recorded steps.
+        fixed: The fixed answer to the run's message; None if the model answers. With a fixed
+            answer, `tools`, `prompt` and `budget` are not set.
+        agreed: The calls that people have approved, until they are recorded as the first step.
     """
 
     number: int
@@ -46,8 +48,8 @@ class Stop:
     """The turn is over.
 
     Attributes:
-        reason: Why. `RUN_ENDED`: the run has ended. `WAITING_FOR_REPLY`: it waits.
-            `HANDED_OVER`: another invocation carries on. Any other: how an error was handled.
+        reason: `RUN_ENDED`: the run has ended. `WAITING_FOR_REPLY`: the run waits. `HANDED_OVER`:
+            another invocation continues the run. Other values: how an error was handled.
     """
 
     reason: Reason
@@ -67,14 +69,14 @@ class AnswerFixed:
 
 @dataclass(frozen=True, slots=True)
 class RecordAgreed:
-    """Record the calls to which people have agreed as the first step."""
+    """Record the calls that people have approved as the first step."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model, and record its answer; the final one is posted."""
+    """Ask the model, and record its answer; a final answer is posted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +86,19 @@ class CarryOut:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """End the run with its last step, which was recorded before."""
+    """End the run with its last step, which is already recorded."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class EndEarly:
-    """End the run without an answer: by `end_run`, or because it has taken all its steps."""
+    """End the run without an answer, after `end_run` or because it has used all its steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Let another invocation carry on, because the time of this one runs out."""
+    """Let another invocation continue, because this one is running out of time."""
 
 
 Phase: TypeAlias = (
@@ -109,11 +111,11 @@ class Turn:
     """The state of a turn.
 
     Attributes:
-        activation: The state of the run's newest activation that tools use.
+        activation: The state of the run's newest activation, which tools also use.
         deadline: When this invocation will be stopped.
         prefetched: The items that were read with the claim, for the first activation only.
-        opened: The open activation; None before it is opened, and after its readers have changed.
-        stopped: Why the turn is over, once it is.
+        opened: The open activation. None before it is opened, and after its readers have changed.
+        stopped: Why the turn is over; None while it goes on.
     """
 
     activation: StreamedActivation
@@ -126,14 +128,14 @@ class Turn:
     def is_current(self) -> bool:
         """Whether `opened` is the run's newest activation.
 
-        It is not if the model asked a question whose reply was already there: the run then has a
-        new activation.
+        It is not if the model asked a question and the reply was already there, because the run
+        then gets a new activation.
         """
         opened = self.opened
         return opened is not None and opened.number == self.activation.run.activation
 
     def seconds_left(self, now: datetime) -> float:
-        """Return the seconds that are left for the model and for calls."""
+        """Return the seconds that are left for model calls and tool calls."""
         return (policy.model_deadline(self.deadline) - now).total_seconds()
 
 
@@ -141,6 +143,7 @@ def next_phase(turn: Turn, now: datetime) -> Phase:
     """Return what a turn does next.
 
     Args:
+        turn: The turn.
         now: The current time, from which the remaining seconds are counted.
     """
     if turn.stopped is not None:
@@ -154,7 +157,7 @@ def next_phase(turn: Turn, now: datetime) -> Phase:
 
 
 def _first_phase(opened: Opened) -> AnswerFixed | RecordAgreed | None:
-    """Return what an activation does before its first step without asking the model."""
+    """Return what an activation does before it first asks the model; None if nothing."""
     if opened.fixed is not None:
         return AnswerFixed(opened.fixed)
     return RecordAgreed(opened.agreed) if opened.agreed is not None else None
@@ -163,7 +166,7 @@ def _first_phase(opened: Opened) -> AnswerFixed | RecordAgreed | None:
 def _after_step(
     turn: Turn, opened: Opened, seconds_left: float
 ) -> CarryOut | HandOver | Post | None:
-    """Return what remains to be done after the newest step; None if nothing does."""
+    """Return what is left to do after the newest step; None if nothing is."""
     if not opened.steps or not turn.is_current:
         return None
     newest = opened.steps[-1]
@@ -174,7 +177,7 @@ def _after_step(
 
 
 def _next_step(turn: Turn, seconds_left: float) -> Open | Ask | EndEarly | HandOver:
-    """Return how a turn continues once all its steps are carried out."""
+    """Return how a turn continues after all calls of its steps are carried out."""
     if turn.activation.ended:
         return EndEarly()
     if not turn.is_current:

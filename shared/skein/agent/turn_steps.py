@@ -1,7 +1,7 @@
-"""The sources of a turn's steps: the model, an earlier attempt, or a fixed answer.
+"""Create a turn's steps: from the model, from an earlier attempt, or from a fixed answer.
 
-A reset gets a fixed answer without a call to the model. That answer is a step of an ordinary run,
-which is claimed, recorded, posted and ended like any other, and which operators can see.
+A reset gets a fixed answer without a call to the model. The fixed answer is a step of an ordinary
+run, which is claimed, recorded, posted and ended like any other run. Operators can see it.
 """
 
 from collections.abc import Sequence
@@ -67,14 +67,14 @@ class ModelDown(Transient):
 
 @dataclass(slots=True)
 class StreamedActivation(Activation):
-    """An activation with the stream of its answer; None if no one is listening."""
+    """An activation with the stream of its answer; the stream is None if no one is listening."""
 
     stream: AnswerStream | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSteps:
-    """Client of the model: it asks for answers and returns them as steps."""
+    """Service that asks the model for answers and returns them as steps."""
 
     model: LanguageModel
     clock: Clock
@@ -93,9 +93,11 @@ class ModelSteps:
     ) -> Step:
         """Ask the model for one step.
 
-        After an answer that was cut off, the limit of the next answer is twice as large.
+        If an earlier answer was cut off, the limit for this answer is twice as large.
 
         Args:
+            activation: The state of the activation.
+            reading: The reading from which the prompt was built.
             prompt: The prompt of the activation.
             earlier: The steps of the activation so far.
             tools: The tools that the model may call.
@@ -103,7 +105,8 @@ class ModelSteps:
 
         Raises:
             ModelDown: The model is out of reach.
-            ModelRejected: The provider refuses this request; `ModelFiltered` by its content filter.
+            ModelRejected: The provider refuses this request; `ModelFiltered` if its content filter
+                does.
         """
         started_at, messages = self.clock.now(), _messages(prompt, earlier)
         request = self._request(activation.run, reading, messages, earlier, tools, seconds)
@@ -161,7 +164,7 @@ class ModelSteps:
         )
 
     def _answer(self, stream: AnswerStream | None, request: ModelRequest) -> ModelAnswer:
-        """Ask the model, and stream its answer to the people who are listening.
+        """Ask the model, and stream its answer to people who are listening.
 
         Raises:
             ModelDown: The model is out of reach.
@@ -186,6 +189,9 @@ class ModelSteps:
         """Return the recording of a step.
 
         Args:
+            activation: The state of the activation.
+            step: The step.
+            reading: The reading from which the prompt was built.
             prompt: The prompt for the activation's first step; None for later steps.
             marks: The marks that the run gets for the answer.
         """
@@ -217,7 +223,7 @@ class ModelSteps:
         )
 
     def count_fault(self, step: Step) -> None:
-        """Count an answer that cannot be used, once it is recorded."""
+        """Count an unusable answer in the metrics, after it is recorded."""
         if step.fault is None or step.tool_calls:
             return
         if step.follow_up is not None:
@@ -233,7 +239,7 @@ class ModelSteps:
 
 
 def _messages(prompt: PromptRecord, earlier: Sequence[Step]) -> tuple[ModelMessage, ...]:
-    """Return the messages of a prompt and of the steps that followed it."""
+    """Return the messages of a prompt, followed by those of the earlier steps."""
     return (*prompt.messages(), *(sent for step in earlier for sent in step.messages()))
 
 
@@ -247,7 +253,7 @@ def entries_by_rule(reading: Reading, prompt: PromptRecord) -> list[RecalledEntr
 
 
 def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading: Reading) -> None:
-    """Open the stream of an activation's answer if it is a text and someone is listening."""
+    """Open the stream of an activation's answer, if the answer is text and someone is listening."""
     if activation.stream is not None:
         activation.stream.close()
         activation.stream = None
@@ -270,7 +276,7 @@ class FixedAnswer(NamedTuple):
     """The fixed answer to a reset, or to a request to keep a talk private.
 
     Attributes:
-        shown: The chat and the seq of the message that is answered.
+        shown: The chat and the `seq` of the message to answer.
         prompt: The name of the answer's file in `prompts/`.
     """
 
@@ -279,7 +285,7 @@ class FixedAnswer(NamedTuple):
 
 
 def fixed_answer(run: Run, reading: Reading) -> FixedAnswer | None:
-    """Return the fixed answer to the message that a run answers; None for ordinary messages."""
+    """Return the fixed answer to the message that a run answers; None if the model answers it."""
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
     seq = current_seq(run, reading.chat)
@@ -295,8 +301,8 @@ def fixed_answer(run: Run, reading: Reading) -> FixedAnswer | None:
 def reaches_nobody(run: Run, reading: Reading) -> bool:
     """Return whether the answer of a run would reach no one, because its person has opted out.
 
-    Two answers are still read: that of a run that was triggered manually, and that of a run of
-    another chat that asked a question here.
+    Two kinds of answers still have readers: the answer of a run that was triggered manually, and
+    the answer of a run of another chat that asked a question here.
     """
     if not reading.opted_out or run.trigger.type == "manual":
         return False
@@ -324,13 +330,13 @@ def fixed_step(run: Run, prompt: str, now: datetime) -> Step:
 
 
 def ended_in(step: Step) -> bool:
-    """Return whether the results of a step include a completed `end_run`."""
+    """Return whether a step has called `end_run` successfully."""
     done = [result.name for result in step.results or () if result.status == "done"]
     return end_run.name in done
 
 
 def with_prompt(step: Step, prompt: PromptRecord) -> Step:
-    """Return the first step of an activation with its packed prompt."""
+    """Return the first step of an activation, with its prompt in packed form."""
     return step.model_copy(update={"prompt": prompt.packed(step.prompt_bytes_left)})
 
 

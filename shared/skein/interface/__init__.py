@@ -1,4 +1,4 @@
-"""Define the interfaces of sections and tools, for the packages that implement them."""
+"""Define the interfaces of sections and tools, which other packages implement."""
 
 __all__ = [
     "arguments",

@@ -1,9 +1,8 @@
-"""The types of tool arguments, each with bounds.
+"""Types of tool arguments, each with bounds.
 
-A value that does not fit is returned to the model as an error, so that the model can correct the
-value (`Tool.parse`). The bounds are the same as in the models and services behind the tools. A text
-contains no NUL character, and a name or an id is a single line. Types that only one tool needs are
-in the module of that tool.
+If a value does not fit, the model gets an error and can correct the value (`Tool.parse`). The
+bounds are the same as in the models and services behind the tools. A text has no NUL character, and
+a name or an id is a single line. A type that only one tool needs is in the module of that tool.
 """
 
 from typing import Annotated, Final
@@ -22,10 +21,10 @@ class _MayBeEmpty:
 
 
 MAY_BE_EMPTY: Final = _MayBeEmpty()
-"""Marker of an argument for which "" is a value; for other arguments "" counts as not given."""
+"""Marks an argument for which "" is a value. For other arguments, "" means that none is given."""
 
 NOT_SHOWN: Final = "not_shown"
-"""Key in the schema of an optional argument that is accepted but rarely worth its tokens."""
+"""Marks an optional argument that is accepted but not shown, to save tokens in the schema."""
 
 
 def _text(text: str) -> str:
@@ -41,10 +40,10 @@ def _line(text: str) -> str:
 
 
 TEXT: Final = AfterValidator(_text)
-"""Check of a text: it contains no NUL character."""
+"""Checks that a text has no NUL character."""
 
 LINE: Final = AfterValidator(_line)
-"""Check of a name or an id: it is a single line of visible characters."""
+"""Checks that a name or an id is a single line of visible characters."""
 
 Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ID), LINE]
 Count = Annotated[int, Field(ge=1, le=50, json_schema_extra={NOT_SHOWN: True}), NUMBER]

@@ -1,9 +1,11 @@
-"""The token budget of a history, which is cut in a fixed order.
+"""Cut a history to its token budget, in a fixed order.
 
-First the oldest messages are dropped, then long messages are cut with a visible mark. The current
-message is cut last, and only if it alone is too long. The last two messages, the current one, the
-trigger's message and an open question are never dropped. The newest stored summary covers the
-dropped messages. The caller chooses that summary, and never creates one while a person waits.
+First the oldest messages are dropped. Then long messages are cut with a visible mark. The current
+message is cut last, and only if it is too long by itself. The last two messages, the current
+message, the trigger's message and an open question are never dropped.
+
+The newest stored summary covers the dropped messages. The caller chooses the summary. No summary is
+made while a person waits.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from skein.ports import TokenCounter
 
 LAST_THAT_STAY = 2
-MESSAGE_OVERHEAD_TOKENS = 4  # that a chat completion adds to each message for its role
+MESSAGE_OVERHEAD_TOKENS = 4  # a chat completion adds them to each message for its role
 
 
 Frame = Callable[[str], str]
@@ -31,7 +33,7 @@ class HistoryEntry:
         current: Whether this is the message to answer.
         stays: Whether the message is never dropped, because another part of the prompt refers to
             it.
-        overhead: The additional tokens of the entry if the history is a list of messages.
+        overhead: Additional tokens of the entry, such as those of a message's role.
     """
 
     seq: int
@@ -45,12 +47,12 @@ class HistoryEntry:
 
     @property
     def line(self) -> str:
-        """The text of the entry in the prompt."""
+        """The entry as the prompt shows it."""
         return self.frame(self.text)
 
     @property
     def cost(self) -> int:
-        """The tokens of the entry, with the overhead."""
+        """The tokens of the entry, including the overhead."""
         return self.tokens + self.overhead
 
 
@@ -71,22 +73,23 @@ def counted(
 
 
 def total(entries: Sequence[HistoryEntry]) -> int:
-    """Return the tokens of all entries, with their overheads."""
+    """Return the tokens of all entries, including their overheads."""
     return sum(entry.cost for entry in entries)
 
 
 def fit(
     entries: Sequence[HistoryEntry], limit: int, counter: TokenCounter, *, block: int = 1
 ) -> tuple[HistoryEntry, ...]:
-    """Cut a history down to `limit` tokens. The function is idempotent.
+    """Cut a history to `limit` tokens (idempotent).
 
     Args:
-        entries: The entries in order of `seq`; at most one is current.
+        entries: The entries in the order of `seq`; at most one is current.
         limit: At least a few dozen tokens. Below that, messages shrink to their cut marks.
-        block: The number of messages that are dropped at a time, if enough messages are left.
+        counter: The tokenizer.
+        block: How many messages are dropped at a time, if enough messages are left.
 
     Returns:
-        The remaining entries, in the same order. If they fit, nothing is cut.
+        The remaining entries, in the same order. If all entries fit, nothing is cut.
     """
     kept = _without_oldest(entries, limit, block)
     if total(kept) <= limit:
@@ -106,7 +109,7 @@ def fit(
 
 
 def left_out(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> int:
-    """Return the seq of the newest dropped entry; 0 if all entries are shown."""
+    """Return the `seq` of the newest dropped entry; 0 if all entries are shown."""
     kept = {entry.seq for entry in shown}
     return max((entry.seq for entry in entries if entry.seq not in kept), default=0)
 
@@ -114,12 +117,14 @@ def left_out(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> 
 def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap: str = " ") -> str:
     """Cut `text` so that the framed text takes at most `limit` tokens.
 
-    A mark states how many characters were cut. The frame itself is never cut, so the result can
-    exceed a limit that is smaller than the frame.
+    A mark says how many characters were cut. The frame is never cut, so the result exceeds a limit
+    that is smaller than the frame.
 
     Args:
+        text: The text.
         frame: Renders the text as the prompt shows it.
         limit: The token limit.
+        counter: The tokenizer.
         gap: What separates the mark from the text.
     """
     if counter.count(frame(text)) <= limit:
@@ -140,9 +145,9 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap
 def _without_oldest(entries: Sequence[HistoryEntry], limit: int, block: int) -> list[HistoryEntry]:
     """Drop the oldest entries until the rest fits.
 
-    The last two entries, the current one and entries that stay are never dropped. Entries are
-    dropped in blocks, so that consecutive prompts begin with the same message. If a block leaves
-    less than half of the limit in use, smaller blocks are tried, down to one entry.
+    The last two entries, the current entry and entries that stay are never dropped. Entries are
+    dropped in blocks, so that consecutive prompts begin with the same message. If dropping a block
+    leaves less than half of the limit in use, smaller blocks are tried, down to one entry.
     """
     size = total(entries)
     if size <= limit:
@@ -163,7 +168,7 @@ def _halves(block: int) -> Iterator[int]:
 
 
 def _from_start(entries: Sequence[HistoryEntry], limit: int, step: int) -> list[HistoryEntry]:
-    """Drop entries up to the first multiple of `step` that suffices for `limit`."""
+    """Drop entries up to a multiple of `step`, chosen so that the rest fits `limit`."""
     staying = {entry.seq for entry in entries[-LAST_THAT_STAY:]}
     staying |= {entry.seq for entry in entries if entry.current or entry.stays}
     size, start = total(entries), 0

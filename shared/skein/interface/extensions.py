@@ -1,4 +1,4 @@
-"""The extension points, with which other packages extend the core.
+"""Extension points: where other packages extend the core.
 
 Each entry names a class by its module. The module is imported when the class is first needed, so
 that a Lambda function does not load code that its events never use.
@@ -18,7 +18,7 @@ EFFECTS: Mapping[str, str] = {
     "number": "skein.inbound.effects.NumberEffect",
     "tool": "skein.own_tools.effects.CallEffect",
 }
-"""The effect of an answer to a question (`skein/services/choices/effect.py`), by the purpose of the
+"""What an answer to a question does (`skein/services/choices/effect.py`), by the purpose of the
 question. `consent/orders` is for a consent whose data has `orders`."""
 
 DUE_ITEMS: Mapping[str, str] = {
@@ -30,19 +30,22 @@ DUE_ITEMS: Mapping[str, str] = {
     "outreach/META": "skein.outreach.models.outreach.Outreach",
     "outreach/PERSON": "skein.outreach.models.outreach.OutreachPerson",
 }
-"""The due items of subjects, by the kinds that their due pointers and their sort keys name. The
-tick sends the `job` of an item (`skein/services/outbox/tick.py`)."""
+"""The due items of other packages, by the kind of the due pointer and the kind in the sort key.
+The tick sends the `job` of an item (`skein/services/outbox/tick.py`)."""
 
 
 class RegisteredExtensions:
-    """The classes that other packages have registered."""
+    """Access to the classes that other packages have registered."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
-        """Return the class of the effect for a purpose, or for a purpose with certain data.
+        """Return the class of the effect for a question.
+
+        If an effect is registered for the purpose together with one of the names in the data, that
+        effect is returned. Otherwise, it is the effect for the purpose alone.
 
         Args:
             purpose: The purpose of a question.
-            data: The names in its data.
+            data: The names in the question's data.
 
         Raises:
             KeyError: No effect is registered.
@@ -52,11 +55,11 @@ class RegisteredExtensions:
         return _imported(EFFECTS[name])
 
     def due_item(self, due: str, kind: str) -> type[Any] | None:
-        """Return the class of a due item; None if it belongs to the core.
+        """Return the class of a due item; None if the class belongs to the core.
 
         Args:
-            due: The kind of its due pointer.
-            kind: The kind of item that its sort key names.
+            due: The kind of the item's due pointer.
+            kind: The kind of item in its sort key.
         """
         path = DUE_ITEMS.get(f"{due}/{kind}")
         return _imported(path) if path is not None else None

@@ -1,11 +1,11 @@
-"""CHAT HISTORY and CONVERSATION SUMMARY: the newest messages, and a summary of the rest.
+"""CHAT HISTORY and CONVERSATION SUMMARY: the newest messages, and a summary of earlier messages.
 
-- Read: the messages from the first one that a summary does not cover, and the trigger's message if
-  it is older. If a run leaves messages to other runs of the agent, these runs are read, too.
+- Read: the messages after those that a summary covers, and the trigger's message if it is older. If
+  a run leaves messages to other runs of the agent, these runs are read, too.
 - Kept: the messages of the history window. The run of a plan or a service leaves out messages that
   another run is about to answer. The summary is kept if it may be shown.
-- Order: by number, as a timeline by days or as messages with roles. If there is no room, the oldest
-  messages are left out (`interface/budget.py`).
+- Order: by number, either as a timeline with days or as messages with roles. If there is no room,
+  the oldest messages are left out (`interface/budget.py`).
 """
 
 import re
@@ -42,8 +42,8 @@ from skein.services.visibility.audience import destination_of
 from skein.settings import Settings
 
 SHOWN_KINDS = frozenset({"text", "team", "deleted", "choice"})
-MAX_ASKED = 20  # messages to answer, if they are of an earlier session
-MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: at the beginning, the trigger and the end
+MAX_ASKED = 20  # messages to answer from an earlier session
+MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: at the start, at the trigger and at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class History(SectionItems):
     Attributes:
         messages: The history window, and the trigger's message if it is older than the window.
         before: The summary of the messages before the history window.
-        fuller: The newest summary, if it covers more messages than `before`. It replaces messages
-            of the window for which there is no room.
-        seen_to: The SEEN watermark after an incomplete reading; None if SEEN moves to the highest
-            message.
+        fuller: The newest summary, if it covers more messages than `before`. It is used if there is
+            no room for these messages of the window.
+        seen_to: The new SEEN watermark, if the reading is incomplete. With None, SEEN moves to the
+            newest message.
     """
 
     messages: tuple[Message, ...] = ()
@@ -66,16 +66,17 @@ class History(SectionItems):
 
     @property
     def shown_seq(self) -> int:
-        """The SEEN watermark after the history is shown."""
+        """The SEEN watermark after the prompt has shown the history."""
         if self.seen_to is not None:
             return self.seen_to
         return max((message.seq for message in self.messages), default=0)
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the agent's runs that answer messages that this run leaves out.
+        """Return the keys of other runs of the agent that answer messages in this chat.
 
-        A run that answers the chat's messages itself leaves out none, so there are no keys.
+        The run leaves these messages out. If the run itself answers the chat's messages, it leaves
+        none out, so no keys are returned.
         """
         run, chat, member = read.run, read.chat, read.member
         if chat is None or member is None or not run.leaves_messages(chat.id):
@@ -101,21 +102,21 @@ class History(SectionItems):
         return cls(tuple(messages), before=before, fuller=fuller)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people who wrote the messages or whose words the summaries hold."""
+        """Return the people whose words are in the messages and the summaries."""
         summaries = (each for each in (self.before, self.fuller) if each is not None)
         return [words_of(self.messages), *(summary.authors for summary in summaries)]
 
 
 def words_of(messages: Iterable[Message]) -> Authors:
-    """Return the people whose words the messages may hold, by digest."""
+    """Return the people whose words the messages may contain, by digest."""
     return NO_AUTHORS.joined(*(message.words for message in messages))
 
 
 def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
-    """Return the seq of the first message to read.
+    """Return the `seq` of the first message to read.
 
     The messages to answer can belong to an earlier session. In that case, at most 20 of them are
-    read, and none from before a reset.
+    read, and no messages from before a reset.
     """
     start = shown_from(chat, summary_before(chat), settings)
     asked = run.trigger.from_seq if chat.id == run.chat_id else None
@@ -125,10 +126,10 @@ def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
 
 
 def _shown_to(read: SectionReads) -> int | None:
-    """Return the seq of the last message that a prompt may show; None if there is no limit.
+    """Return the `seq` of the last message that a prompt may show; None if there is no limit.
 
-    The run of a plan or a service leaves out the messages that another run of the agent is about to
-    answer. So each message is answered once, and is still unseen for the run that answers it.
+    The run of a plan or a service leaves out messages that another run of the agent is about to
+    answer. Each message is therefore answered once, and is still new for the run that answers it.
     """
     chat, member, found = read.chat, read.member, read.found
     if chat is None or member is None or not read.run.leaves_messages(chat.id):
@@ -141,7 +142,7 @@ def _shown_to(read: SectionReads) -> int | None:
 
 
 def _asked_of(run: Run, chat: Chat) -> int | None:
-    """Return the seq of the first message of a chat that a running run answers."""
+    """Return the `seq` of the first message in a chat that a running run answers, if any."""
     if run.resumed is not None and run.resumed.chat_id == chat.id:
         return run.resumed.seq
     return run.trigger.from_seq if run.chat_id == chat.id else None
@@ -155,7 +156,7 @@ def summary_before(chat: Chat | None) -> PinnedSummary | None:
 
 
 def _fuller_summary(chat: Chat | None) -> PinnedSummary | None:
-    """Return the newest summary, if it may be shown and covers more than the pinned one."""
+    """Return the newest summary, if it may be shown and covers more than the pinned summary."""
     summary = chat.summary if chat is not None else None
     if chat is None or summary is None or summary.seq <= summed_up(summary_before(chat)):
         return None
@@ -165,12 +166,12 @@ def _fuller_summary(chat: Chat | None) -> PinnedSummary | None:
 
 
 def summed_up(summary: PinnedSummary | None) -> int:
-    """Return the seq of the last message that a summary covers; 0 for no summary."""
+    """Return the `seq` of the last message that a summary covers; 0 if there is no summary."""
     return summary.seq if summary is not None else 0
 
 
 def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
-    """Return the chat and the message that triggered the run, from what was read."""
+    """Return the run's own chat and the message that triggered the run, as far as read."""
     run, home, found, messages = read.run, read.chat, read.found, read.messages
     home_id = run.own_chat_id
     if home_id is None:
@@ -187,14 +188,14 @@ def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
 
 
 def names_member(message: Message, member: NamedMember) -> bool:
-    """Return whether a message names a member: as `@name` in any case, or as the exact name."""
+    """Return whether a message names a member: as `@name` in any case, or by the exact name."""
     if mentions(message.text, {member.name.casefold()}):
         return True
     return re.search(rf"(?<!\w){re.escape(member.name)}(?!\w)", message.text) is not None
 
 
 def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
-    """Return the messages that a run answers, by chat and number: the trigger's and the reply."""
+    """Return the messages that a run answers, by chat and `seq`: the trigger's, and the reply."""
     trigger, resumed, refs = run.trigger, run.resumed, set[tuple[str, int]]()
     if run.chat_id is not None:
         refs |= {(run.chat_id, seq) for seq in trigger.seqs}
@@ -206,11 +207,11 @@ def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
 def unanswered(
     run: Run, chat: Chat | None, messages: Iterable[Message], agent: NamedMember
 ) -> list[Message]:
-    """Return others' messages that a run answers and that have no answer yet, oldest first.
+    """Return the messages that a run answers and that have no answer yet, oldest first.
 
-    In its own chat, these are the messages from the trigger's first to its last. In a chat where
-    the run waited, messages after its question count, too, except the reply. A reset needs no
-    answer.
+    In the run's own chat, these are the messages from the trigger's first to its last. In a chat
+    where the run waited, they include messages after its question, except the reply. The agent's
+    own messages and resets are left out.
     """
     if chat is None:
         return []
@@ -234,9 +235,10 @@ def unanswered(
 def addressed(
     run: Run, chat: Chat | None, messages: Sequence[Message], agent: NamedMember
 ) -> list[Message]:
-    """Return the messages of a group that name an agent or reply to it, and have no answer yet.
+    """Return unanswered messages in a group that name the agent or reply to it.
 
-    The list is empty if the trigger's message is the only one, because TRIGGER describes it anyway.
+    The list is empty if it would have only the trigger's message, because TRIGGER describes that
+    message anyway.
     """
     if chat is None or chat.kind == "direct":
         return []
@@ -270,10 +272,12 @@ def entry_context(
     numbered: bool,
     media: Mapping[str, str] = NO_CAPTIONS,
 ) -> EntryContext:
-    """Return how the entries of the active chat are rendered.
+    """Return the context in which the entries of the active chat are rendered.
 
     Args:
         run: The run, with its trigger.
+        reading: The reading.
+        names: The names in the prompt.
         numbered: Whether a tool of the agent takes the numbers of messages.
         media: The captions of pictures and files, by id.
     """
@@ -309,10 +313,10 @@ def history_entries(
 ) -> list[HistoryEntry]:
     """Return the history entries of the prompt.
 
-    Keywords, notices and erased messages are left out, unless the effective settings include them
-    or they answer a question that is shown, so that the agent learns the outcome. Invitations are
-    always left out, because they show a chat that the person has not joined. In a timeline, the
-    first entry of each day also costs the line of the day.
+    Keywords, notices and erased messages are left out. They are included if the effective settings
+    say so, or if they answer a question that is shown, so that the agent learns the outcome.
+    Invitations are always left out, because they show a chat that the person has not joined. In a
+    timeline, the first entry of each day also includes the tokens of the day's line.
     """
     current = current_seq(run, reading.chat)
     staying = {
@@ -370,7 +374,7 @@ def history_head(reading: Reading, context: EntryContext) -> str:
 def head_tokens(
     head: str, reading: Reading, context: EntryContext, counter: TokenCounter, *, roles: bool
 ) -> int:
-    """Return the tokens to reserve for the first line, and for days that begin at a cut."""
+    """Return the tokens to reserve for the first line, and for day lines that a cut can add."""
     if roles or not head:
         return 0
     days = {day_line(message.created_at, context.zone) for message in reading.of(History).messages}
@@ -387,7 +391,7 @@ def timeline(
 ) -> Section:
     """Render the history as one section, with a line before the entries of each day.
 
-    The sum of the lines' counts is exact, because no token spans the end of a line.
+    Lines can be counted one by one, because no token spans the end of a line.
     """
     if not entries:
         return Section(HISTORY, head.rstrip("\n"), counter.count(f"{head}\n"))

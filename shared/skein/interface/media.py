@@ -1,8 +1,8 @@
-"""Pictures and files of the active chat's messages: which of them a prompt shows, and how.
+"""Choose which pictures and files of the active chat a prompt shows, and how.
 
-A model that accepts pictures is sent the newest ones of the history, up to a maximum number and a
-token limit. All others appear in the history with a description. A document appears with its
-beginning, within a share of the history's tokens, newest first.
+A model that accepts pictures is sent the newest pictures of the history, up to a maximum number and
+a token limit. The history describes all other pictures. It shows the beginning of each document,
+newest first, within a share of the history's tokens.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import quoted
 
-MAX_FILES = 20  # of the newest messages; each takes a place in the batch of the reading
+MAX_FILES = 20  # files of the newest messages; each takes a place in the batch of the reading
 EXCERPT_SHARE = 4  # documents take at most a quarter of the history's tokens
 IMAGE_SHARE = 2  # pictures take at most half of the prompt's tokens
 READ_ON = "read_document"
@@ -31,7 +31,7 @@ READ_ON = "read_document"
 
 @dataclass(frozen=True, slots=True)
 class MessageMedia(SectionItems):
-    """The files of the newest messages of the active chat, by id."""
+    """The files of the newest messages in the active chat, by id."""
 
     files: Mapping[str, MediaFile] = field(default_factory=dict)
     in_reads = ("with_media",)
@@ -48,17 +48,17 @@ class MessageMedia(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "MessageMedia":
-        """Keep the files that are still stored and belong to a message that was read."""
+        """Keep the files that have not expired."""
         stored = MediaFile.read_each(read.found, cls.keys(read))
         return cls({file.id: file for file in stored if file.kept_until > read.now})
 
     def authors(self) -> Iterable[Authors]:
-        """Return no one, because the history has the authors of its messages and of their files."""
+        """Return no one, because `History` has the authors of the messages with these files."""
         return ()
 
 
 class ShownMedia(NamedTuple):
-    """The pictures that a prompt includes, and the captions of files.
+    """The pictures and captions that a prompt includes.
 
     Attributes:
         images: The pictures that the model is sent, in the order of their messages.
@@ -69,7 +69,7 @@ class ShownMedia(NamedTuple):
     captions: Mapping[str, str] = {}
 
     def within(self, seqs: Iterable[int]) -> tuple[ImageRef, ...]:
-        """Return the pictures whose messages the prompt shows."""
+        """Return the pictures of the messages with these `seq` values."""
         shown = set(seqs)
         return tuple(image for image in self.images if image.seq in shown)
 
@@ -86,13 +86,15 @@ def shown_media(
     reads_on: bool,
     after: int | None = None,
 ) -> ShownMedia:
-    """Choose the pictures that a model is sent, and render the captions of all files.
+    """Choose the pictures that the model is sent, and render the captions of all files.
 
     Args:
+        reading: The reading.
         model: The name of the model.
-        tokens_left: The tokens for all of the prompt.
+        counter: The tokenizer.
+        tokens_left: The tokens for the whole prompt.
         reads_on: Whether the agent has the tool that reads the rest of a document.
-        after: The first message that follows the pictures; None if there is none.
+        after: The `seq` of the first message after the pictures; None if there is none.
     """
     files = reading.of(MessageMedia).files
     newest = list(_newest_first(reading.of(History).messages, files))
@@ -115,7 +117,7 @@ def shown_media(
 
 
 def pictures(images: Sequence[ImageRef], tokens: int, counter: TokenCounter) -> Section:
-    """Render the message before the pictures, with the tokens of the pictures."""
+    """Render the text that introduces the pictures; its size includes the pictures' tokens."""
     labels = ", ".join(image.label for image in images)
     text = f"PICTURES ({labels}): {render('pictures')}"
     return Section("PICTURES", text, counter.count(text + SEPARATOR) + tokens)
@@ -128,7 +130,7 @@ def _place(seq: int, after: int | None) -> str:
 def _newest_first(
     messages: Sequence[Message], files: Mapping[str, MediaFile]
 ) -> Iterator[tuple[Message, int, MediaFile]]:
-    """Yield each stored file with its message and its number there, newest first."""
+    """Yield each file with its message and its position in the message, newest first."""
     for message in reversed(messages):
         for number, media in reversed(list(enumerate(message.media, 1))):
             file = files.get(media.id or "")

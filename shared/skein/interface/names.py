@@ -19,12 +19,12 @@ MAX_FORMERLY = 3  # the newest former names of a member that a legend shows
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of members in one prompt: plain, and unique.
+    """The names of members in one prompt. They are plain, and each name is used once.
 
     Attributes:
-        agent: The agent that reads the prompt and is called `You`; None if no agent is.
+        agent: The agent that reads the prompt, which is called `You`; None if no agent reads it.
         known: The names of the other members.
-        formerly: Old user ids of people, with their current ids.
+        formerly: Former user ids of people, with their current ids.
     """
 
     agent: MemberRef | None
@@ -35,7 +35,7 @@ class Names:
     def of(
         cls, agent: MemberRef | None, chat: Chat | None, messages: Iterable[Message] = ()
     ) -> "Names":
-        """Name the members of a chat, and the senders of messages who have left it.
+        """Name the members of a chat, and the senders of messages who have left the chat.
 
         Args:
             agent: The agent that reads the prompt; None if no agent is called `You`.
@@ -53,7 +53,7 @@ class Names:
         return cls(agent, known, chat.formerly).joined(senders.values())
 
     def joined(self, members: Iterable[NamedMember]) -> "Names":
-        """Return the names including more members, numbered after the known ones."""
+        """Return the names with more members added; an added member never takes a known name."""
         known = dict(self.known)
         taken = set(map(folded, known.values()))
         for member in map(self.current, members):
@@ -67,11 +67,11 @@ class Names:
         return Names(self.agent, known, self.formerly)
 
     def stored(self, ref: MemberRef, name: str) -> str:
-        """Return the name of a member that an item stores by reference and name."""
+        """Return the name of a member of which an item stores the reference and the name."""
         return self[named_member(ref, name)]
 
     def speaker(self, message: Message) -> str:
-        """Return the sender's name, and the agent whose words they approved: `Ann (by Coach)`."""
+        """Return the sender's name; if they approved an agent's words, as in `Ann (by Coach)`."""
         name, via = self[message.sender], message.via
         if via is None:
             return name
@@ -85,18 +85,18 @@ class Names:
         return self.known.get(current.ref) or plain_name(current)
 
     def current(self, member: NamedMember) -> NamedMember:
-        """Return a member with their current id, because account linking replaces ids."""
+        """Return a member with their current id; linking accounts replaces ids."""
         now = self.formerly.get(member.id) if member.kind == "user" else None
         return member if now is None else member.model_copy(update={"id": now})
 
 
 def named_member(ref: MemberRef, name: str) -> NamedMember:
-    """Return a member that an item stores by reference and name."""
+    """Return a member, from the reference and the name that an item stores."""
     return NamedMember(kind=ref.kind, id=ref.id, name=name)
 
 
 def participants_of(chat: Chat, messages: Iterable[Message]) -> list[NamedMember]:
-    """Return the members of a chat, then the senders of messages who have left it."""
+    """Return the members of a chat, followed by senders of the messages who have left it."""
     members = {member.ref: member for member in chat.roster}
     senders = {message.sender.ref: message.sender for message in messages}
     return list((members | senders | members).values())
@@ -110,9 +110,9 @@ def legend(
     with_ids: bool,
     with_full_names: bool = True,
 ) -> str:
-    """Render members as `Husam (human, id usr_1) · Coach (agent, you)`.
+    """Render members, such as `Husam (human, id usr_1) · Coach (agent, you)`.
 
-    The entry of a member who was renamed in the chat also has their former names.
+    If a member was renamed in the chat, their former names are included.
     """
     present = {member.ref for member in chat.roster}
     return EACH.join(
@@ -122,10 +122,13 @@ def legend(
 
 
 def speakers(names: Names, chat: Chat, messages: Iterable[Message], *, named_in: str = "") -> str:
-    """Render the members who wrote some messages, as in a legend.
+    """Render the senders of the messages, as in a legend.
 
     Args:
-        named_in: A text; members that it names by current or former names are included, too.
+        names: The names in the prompt.
+        chat: The chat.
+        messages: The messages.
+        named_in: A text. Members whose current or former names are in it are included, too.
     """
     shown = {names.current(message.sender).ref: message.sender for message in messages}
     shown |= {each.ref: each for each in chat.former_names if _is_in(named_in, _name_of(each))}
@@ -139,10 +142,9 @@ def _is_in(text: str, name: str) -> bool:
 
 
 def former_names(chat: Chat, member: NamedMember) -> list[str]:
-    """Return the names that a member had in a chat before, oldest first.
+    """Return the former names of a member in a chat, oldest first.
 
-    `Caller` with digits is left out, because people and summaries do not use it once the member has
-    a name.
+    Names such as `Caller 1234` are left out, because no one uses them once the member has a name.
     """
     former = (each for each in chat.former_names if each.ref == member.ref)
     own = [each for each in former if not is_caller_name(each.name)]
@@ -180,7 +182,7 @@ def _entry(
 
 
 def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -> Origin | None:
-    """Return the origin of an agent's own message, if these readers may be shown it."""
+    """Return the origin of the agent's own message, if these readers may be shown the origin."""
     origin = message.origin
     if origin is None or message.sender.ref != agent or not may_show(origin.audience, readers):
         return None
@@ -190,6 +192,6 @@ def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -
 def askers(
     messages: Iterable[Message], agent: MemberRef | None, readers: Audience
 ) -> list[NamedMember]:
-    """Return the members who asked for an agent's messages, from the origins that are shown."""
+    """Return the members in the shown origins, who asked for the agent's messages."""
     origins = (shown_origin(message, agent, readers) for message in messages)
     return [named_member(one.asker, one.asked_by) for one in origins if one]

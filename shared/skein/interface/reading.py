@@ -1,8 +1,8 @@
-"""The reading of an activation: everything that its prompt is built from.
+"""The reading of an activation: everything from which its prompt is built.
 
-`agent/reading/reader.py` creates a full reading, and `agent/reading/fallback.py` creates one with
-only the messages to answer. The items of the sections are declared in `agent/sections/`. "May be
-shown" means to the readers of the active chat (`may_show`).
+`agent/reading/reader.py` creates a full reading, and `agent/reading/fallback.py` creates a reading
+with only the messages to answer. The items of the sections are declared in `agent/sections/`. "May
+be shown" means that they may be shown to the readers of the active chat (`may_show`).
 """
 
 from abc import ABC, abstractmethod
@@ -58,11 +58,10 @@ class OwnChat:
 
     @property
     def last_active_at(self) -> datetime:
-        """The time of the last message, or of the chat's creation if there is no message."""
+        """The time of the last message; without messages, of the chat's creation."""
         return self.chat.last_message_at or self.chat.created_at
 
     def has(self, person: NamedMember) -> bool:
-        """Return whether a person is a member of the chat."""
         return self.chat.has(person.ref)
 
 
@@ -75,12 +74,13 @@ class SectionReads:
         chat: The active chat; None if there is none.
         member: The agent's membership in the active chat.
         now: The time of the reading.
-        messages: The newest messages of the active chat that the history can show.
-        owned: The agent's items in the scopes of the chat, with the sort keys that sections name.
+        messages: The newest messages of the active chat, which the history can show.
+        owned: The agent's items in the scopes of the chat, as far as sections declare their sort
+            keys.
         found: The items that were read by key.
-        agent: The agent; None if it has not been read yet.
+        agent: The agent; None if it is not read yet.
         others: The agent's other chats that were read.
-        all_others: Whether `others` holds all other chats of the agent.
+        all_others: Whether `others` has all other chats of the agent.
         insiders: The insiders of the run, once everything is read.
     """
 
@@ -107,19 +107,19 @@ class SectionReads:
 
     @property
     def own_scope(self) -> str | None:
-        """The scope of the items that the run creates now."""
+        """The scope of items that the run creates now."""
         return own_scope_of(self.run, self.chat)
 
     @property
     def active(self) -> tuple[OwnChat, ...]:
-        """The active chat, if the agent is a member of it."""
+        """The active chat, if the agent is a member of it; at most one."""
         if self.chat is None or self.member is None:
             return ()
         return (OwnChat(self.chat, self.member),)
 
     @property
     def tenant_tools(self) -> Sequence[str]:
-        """The names of the agent's tools that are not built in; empty before it has been read."""
+        """The names of the tenant's own tools that the agent has; empty until the agent is read."""
         return self.agent.tenant_tools if self.agent is not None else ()
 
     @property
@@ -129,14 +129,14 @@ class SectionReads:
 
     @property
     def reach(self) -> Readers:
-        """The readers of the active chat, with the insiders; `shows` decides for each item."""
+        """The readers of the active chat, and the insiders. `shows` decides for each item."""
         here = self.chat.id if self.chat is not None else None
         return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
 
     def admits(self, message: Message) -> bool:
-        """Return whether the activation may hold the words of a message of the active chat.
+        """Return whether the prompt may have the words of a message in the active chat.
 
-        This includes what the agent has asked or told the readers on behalf of others, such as
+        The agent's questions and reports to the readers on behalf of others are included, such as
         the question of an errand and its answer; see `Insiders.of_readers`.
         """
         own = message.sender.ref == MemberRef(kind="agent", id=self.run.agent_id)
@@ -146,7 +146,7 @@ class SectionReads:
         return self.insiders.admit(message.words)
 
     def may_have(self, kind: "type[SectionItems]") -> bool:
-        """Return whether there may be items of a kind; see `SectionItems.optional`."""
+        """Return whether there may be items of this kind; see `SectionItems.optional`."""
         if not kind.optional:
             return True
         if kind.owned and any(item["sk"].startswith(kind.owned) for item in self.owned):
@@ -156,11 +156,11 @@ class SectionReads:
         )
 
     def possible(self, kinds: "Iterable[type[SectionItems]]") -> "Iterator[type[SectionItems]]":
-        """Return the kinds of which there may be items."""
+        """Return the kinds of which there may be items; see `SectionItems.optional`."""
         return (kind for kind in kinds if self.may_have(kind))
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
-        """Return the agent's items of one kind that may be shown to the readers."""
+        """Return the agent's items of this kind that may be shown to the readers."""
         known = self._parsed.get(kind)
         if known is None:
             items = filter(kind.PREFIX.holds, self.owned)
@@ -170,14 +170,16 @@ class SectionReads:
 
 
 class SectionItems(ABC):
-    """The items of one or several sections: which items to read, and which of these to keep.
+    """The items of one or several sections: which items to read, and which of them to keep.
 
-    A subclass without arguments has no items, as in a degraded context.
+    A subclass that is created without arguments has no items, as in a degraded context.
 
     Attributes:
-        owned: The sort keys of the agent's items that `found` takes from `SectionReads.owned`.
-        in_chat: The attributes of the active chat that are set if it may have such items.
-        in_reads: The attributes of `SectionReads` that are set if there may be such items.
+        owned: The sort keys of the agent's items that `found` uses from `SectionReads.owned`.
+        in_chat: Attributes of the active chat. If one of them is set, there may be items of this
+            kind.
+        in_reads: Attributes of `SectionReads`. If one of them is set, there may be items of this
+            kind.
         optional: Whether the reader skips this kind if no `owned` item was read and none of the
             attributes in `in_chat` and `in_reads` is set.
     """
@@ -190,9 +192,9 @@ class SectionItems(ABC):
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
-        """Return keys to read together with the run, when only its job is known.
+        """Return keys to read together with the run, when only the run's job is known.
 
-        A right guess saves a call, and a wrong one costs some read capacity.
+        A right guess saves a call. A wrong guess costs some read capacity.
         """
         return ()
 
@@ -200,8 +202,8 @@ class SectionItems(ABC):
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of items to read.
 
-        The reader calls this once before its batch and again after it, and reads the new keys in a
-        second batch.
+        The reader calls this before its batch, and again after it. A second batch reads keys that
+        are new.
         """
         return ()
 
@@ -212,12 +214,12 @@ class SectionItems(ABC):
 
     @classmethod
     def found(cls, read: SectionReads) -> Self:
-        """Return the items to keep: those that may be shown, in their order."""
+        """Return the items to keep: those that may be shown, in the order of the prompt."""
         return cls()
 
     @abstractmethod
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the items hold; see `models/visibility/provenance.py`."""
+        """Return the people whose words the items have; see `models/visibility/provenance.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ class Configuration:
 
     Attributes:
         effective: The effective settings of the agent in the active chat.
-        allowances: The token buckets that the run is charged to, by owner.
+        allowances: The token buckets that pay for the run, by owner.
     """
 
     effective: Settings
@@ -243,13 +245,13 @@ class Reading:
         destination: The readers of the active chat.
         audience: The people who were present for all messages of the history. Content that is
             created now gets this audience.
-        scope: The scope of the agent's items that are created now.
+        scope: The scope of items that the agent creates now.
         config: The settings and the token buckets that apply.
         items: The items of the sections; see `of`.
         person: The user record of a direct chat's person, if it may be shown.
-        insiders: The insiders of the run, and whether the prompt holds only their words.
-        listeners: The ids of the people of the run's own chat who are connected, if its answers are
-            streamed.
+        insiders: The insiders of the run, and whether the prompt may have only their words.
+        listeners: The ids of connected people in the run's own chat, if answers are streamed to
+            them.
         snapshot: The snapshot of a direct chat, so that an answer does not have to read it again.
         prompt_mark: The mark on a prompt that is built from an incomplete reading.
         sharing: The sharing rules that apply here; None if no rule can apply.
@@ -272,19 +274,19 @@ class Reading:
     sharing: SharingReading | None = None
 
     def shows(self, chat_id: str) -> bool:
-        """Return whether a chat is the active one."""
+        """Return whether a chat is the active chat."""
         return self.chat is not None and self.chat.id == chat_id
 
     def of(self, kind: type[ItemsT]) -> ItemsT:
-        """Return the items of one kind, which may be empty."""
+        """Return the items of this kind, which may be empty."""
         return next((each for each in self.items if type(each) is kind), kind())
 
     def has(self, kind: type[SectionItems]) -> bool:
-        """Return whether there are items of one kind."""
+        """Return whether there are items of this kind."""
         return self.of(kind) != kind()
 
     def having(self, items: SectionItems) -> "Reading":
-        """Return the reading with the items of one kind replaced."""
+        """Return a copy of the reading in which `items` replace the items of the same kind."""
         others = (each for each in self.items if type(each) is not type(items))
         return replace(self, items=(*others, items))
 
@@ -295,7 +297,7 @@ class Reading:
 
     @property
     def unproven(self) -> int | None:
-        """The days of silence after which the active chat's number became unproven; else None."""
+        """The days of silence after which the chat's phone number became unproven, if it did."""
         members = self.snapshot.members if self.snapshot is not None else ()
         routes = (one.route for one in members if one.active)
         return next((route.unproven for route in routes if route and route.unproven), None)
@@ -304,7 +306,7 @@ class Reading:
     def channel(self) -> Channel:
         """The channel through which messages to the active chat are sent.
 
-        Without a snapshot, it is the first channel of the kind of address of the chat's line.
+        Without a snapshot, it is the first channel for the kind of address of the chat's line.
         """
         if self.snapshot is None:
             line = self.chat.line if self.chat is not None else None
@@ -314,13 +316,13 @@ class Reading:
 
     @property
     def zone(self) -> str:
-        """The time zone of a direct chat's person, if it may be shown; else the agent's."""
+        """The time zone of a direct chat's person, if it may be shown; otherwise the agent's."""
         own = zone_of_person(self.person) if self.person is not None else None
         return own or self.agent.time_zone
 
     @property
     def knows_zone(self) -> bool:
-        """Whether the time zone is that of the person, or one that an operator chose."""
+        """Whether the time zone is the person's, or was chosen by an operator."""
         person = self.person
         return self.agent.time_zone != "UTC" or (
             person is not None and zone_of_person(person) is not None
@@ -328,12 +330,13 @@ class Reading:
 
     @property
     def entries_zone(self) -> ZoneInfo:
-        """The time zone of the history's entries."""
         return zone_of_entries(self.person, self.agent.time_zone)
 
 
 def zone_of_entries(person: User | None, agent_zone: str) -> ZoneInfo:
-    """Return the time zone of a history's entries: UTC, or the zone of NOW in a direct chat.
+    """Return the time zone of a history's entries.
+
+    In a direct chat, it is the time zone of NOW. In other chats, it is UTC.
 
     Args:
         person: The user record of a direct chat's person, if it may be shown.
@@ -345,7 +348,7 @@ def zone_of_entries(person: User | None, agent_zone: str) -> ZoneInfo:
 
 
 def keys_of_configuration(run: Run, chat: Chat | None) -> list[Key]:
-    """Return the keys of the agent, and of the settings and token buckets that apply."""
+    """Return the keys of the agent, and of the settings and token buckets that apply to the run."""
     return [
         Agent.key_of(run.tenant, run.agent_id),
         StackSettings.key_for(run.id),
@@ -357,14 +360,16 @@ def keys_of_configuration(run: Run, chat: Chat | None) -> list[Key]:
 def found_configuration(
     run: Run, chat: Chat | None, found: Mapping[Key, Item], settings: Settings
 ) -> tuple[Agent, Configuration]:
-    """Return the agent, and the settings and token buckets that apply, as found.
+    """Return the agent, and the settings and token buckets that apply to the run.
 
     Args:
+        run: The run.
         chat: The active chat.
         found: The items of `keys_of_configuration` that exist.
+        settings: The settings of the deployment.
 
     Raises:
-        NotFound: The agent is gone.
+        NotFound: The agent no longer exists.
     """
     agent = Agent.read(found, Agent.key_of(run.tenant, run.agent_id))
     if agent is None or agent.deleted_at is not None:
@@ -378,7 +383,7 @@ def found_configuration(
 
 
 def person_at(chat: Chat | None) -> NamedMember | None:
-    """Return the only person in a direct chat; None if there is no such person."""
+    """Return the only person in a direct chat; None in other chats or with several people."""
     if chat is None or chat.kind != "direct":
         return None
     people = [member for member in chat.roster if member.kind == "user"]
@@ -386,12 +391,12 @@ def person_at(chat: Chat | None) -> NamedMember | None:
 
 
 def profile_audience(user_id: str) -> Audience:
-    """Return the audience of a person's profile: that person alone."""
+    """Return the audience of a person's profile, which is only that person."""
     return Audience(open=False, people=(user_id,))
 
 
 def keys_of_person(chat: Chat | None) -> list[Key]:
-    """Return the key of a direct chat's person, if that person is its only reader."""
+    """Return the key of a direct chat's person; empty if the chat has other readers."""
     person = person_at(chat)
     if chat is None or person is None:
         return []
@@ -401,13 +406,14 @@ def keys_of_person(chat: Chat | None) -> list[Key]:
 
 
 def current_seq(run: Run, chat: Chat | None) -> int | None:
-    """Return the seq of the message to answer.
+    """Return the `seq` of the message to answer.
 
-    This is the reply that ended the run's wait in this chat, or else the trigger's message.
+    It is the reply that ended the run's wait in this chat. Without such a wait, it is the trigger's
+    message.
 
     Returns:
-        The seq; None if the run answers no message in this chat, for example after a wait timed
-        out.
+        The `seq`; None if the run answers no message in this chat, for example after a wait has
+        timed out.
     """
     if chat is None:
         return None

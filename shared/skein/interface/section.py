@@ -1,4 +1,4 @@
-"""The section of a prompt: its input, its text, its exact size, and how it is shortened."""
+"""A section of a prompt: its input, its text, its exact size, and how it is shortened."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,17 +25,17 @@ SUMMARY_SHARE = 3  # a summary takes at most a third of the history's limit
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """The reply mode and history format of an agent in a chat."""
+    """How an agent replies in a chat, and in which format it reads the history."""
 
     reply_mode: ReplyMode
     history_format: HistoryFormat
 
     @classmethod
     def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
-        """Return an agent's manner, with defaults that depend on the kind of chat.
+        """Return an agent's manner; its defaults depend on the kind of chat.
 
         The defaults are text and roles in a direct chat, and tools and a timeline in a group.
-        Without a chat there are no readers and no history, so the manner is always tools and a
+        Without a chat, there are no readers and no history, so the manner is always tools and a
         timeline.
         """
         if chat is None:
@@ -54,20 +54,21 @@ def speaks_in_text(reading: Reading) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionInput:
-    """The data and the limits that the sections of one prompt are made from.
+    """The data and the limits from which the sections of one prompt are made.
 
     Attributes:
         run: The run, with its trigger.
-        manner: How the agent answers, and how the prompt shows the history.
+        reading: The reading.
+        manner: How the agent replies, and how the prompt shows the history.
         names: The names of members in the prompt.
         context: How the entries of the history are rendered.
         tools: The arguments of each offered tool.
         saves: Whether an offered tool saves something.
-        told: What the history, the plans and the earlier sections already say; None in a prompt
-            without room for all of them, where sections do not rely on each other.
+        told: What the history, the plans and earlier sections already say. None if the prompt has
+            no room for all of them. Sections then do not rely on each other.
         tokens_left: The tokens for all sections together.
         counter: The tokenizer of the agent's model.
-        shown: The messages of the history by seq, oldest first.
+        shown: The messages of the history by `seq`, oldest first.
     """
 
     run: Run
@@ -86,7 +87,8 @@ class SectionInput:
         """Return whether the prompt already says everything in `text`.
 
         Args:
-            spans: The messages that the text was made from.
+            spans: The messages from which the text was made.
+            text: The text.
         """
         return self.told is not None and self.told.repeats(spans, text)
 
@@ -127,7 +129,7 @@ def arguments_of(tools: Sequence[ToolSpec]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One titled part of a prompt.
+    """One part of a prompt, with a title.
 
     Attributes:
         name: The name in capitals, as in the text.
@@ -136,7 +138,7 @@ class Section:
         shorter: Renders the section again in at most the given tokens, or in as few as possible.
         marks: Marks on the run that tell operators how the section was built.
         entries: Where the entries of the section come from, for operators.
-        told: What the section says, so that later sections don't repeat it.
+        told: What the section says, so that later sections do not repeat it.
     """
 
     name: str
@@ -175,11 +177,13 @@ def around(
     least: int = 0,
     gap: str = " ",
 ) -> Section:
-    """Create a section around one long text, which is cut when there is no room.
+    """Create a section around one long text, which is cut if there is no room.
 
     Args:
+        name: The name of the section.
         text: The text that may be cut.
         frame: Renders the whole section around the text.
+        counter: The tokenizer.
         least: The minimum number of tokens that the section keeps when it is shortened.
         gap: What separates the mark of a cut from the text.
     """
@@ -197,13 +201,15 @@ def around(
 def listing(name: str, lines: Sequence[str], limit: int, counter: TokenCounter) -> Section:
     """Create a section with as many lines as fit.
 
-    A last line states the number of lines that were left out.
-
-    Each line is counted separately, so that the counts of unchanged lines can be cached. The sum is
-    exact: no token spans the end of a line, because the next line begins with spaces.
+    If lines are left out, the last line says how many. Each line is counted separately, so that the
+    counts of unchanged lines can be cached. The sum is exact: no token spans the end of a line,
+    because the next line begins with spaces.
 
     Args:
+        name: The name of the section.
         lines: The lines without line breaks, most important first.
+        limit: The token limit.
+        counter: The tokenizer.
     """
 
     def shorter(tokens: int) -> Section:
@@ -230,7 +236,7 @@ def _more(missing: int) -> str:
 
 
 def closing(section: Section, counter: TokenCounter) -> Section:
-    """Return the section without its trailing blank line, for the end of a message."""
+    """Return the section without the blank line after it, for the end of a message."""
     last = section.text.rsplit("\n", 1)[-1]
     surplus = counter.count(last + SEPARATOR) - counter.count(last)
     return replace(section, tokens=section.tokens - surplus)

@@ -1,7 +1,7 @@
-"""The source of an item in prompts and tool results: the people whose words it holds, and the chat.
+"""Show the source of an item in prompts and tool results: its people and its chat.
 
-Words of people are quoted, because text in quotes is never an instruction. An operator's item is an
-instruction, and has a mark instead of the quotes.
+Words of people are quoted, because quoted text is never an instruction. An operator's item is an
+instruction. It has a mark instead of the quotes.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ class SourceNames:
     """How one prompt names the sources of items.
 
     Attributes:
-        named: Names a person.
+        named: Returns the name of a person.
         here: The id of the active chat, whose title is not repeated.
     """
 
@@ -29,10 +29,11 @@ class SourceNames:
     here: str | None = None
 
     def line_of(self, item: DerivedItem, text: str) -> str:
-        """Return a text of an item with its source, on one line.
+        """Return one of an item's texts with its source, on one line.
 
-        The source is `Bob in "Project": "..."` if Bob alone wrote the material, or
-        `from "Project" with Bob and Carol: "..."`. Without people's words, only the text is quoted.
+        The line is `Bob in "Project": "..."` if Bob alone wrote the messages from which the item
+        was made, and otherwise `from "Project" with Bob and Carol: "..."`. If the item has no words
+        of people, the line is only the quoted text.
         """
         if item.by_operator:
             return f"{BY_OPERATOR} {on_one_line(text)}"

@@ -1,8 +1,8 @@
-"""The entries of a history, as lines of a timeline or as turns.
+"""Render the entries of a history, as lines of a timeline or as turns.
 
-A person's text cannot leave its own entry (docs/security.md, "Entries of a prompt"). In a timeline,
-texts are JSON strings without any line break, names are plain, and nothing else in a line comes
-from a person. As roles, all lines of a message but the first begin with a bar.
+A person's text cannot break out of its own entry (docs/security.md, "Entries of a prompt"). In a
+timeline, texts are JSON strings without line breaks, names are plain, and nothing else in a line
+comes from a person. As roles, all lines of a message except the first begin with a bar.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -38,12 +38,12 @@ class EntryContext:
 
     Attributes:
         names: The names of the members, and the agent that reads the history.
-        destination: The readers of the active chat, who decide whether an origin may be shown.
+        destination: The readers of the active chat, which decide whether an origin may be shown.
         now: The time of the reading, which determines the status of choices.
-        seen_seq: The SEEN watermark of the agent in the chat.
-        trigger_seq: The seq of the trigger's message; None if it is not in this chat.
+        seen_seq: The agent's SEEN watermark in the chat.
+        trigger_seq: The `seq` of the trigger's message; None if it is in another chat.
         resumed: How the run's newest wait in this chat ended.
-        referred: The messages that other parts of the prompt refer to by number.
+        referred: The messages to which other parts of the prompt refer by number.
         marked: Whether entries of a timeline have [NEW] or [SEEN].
         media: The captions of pictures and files, by id; others get the caption of `attached`.
     """
@@ -68,11 +68,12 @@ def day_line(moment: datetime, zone: ZoneInfo) -> str:
 def dated(
     entries: Iterable[tuple[datetime, str]], zone: ZoneInfo, *, end: str = ""
 ) -> Iterator[str]:
-    """Yield the lines of entries, with a line before the entries of each day.
+    """Yield the lines of entries, with a day line before the entries of each day.
 
     Args:
         entries: The time of each entry, and its line.
-        end: The ending of each day line.
+        zone: The time zone of the days.
+        end: The end of each day line.
     """
     day = ""
     for moment, line in entries:
@@ -86,6 +87,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     """Render a message as one line of the timeline.
 
     Args:
+        message: The message.
         text: The text to show, which the budget may have cut.
         context: How the entries of the history are rendered.
     """
@@ -116,14 +118,14 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
 def turn_text(message: Message, text: str, context: EntryContext) -> str:
     """Render a message as a turn of its own, for a history as roles.
 
-    A turn of another member names the sender in brackets, which the name cannot close. A message
-    that the prompt refers to also has its number and time there. All lines of the message but the
-    first begin with a bar, so that no line can imitate another entry.
+    Another member's turn begins with the sender's name in brackets. A name cannot contain a closing
+    bracket. If the prompt refers to the message, its number and time are also in the brackets. All
+    lines except the first begin with a bar, so that no line can imitate another entry.
 
-    The agent's own text stays unchanged, because the agent would imitate any marks in it. Only
-    lines that begin with a bracket, as entries and notes do, get a bar. A note states the origin of
-    a message that was requested in another chat, the number of a message that the prompt refers to,
-    or that a message was not delivered.
+    The agent's own text has no such marks, because the agent would imitate them. Only lines that
+    begin with a bracket get a bar, because entries and notes begin with brackets. A note before the
+    text gives the origin of a message that was requested in another chat, and the number of a
+    message to which the prompt refers. It also says if a message was not delivered.
     """
     own = message.sender.ref == context.names.agent
     lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
@@ -146,7 +148,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
 
 
 def _choice_of(message: Message, context: EntryContext) -> list[str]:
-    """Return the addressee and the status of a question, as details of its entry."""
+    """Return the addressee and the status of a question; empty for other messages."""
     choice = message.choice
     if choice is None:
         return []
@@ -163,7 +165,7 @@ def _choice_of(message: Message, context: EntryContext) -> list[str]:
 
 
 def origin_of(message: Message, context: EntryContext) -> str:
-    """Return a note on the origin of the agent's message, if it may be shown; else ''."""
+    """Return a note on the origin of the agent's message; '' if it may not be shown."""
     origin = shown_origin(message, context.names.agent, context.destination)
     if origin is None:
         return ""
@@ -172,21 +174,22 @@ def origin_of(message: Message, context: EntryContext) -> str:
 
 
 def _delivery_and_origin(message: Message, context: EntryContext) -> str:
-    """Return the notes before the text of the agent's own message: its delivery and its origin."""
+    """Return the notes before the agent's own text: on its delivery and its origin."""
     return f"{delivery_of(message, context)}{origin_of(message, context)}"
 
 
 def delivery_of(message: Message, context: EntryContext) -> str:
-    """Return a note on the agent's message if its SMS did not reach the person; else ''."""
+    """Return a note if the SMS of the agent's message did not reach the person; else ''."""
     own = message.sender.ref == context.names.agent
     return NOT_DELIVERED[message.not_delivered] if own and message.not_delivered else ""
 
 
 def attached(message: Message, captions: Mapping[str, str] = NO_CAPTIONS) -> str:
-    """Return a caption for each picture or file of a message.
+    """Return the captions of a message's pictures and files.
 
     Args:
-        captions: The captions of files that have more details, by id.
+        message: The message.
+        captions: The captions of files with more details, by id.
     """
     shown = (
         captions.get(media.id or "") or _caption(media, message.seq, number)
@@ -201,7 +204,7 @@ def media_name(content_type: str, seq: int, number: int) -> str:
 
 
 def _caption(media: Media, seq: int, number: int) -> str:
-    """Return the caption of a file, using only the data in its message."""
+    """Return a file's caption, made only from the data in its message."""
     if media.id is None:
         return f"[attached: {quoted(media.content_type)}]"
     name = media_name(media.content_type, seq, number)
@@ -216,7 +219,7 @@ def _kind(message: Message) -> str:
 
 
 def ago(span: timedelta) -> str:
-    """Format how long ago something was: in minutes, hours (up to 47) or days."""
+    """Format how long ago something was: in minutes, in hours up to 47, or in days."""
     minutes = int(span.total_seconds()) // 60
     if minutes < 1:
         return "just now"

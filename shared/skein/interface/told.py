@@ -1,7 +1,7 @@
-"""What a prompt already says, so that no other section repeats the same fact.
+"""Track what a prompt already says, so that no other section repeats it.
 
-A section leaves a text out if an earlier text was made from the same messages and contains all of
-its words and numbers. If the prompt shows the messages themselves, their words are not compared.
+A section leaves a text out if an earlier text was made from the same messages and has all of its
+words and numbers. If the prompt shows the messages themselves, the words are not compared.
 """
 
 import re
@@ -16,13 +16,13 @@ _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
 class Telling(NamedTuple):
-    """A part of a prompt, with the messages that it was made from.
+    """A part of a prompt, with the messages from which it was made.
 
     Attributes:
         spans: The messages.
         text: The words of the part; None if it shows the messages themselves.
-        of_some: Whether the part can repeat a text that was also made from other messages. A plan,
-            for example, can repeat a memory of the whole conversation in which the plan was set.
+        of_some: Whether the part can repeat a text that was also made from other messages. For
+            example, a plan can repeat a memory of the whole conversation in which the plan was set.
     """
 
     spans: tuple[Span, ...]
@@ -33,7 +33,8 @@ class Telling(NamedTuple):
         """Return whether this part already says everything in `text`.
 
         Args:
-            spans: The messages that the text was made from.
+            spans: The messages from which the text was made.
+            text: The text.
         """
         return self._covers(spans) and (self.text is None or says_all(self.text, text))
 
@@ -47,7 +48,7 @@ class Told:
     """Everything that a prompt says so far, while its sections are built one after another.
 
     Args:
-        first: Returns what other parts of the prompt say; called when first needed.
+        first: Returns what other parts of the prompt say. It is called when it is first needed.
 
     Attributes:
         relied_on: Whether a section left something out because the prompt already says it.
@@ -59,7 +60,7 @@ class Told:
         self.relied_on = False
 
     def add(self, tellings: Iterable[Telling]) -> None:
-        """Add what another section says."""
+        """Add what a section says."""
         for telling in tellings:
             for chat_id in {span.chat_id for span in telling.spans}:
                 self._by_chat.setdefault(chat_id, []).append(telling)
@@ -68,7 +69,8 @@ class Told:
         """Return whether the prompt already says everything in `text`.
 
         Args:
-            spans: The messages that the text was made from.
+            spans: The messages from which the text was made.
+            text: The text.
         """
         if self._first is not None:
             self.add(self._first())
@@ -80,9 +82,9 @@ class Told:
 
 
 def says_all(text: str, words: str) -> bool:
-    """Return whether a text contains all words and numbers of another one.
+    """Return whether `text` has all words and numbers of `words`.
 
-    A date in the text also matches a relative day in the other one, such as "tomorrow".
+    A date in `text` also matches a relative day in `words`, such as "tomorrow".
     """
     wanted = set(stems_of(words))
     if _DATE.search(text):

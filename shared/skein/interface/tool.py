@@ -1,4 +1,4 @@
-"""The base of tools: typed functions from which short JSON schemas are generated."""
+"""Base of the tools: typed functions, from which short JSON schemas are generated."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -25,10 +25,10 @@ MAX_REASONS = 5  # arguments that one error names
 
 ToolEffect = Literal["read", "send", "save", "end"]
 """The effect of a tool: `read` returns content to the model, `send` posts in chats, `save` changes
-what Skein keeps, and `end` ends the run. The model waits for the result of `read` only."""
+stored data, and `end` ends the run. The model waits only for the result of `read`."""
 
 CONTINUE = "continue"
-"""The argument of tools that send or save with which the model asks to continue after the call."""
+"""The argument with which the model asks to continue after a call that sends or saves."""
 
 
 HIDDEN_CONTINUE = Annotated[JsonBool | None, Field(json_schema_extra={NOT_SHOWN: True})]
@@ -50,9 +50,9 @@ class Tool:
     """A tool of an agent: a function, its name, its description, its effect and its arguments.
 
     Attributes:
-        groups_only: Whether the tool is offered in groups only.
-        announced: The beginning of the tool's result if Skein has announced the call in the chat,
-            so that the run may end without another message; "" if Skein never announces it.
+        groups_only: Whether the tool is offered only in groups.
+        announced: How the tool's result begins if Skein itself has announced the call in the chat.
+            The run may then end without another message. "" if Skein never announces the call.
     """
 
     name: str
@@ -76,7 +76,8 @@ class Tool:
     def parse(self, arguments: str) -> dict[str, Any]:
         """Parse and validate the arguments that a model wrote.
 
-        Null counts as not given, and so does "", except for arguments marked `MAY_BE_EMPTY`.
+        An argument with the value null counts as not given. The same applies to "", unless the
+        argument is marked `MAY_BE_EMPTY`.
 
         Raises:
             Correctable: The arguments are not a JSON object, or do not fit the schema.
@@ -100,7 +101,7 @@ class Tool:
 
 
 def _reasons(error: ValidationError) -> str:
-    """Describe the invalid arguments in a bounded text without their values."""
+    """Describe the invalid arguments in a text of limited length, without their values."""
     problems = error.errors(include_url=False, include_input=False)
     reasons = [
         f"{_location(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
@@ -111,7 +112,7 @@ def _reasons(error: ValidationError) -> str:
 
 
 def _location(location: tuple[str | int, ...]) -> str:
-    """Return the path of an argument, with an invented name quoted and cut."""
+    """Return the path of an argument; a name that the model invented is quoted and cut."""
     name = str(location[0]) if location else "arguments"
     if not name.isidentifier() or len(name) > MAX_LOCATION:
         name = quoted(name[:MAX_LOCATION])
@@ -131,12 +132,15 @@ class _Arguments(BaseModel):
 def tool(
     *, effect: ToolEffect, groups_only: bool = False, announced: str = ""
 ) -> Callable[[Callable[..., str]], Tool]:
-    """Return a decorator that turns a function with a first parameter `ToolContext` into a tool.
+    """Return a decorator that turns a function into a tool.
 
-    The other parameters become the tool's arguments, with the descriptions of their `Annotated`
-    fields. The first paragraph of the docstring is the tool's description for the model. A tool
-    that sends or saves also accepts the argument `CONTINUE`, which the function does not get. Only
-    tools that send show it, and only where the instructions explain it (`without_continue`).
+    The function's first parameter is a `ToolContext`. The other parameters become the tool's
+    arguments, with the descriptions of their `Annotated` fields. The first paragraph of the
+    docstring is the tool's description for the model.
+
+    A tool that sends or saves also accepts the argument `CONTINUE`, which is not passed to the
+    function. Only tools that send show it to the model, and only if the instructions explain it
+    (`without_continue`).
     """
 
     def decorate(function: Callable[..., str]) -> Tool:
@@ -169,10 +173,10 @@ def without_continue(tool: Tool) -> Tool:
 
 
 def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
-    """Shorten the JSON schema of a tool's arguments, because models pay for each token of it.
+    """Shorten the JSON schema of a tool's arguments, because each of its tokens costs money.
 
-    A model may leave optional arguments out. Bounds and defaults are not shown: `Tool.parse` checks
-    them. Arguments of a type marked `NOT_SHOWN` are accepted but not shown.
+    Bounds and defaults are left out, because `Tool.parse` checks them. Arguments marked `NOT_SHOWN`
+    are left out, but still accepted. The model may omit optional arguments.
     """
     parts: dict[str, Any] = schema.get("properties", {})
     properties = {name: part for name, part in parts.items() if NOT_SHOWN not in part}

@@ -2,25 +2,25 @@
 
 The first parameter of each tool is a `ToolContext`. It has everything that a tool may use:
 
-- `call.target(chat_id)` returns the id of the chat that the call names; `call.target(None)` returns
-  the id of the active chat. `own_chat(call, call.target(None))` in `agent/tools/chats.py` reads the
-  active chat with the agent's membership, and `call.service(OwnChats).snapshot` reads all its
-  memberships. Read nothing of the active chat from `call.reading.chat`. That is the chat that the
-  prompt shows, and `enter_chat` does not change it. Use `call.reading` only for who may see or own
-  what the prompt was made from. Do not read `run.active_chat_id` either: `target` also refuses the
-  call if the agent failed to enter the chat it meant.
+- `call.target(chat_id)` returns the id of the chat that the call names. `call.target(None)` returns
+  the id of the active chat.
+- `own_chat(call, call.target(None))` in `agent/tools/chats.py` reads the active chat with the
+  agent's membership. `call.service(OwnChats).snapshot` reads all its memberships.
 - `call.service(Memories)` returns a service by its class.
 - `call.activation.claim` has the run, the agent, and the check that no other worker has the run.
-- `call.activation.add_held` records the audience of content that the tool shows from elsewhere, and
-  the people whose words it holds; `add_items` does the same for items.
+- `call.activation.add_held` records content that the tool shows from elsewhere: its audience, and
+  the people whose words are in it. `add_items` does the same for items.
+
+Two attributes look right for the active chat, but are not. `call.reading.chat` is the chat that the
+prompt shows, and `enter_chat` does not change it. Use `call.reading` only to decide who may see or
+own what was made from the prompt. `run.active_chat_id` is not the chat that the agent means if
+`enter_chat` failed. `target` refuses the call in that case.
 
 The functions below the classes return the owner of an item that a tool creates, and the reach of
-the items that a tool may find or change.
-
-The reach also says who makes a change and from whose words, and each service checks the rights on
-the item (`Readers.changes` in `models/visibility/ownership.py`). So in a private chat, an agent's
-tools cannot change open items. They can never narrow the audience of an item or change an
-operator's item.
+the items that a tool may find or change. The reach also names the author of a change and the people
+whose words led to it. Each service checks the author's rights on the item (`Readers.changes` in
+`models/visibility/ownership.py`). In a private chat, an agent's tools therefore cannot change open
+items. They can never narrow the audience of an item or change an operator's item.
 """
 
 from collections.abc import Callable, Iterable
@@ -59,19 +59,19 @@ UNKNOWN = "Someone"  # the name of a person that the prompt does not show
 
 @dataclass(slots=True)
 class Activation:
-    """The state of one activation in progress that tools use.
+    """The state of one activation in progress, which tools use.
 
     Attributes:
         claim: The claim as last written; the cleanup after an error also uses it.
-        insiders: The insiders of the run, as the activation's reading found them.
+        insiders: The insiders of the run, as found by the activation's reading.
         sent: The messages that the current step has sent so far.
-        earlier: The steps of the activation before the current one.
-        disclosed: The records of what tools have shown by sharing rules in the current step.
-        enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
-            chat is not the intended one.
-        results_wanted: Whether the model must see the results of the current step, because it has
-            read something, a call set `continue`, or a tool asks for it.
-        permit: Whether the activation holds a permit of the concurrency limit.
+        earlier: The activation's steps before the current step.
+        disclosed: Records of what tools have shown because of sharing rules in the current step.
+        enter_chat_failed: Whether the agent failed to enter a chat in this step. The active chat is
+            then not the chat that the agent means.
+        results_wanted: Whether the model must see the results of the current step, because a call
+            has read something or set `continue`, or a tool requires it.
+        permit: Whether the activation has a permit of the concurrency limit.
         ended: Whether the agent ended the run.
         over: Whether the run waits or has ended, so that this worker must not write anything more.
     """
@@ -93,7 +93,7 @@ class Activation:
         return self.claim.run
 
     def begin_again(self) -> None:
-        """Reset the state of an activation that was dropped."""
+        """Reset the state after the activation was dropped."""
         self.sent.clear()
         self.enter_chat_failed = self.ended = False
 
@@ -101,15 +101,15 @@ class Activation:
         """Add content that a tool has shown to the run's held content.
 
         Args:
-            audience: The people who were present for all of that content.
-            authors: The people whose words it holds, by digest.
+            audience: The people who were present for all of the content.
+            authors: The people whose words are in the content, by digest.
         """
         if self.run.held is not None:
             held = self.run.held.with_shown(audience, authors, self.insiders)
             self.claim = self.claim.with_run(held=held)
 
     def add_rule_words(self, stamp: SharingStamp, records: Iterable[Put]) -> None:
-        """Add what a tool has shown by sharing rules; later posts depend on it.
+        """Record what a tool has shown because of sharing rules; it restricts later posts.
 
         Args:
             stamp: What was shown.
@@ -122,7 +122,7 @@ class Activation:
         self.disclosed.extend(records)
 
     def add_items(self, items: Iterable[DerivedItem | None]) -> None:
-        """Add items that a tool has shown, each with its audience, to the held content."""
+        """Add items that a tool has shown to the held content, each with its audience."""
         for item in items:
             if item is not None:
                 self.add_held(item.audience, item.authors)
@@ -135,12 +135,12 @@ class ToolContext:
     Attributes:
         effect: The id of this call, which is the same in each retry.
         activation: The activation.
-        reading: The reading that the prompt was built from.
+        reading: The reading from which the prompt was built.
         services: The services, by class; see `service`.
         names: Returns the names of people and agents in the prompt.
         clock: The clock.
-        may_wait: Whether this call may make the run wait. Calls before the last question may not,
-            because the step has more to do.
+        may_wait: Whether this call may make the run wait. Only the last question of a step may,
+            because the step has more to do before.
     """
 
     effect: str
@@ -156,7 +156,7 @@ class ToolContext:
         return self.services.get(kind)
 
     def target(self, chat_id: str | None) -> str:
-        """Return the chat that a call names, or else the active chat.
+        """Return the chat that a call names; if it names none, the active chat.
 
         Raises:
             Correctable: No chat is active, or the agent could not enter the intended chat.
@@ -172,19 +172,19 @@ class ToolContext:
 
 
 def place_of(call: ToolContext, chat_id: str, seq: int) -> str:
-    """Return where a message stands, for the result of a tool: `msg:7`, or another chat.
+    """Return where a message is, for the result of a tool: `msg:7` or `another chat`.
 
-    Numbers of another chat are left out. They would tell the readers of this one how many messages
-    the other has.
+    The number of a message in another chat is left out. It would reveal to the readers of this chat
+    how many messages the other chat has.
     """
     return f"msg:{seq}" if call.reading.shows(chat_id) else "another chat"
 
 
 def content_of(call: ToolContext) -> Audience:
-    """Return the audience of everything that this activation was shown, tool results included.
+    """Return the audience of everything that this activation was shown, including tool results.
 
-    The same audience decides whether posts are allowed, so that a memory, a goal or a document
-    cannot reach more people than a message made from the same content.
+    The same audience decides whether posts are allowed. A memory, goal or document therefore cannot
+    reach more people than a message made from the same content.
     """
     held = call.activation.run.held
     return held.audience if held is not None else call.reading.audience
@@ -194,7 +194,7 @@ def own_scope(call: ToolContext) -> str | None:
     """Return the scope of items that are created now.
 
     Raises:
-        Failed: The content is private, and there is no scope for private content here.
+        Failed: The activation has private content, but no scope in which to store it.
     """
     scope = call.reading.scope
     if scope is None and not content_of(call).open:
@@ -203,22 +203,23 @@ def own_scope(call: ToolContext) -> str | None:
 
 
 def authors_of(call: ToolContext) -> Authors:
-    """Return the people whose words this activation was shown, tool results included."""
+    """Return the people whose words this activation was shown, including tool results."""
     return call.activation.run.words
 
 
 def admitted(call: ToolContext, messages: Iterable[Message]) -> list[Message]:
-    """Return the messages whose words this activation may hold."""
+    """Return the messages whose words this activation may have."""
     insiders = call.reading.insiders
     return [message for message in messages if insiders.admit(words_of([message]))]
 
 
 def material_of(call: ToolContext, *items: str) -> MadeFrom:
-    """Return the source material of new items: the messages that the run answers.
+    """Return the source of new items: the messages that the run answers.
 
-    If the run answers none, the material is the part of the active chat that its prompt shows.
+    If the run answers no message, the source is the part of the active chat that the prompt shows.
 
     Args:
+        call: The tool call.
         items: The ids of the items that the call names.
     """
     run, reading, trigger = call.activation.run, call.reading, call.activation.run.trigger
@@ -237,7 +238,7 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
 def _messages(
     call: ToolContext, chat_id: str, asked: range, trigger: Trigger | None = None
 ) -> MadeFrom:
-    """Return the provenance of a span of messages, with the authors that the reading knows."""
+    """Return a span of messages as a source, with the writers that the reading knows."""
     chat = call.reading.chat
     here = chat is not None and chat.id == chat_id
     messages = call.reading.of(History).messages
@@ -259,15 +260,16 @@ def _messages(
 
 
 def readers_of(call: ToolContext) -> Audience:
-    """Return the readers of the chat; without a chat, the audience of the trigger."""
+    """Return the readers of the active chat; without a chat, the audience of the shown content."""
     reading = call.reading
     return reading.destination if reading.chat is not None else content_of(call)
 
 
 def owner_at(call: ToolContext, *items: str) -> Owner:
-    """Return the owner of items that are created now, with the provenance of the content.
+    """Return the owner of items that are created now, with the provenance of their content.
 
     Args:
+        call: The tool call.
         items: The ids of the items that the call names.
 
     Raises:
@@ -287,14 +289,14 @@ def owner_at(call: ToolContext, *items: str) -> Owner:
 
 
 def actor_of(call: ToolContext) -> Actor:
-    """Return the run, with the words that this activation was shown, as the author of changes."""
+    """Return the run as the author of changes, with the words that its activation was shown."""
     run = call.activation.run
     outsiders = run.held is None or run.held.outsiders
     return Actor(chat_id=run.own_chat_id, authors=authors_of(call), outsiders=outsiders)
 
 
 def reach_at(call: ToolContext) -> Reach:
-    """Return the reach of the activation: open items, and those of its own scope."""
+    """Return the reach of the activation: open items, and the items of its own scope."""
     reading = call.reading
     return Reach(
         tenant=call.activation.run.tenant,

@@ -1,7 +1,8 @@
-"""Chunk commit: store a chunk's memories together with the new consolidation watermark.
+"""Store the memories of a chunk together with the new consolidation watermark.
 
-The memories of a chunk and the agent's new watermark are written in one transaction, conditional on
-the old watermark, so no message is skipped. A failure and its record are also one transaction.
+The memories and the agent's new watermark are written in one transaction, which requires that the
+old watermark is unchanged. No message is therefore skipped. A failed chunk and its record are also
+written in one transaction.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ MAX_BYTES = 3_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkCommitter:
-    """Writer of an agent's memories from a chat, and of its consolidation watermark there."""
+    """Service that stores an agent's memories of a chat and moves its consolidation watermark."""
 
     table: Table
     clock: Clock
@@ -59,9 +60,9 @@ class ChunkCommitter:
         """Store a chunk's memories and profile values together with the new watermark.
 
         Args:
-            batch: The messages that the memories come from.
+            batch: The chunk from which the memories were made.
             extracted: The entries to store; None if the model was not asked.
-            usage: The tokens used, including attempts with larger chunks.
+            usage: The tokens used, including those of attempts with larger chunks.
 
         Raises:
             Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
@@ -112,7 +113,7 @@ class ChunkCommitter:
     def fail(self, batch: AgentChunk, failure: Failure) -> None:
         """Record a failed chunk and the time of its retry; keep the watermark.
 
-        Nothing is recorded if the watermark has moved or the agent has left the chat.
+        If the watermark has moved or the agent has left the chat, nothing is recorded.
         """
         target, since = batch.target, batch.since
 
@@ -130,7 +131,7 @@ class ChunkCommitter:
     ) -> None:
         """Move the watermark without asking the model.
 
-        This is done for messages that say nothing new, and for a deleted agent.
+        This is used for messages that say nothing new, and for deleted agents.
         """
 
         def attempt() -> None:
@@ -144,9 +145,9 @@ class ChunkCommitter:
     def _read(
         self, membership: Membership, owner: Owner, drafts: Sequence[ProfileDraft], record_id: str
     ) -> "_Reading":
-        """Read what a chunk's transaction depends on, in one batch.
+        """Read everything on which a chunk's transaction depends, in one batch.
 
-        The person is read only if there are drafts for the profile.
+        The person is read only if there are values for the profile.
 
         Raises:
             Overtaken: The membership does not exist.
@@ -170,7 +171,7 @@ class ChunkCommitter:
     ) -> tuple[Sequence[Write], int]:
         """Return the writes that fill a person's profile, and the number of values.
 
-        For a person who is being erased, there are no writes.
+        If the person is being erased, there are no writes.
         """
         if person is None or person.erasure_id is not None:
             return (), 0
@@ -182,7 +183,7 @@ class ChunkCommitter:
         return (write, *reindexed(person, revised)), count
 
     def _membership(self, membership: Membership) -> Membership | None:
-        """Read the membership again; None if the item does not exist any more."""
+        """Read the membership again; None if it no longer exists."""
         return Membership.read(self.table, membership.key)
 
     def _record(
@@ -193,12 +194,13 @@ class ChunkCommitter:
 
 
 class _Reading(NamedTuple):
-    """What a chunk's transaction depends on.
+    """What was read for a chunk's transaction.
 
     Attributes:
-        revision: The write that raises the revision of the agent's memories, as it was read.
+        membership: The agent's membership.
+        revision: The write that raises the revision of the agent's memories, if it is unchanged.
         person: The person whose profile is filled.
-        kept: The counts that an earlier attempt has stored, if its outcome was unknown; else None.
+        kept: The counts that an earlier attempt has stored, if that attempt had an unknown outcome.
     """
 
     membership: Membership
@@ -211,6 +213,8 @@ def record_of(target: ConsolidationTarget, chunk: Chunk, **fields: object) -> Co
     """Return the record of a chunk.
 
     Args:
+        target: The agent and the chat.
+        chunk: The chunk.
         fields: The other fields of the record.
     """
     values = {
@@ -233,11 +237,15 @@ def commit_chunk(
 ) -> None:
     """Store the results of a chunk together with the new watermark.
 
-    An erasure raises the chat's epoch, so that no memory is made from messages that it removes.
+    The transaction checks the chat's epoch, which an erasure raises. No memory is therefore made
+    from erased messages.
 
     Args:
+        table: The table.
         chat: The chat as it was read before the model was asked.
         watermark: The write that moves the watermark, if it is unchanged.
+        record: The record of the chunk.
+        memories: The writes of the memories and the profile.
 
     Raises:
         Overtaken: An erasure began; nothing is stored.
@@ -271,7 +279,11 @@ def commit_failure(
     """Record a failed chunk and the time of its retry.
 
     Args:
+        table: The table.
+        membership: The agent's membership.
         unmoved: The condition that the watermark is unchanged.
+        record: The record of the failed chunk.
+        now: The current time.
 
     Returns:
         The number of consecutive failed attempts.
@@ -295,13 +307,13 @@ def commit_failure(
 
 
 def count_stuck(metrics: Metrics, failures: int) -> None:
-    """Count a consolidation that needs an operator's attention."""
+    """Count a consolidation that has failed too often and needs an operator."""
     if failures >= MAX_FAILURES:
         metrics.count("ConsolidationsStuck")
 
 
 def position_of(membership: Membership) -> HistoryPosition:
-    """Return an agent's consolidation watermark of a chat."""
+    """Return an agent's consolidation watermark in a chat."""
     joined_since = membership.joined_seq > membership.consolidated_seq
     return HistoryPosition(
         membership.remembered_seq, 0 if joined_since else membership.consolidated_characters
@@ -313,7 +325,7 @@ def _moved(position: HistoryPosition) -> dict[str, object]:
 
 
 def _still(membership: Membership) -> Condition:
-    """Build the condition that the watermark is unchanged and the agent is still a member."""
+    """Return the condition that the watermark is unchanged and the agent is still a member."""
     return all_of(
         Is("consolidated_seq", membership.consolidated_seq),
         Is("consolidated_characters", membership.consolidated_characters),
@@ -324,7 +336,7 @@ def _still(membership: Membership) -> Condition:
 
 
 def _size(writes: list[Write]) -> int:
-    """Estimate the bytes of a transaction; only put items count, because they hold the texts."""
+    """Estimate the size of a transaction in bytes. Only puts count, because they have the texts."""
     return sum(
         len(str(value).encode())
         for write in writes

@@ -1,8 +1,8 @@
-"""Chunking: split a chat's messages into chunks that each fit one question.
+"""Split a chat's messages into chunks, each of which fits into one question.
 
-A message is only split if it is too long for one chunk. Messages are read one by one, each whole
-message is measured once, and only one chunk is in memory at a time. So time and memory grow at most
-in proportion to the messages that are read.
+A message is split only if it is too long for one chunk. Messages are read one by one, each whole
+message is measured once, and only one chunk is in memory at a time. Time and memory therefore grow
+at most in proportion to the messages read.
 """
 
 from bisect import bisect_left
@@ -18,18 +18,23 @@ NEAR_THE_END = 0.9  # a part ends at a space if its last tenth has one
 CAUTION = 0.95  # factor on the estimate of how many characters fit
 
 Measure = Callable[[Message, int, int], int]
-"""Counts the tokens of a part of a message, given its first character and its end (exclusive)."""
+"""Counts the tokens of a part of a message, from its first character to its end (exclusive)."""
 
 
 class HistoryPosition(NamedTuple):
-    """Consolidation watermark: all of message `seq`, and `characters` of the message after it."""
+    """Consolidation watermark: all messages up to `seq`, and the start of the next message.
+
+    Attributes:
+        seq: The last message that is consolidated completely.
+        characters: How many characters of the next message are consolidated.
+    """
 
     seq: int
     characters: int = 0
 
 
 class Piece(NamedTuple):
-    """Message, or the part of a long message from `start` up to `end` (exclusive)."""
+    """A message, or a part of a long message, from `start` up to `end` (exclusive)."""
 
     message: Message
     start: int
@@ -48,19 +53,19 @@ class Piece(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Pieces for one question, with the watermark after them."""
+    """The pieces for one question, with the watermark after them."""
 
     pieces: tuple[Piece, ...]
     position: HistoryPosition
 
     @property
     def from_seq(self) -> int:
-        """The number of the first message in the chunk, whole or in part."""
+        """The `seq` of the first message, which may be only partly in the chunk."""
         return self.pieces[0].message.seq
 
     @property
     def to_seq(self) -> int:
-        """The number of the last message in the chunk, whole or in part."""
+        """The `seq` of the last message, which may be only partly in the chunk."""
         return self.pieces[-1].message.seq
 
     @property
@@ -70,7 +75,7 @@ class Chunk(NamedTuple):
 
     @property
     def words(self) -> Authors:
-        """The people whose words the messages may hold, by digest."""
+        """The people whose words the messages may contain, by digest."""
         return NO_AUTHORS.joined(*(piece.message.words for piece in self.pieces))
 
     @property
@@ -94,11 +99,13 @@ def chunks(
     Args:
         messages: The messages after `since`, in ascending order.
         since: The watermark before the first chunk.
-        until: The last message; it becomes the last chunk's watermark even if it has no words.
-        limit: Tokens per chunk; a single longer message is a chunk of its own.
+        until: The `seq` of the last message. The watermark after the last chunk is here, even if
+            this message has no words.
+        measure: Counts the tokens of a part of a message.
+        limit: The tokens per chunk. A longer message is a chunk of its own.
         longest: A message with more tokens than this is split; at least `limit`.
-        joins: The numbers of the messages after which a person joined, ascending. A chunk ends
-            there, so that all its messages have the same audience.
+        joins: The `seq` of each message after which a person joined, ascending. A chunk ends there,
+            so that all its messages have the same audience.
     """
     held: list[Piece] = []
     size = group = 0
@@ -116,7 +123,7 @@ def chunks(
 
 
 def halves(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
-    """Split a chunk into two of about the same size.
+    """Split a chunk into two chunks of about the same size.
 
     A single message is split at a space if possible.
 
@@ -146,7 +153,7 @@ def _message_in_two(chunk: Chunk) -> tuple[Chunk, Chunk] | None:
 def _pieces(
     messages: Iterable[Message], since: HistoryPosition, measure: Measure, longest: int
 ) -> Iterator[Piece]:
-    """Yield each message as one piece; split messages of more than `longest` tokens."""
+    """Yield each message as one piece; a message with more than `longest` tokens is split."""
     for message in messages:
         start = since.characters if message.seq == since.seq + 1 else 0
         end = len(message.text)
@@ -159,7 +166,7 @@ def _pieces(
 
 
 def _part(piece: Piece, measure: Measure, longest: int) -> Piece:
-    """Cut from the start of a long message a part of at most `longest` tokens."""
+    """Return the start of a long message, cut to at most `longest` tokens."""
     message, start = piece.message, piece.start
     length, tokens = piece.end - start, piece.tokens
     while True:
@@ -171,9 +178,9 @@ def _part(piece: Piece, measure: Measure, longest: int) -> Piece:
 
 
 def _at_a_space(text: str, start: int, end: int) -> int:
-    """Move the end of a part back to a space in its last tenth.
+    """Move the end of a part back to a space in the part's last tenth.
 
-    Without such a space, the part ends at `end`. The result is always before the end of the text,
+    Without a space there, the part ends at `end`. The result is always before the end of the text,
     so that the rest is never empty.
     """
     end = min(end, len(text) - 1)

@@ -1,11 +1,13 @@
 """Consolidation: a background task that makes memories from a chat's new messages.
 
-The task takes a chat's agents one after another, and the messages since an agent's watermark chunk
-by chunk. In a group with many agents, those with the same watermark share one question, so that the
-cost does not grow with their number. If a chunk fails, the watermark stays before it. A lease
-ensures that one worker at a time consolidates a chat; the lease ends with the worker's invocation.
-If time runs out, the worker sends a new job for the rest. Until every agent is done, the chat has a
-due pointer, with which the tick or the hourly finder starts the task again.
+The task handles a chat's agents one after another. For each agent, it handles the messages after
+the agent's watermark in chunks. In a group with many agents, agents with the same watermark share
+one question, so that the cost does not grow with the number of agents. If a chunk fails, the
+watermark stays before it.
+
+A lease ensures that one worker at a time consolidates a chat. The lease ends with the worker's
+invocation. If time runs out, the worker sends a new job for the rest. Until every agent is done,
+the chat has a due pointer, with which the tick or the hourly finder starts the task again.
 """
 
 from collections import defaultdict
@@ -61,8 +63,8 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 MESSAGES_PER_PAGE = 100
-MAX_ALONE = 3  # agents of a chat that are asked one by one; more of them share one question
-MAX_CLOSE = 20  # memories shown because they are similar to messages of the chunk
+MAX_ALONE = 3  # agents of a chat that are asked one by one; more agents share one question
+MAX_CLOSE = 20  # memories that are shown because they are similar to messages of the chunk
 
 
 Batch = AgentChunk | OwnWordsChunk
@@ -72,9 +74,11 @@ class ConsolidationClaim(NamedTuple):
     """The lease on the consolidation of a chat.
 
     Attributes:
-        idle: Whether the chat was quiet, so that all its messages may be consolidated.
-        without: The ids of the agents that consolidate the chat only if an operator requests it.
-        requested_seq: The last message that an operator had requested when the claim was made.
+        job: The job of the task.
+        snapshot: The chat and its members when it was claimed.
+        idle: Whether the chat is quiet, so that all its messages may be consolidated.
+        without: The ids of agents that consolidate the chat only if an operator requests it.
+        requested_seq: The last message that an operator has requested to consolidate, if any.
         fence: The fencing token of the claim.
     """
 
@@ -88,12 +92,12 @@ class ConsolidationClaim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extraction]):
-    """Background task that consolidates the chat of a job for each of its agents.
+    """Background task that consolidates a chat for each of its agents.
 
-    Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat only
-    becomes due again later. If the tenant is over its budget, the rest waits until the next day;
-    during a pause of background work, it waits for an hour. At the end, the recall sweep looks for
-    messages of a quiet chat that are not in the index.
+    Consolidation runs if the chat is quiet or an operator requested it. Otherwise, the chat only
+    becomes due again later. If the tenant is over its budget, the rest waits until the next day.
+    During a pause of background work, it waits for an hour. At the end, the recall sweep looks for
+    messages of a quiet chat that are missing in the index.
     """
 
     name: ClassVar[str] = "consolidation"
@@ -114,7 +118,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     # ------------------------------------------------------------------ what is due
 
     def claim(self, job: ConsolidationJob, until: datetime) -> ConsolidationClaim | None:
-        """Claim the chat, and make it due again in case this worker dies."""
+        """Claim the chat. It becomes due again when the lease ends, in case this worker dies."""
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         consolidation = Consolidation.read(
             self.table, Consolidation.key_of(job.tenant, job.chat_id)
@@ -143,8 +147,8 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def read(self, claim: ConsolidationClaim) -> Iterator[Iterator[Batch]]:
         """Read the new messages of each agent in chunks, as one series per agent.
 
-        In a direct chat with a person to whom sharing rules apply, chunks of the person's own words
-        follow in the same series.
+        In a direct chat with a person to whom sharing rules apply, chunks with only the person's
+        own words follow in the same series.
 
         An agent whose retry is not due yet is left out, unless an operator requested the
         consolidation. If the person of the chat has opted out of SMS, all agents are left out.
@@ -169,7 +173,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             yield from self.own_words.chunks(chat, agent)
 
     def _due(self, claim: ConsolidationClaim) -> Iterator[tuple[Membership, int]]:
-        """Yield the agents that are due, each with the last message to consolidate."""
+        """Yield the agents that are due, each with the `seq` of the last message to consolidate."""
         chat, now = claim.snapshot.chat, self.clock.now()
         for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
             waits = claim.snapshot.opted_out or agent.member.id in claim.without
@@ -183,13 +187,15 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _series(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> Iterator[AgentChunk]:
-        """Yield the chunks up to message `until` for which the model must be asked.
+        """Yield the chunks up to message `until` about which the model must be asked.
 
-        The watermark is moved past a chunk without asking the model if the chunk has nothing new
-        (`has_new`), or if no person was present for all of it.
+        The watermark is moved without asking the model for messages with nothing new (`has_new`),
+        and for a chunk for which no current person was present.
 
         Args:
-            members: Agents with the same watermark, for which one question is asked.
+            claim: The lease.
+            members: The memberships of agents with the same watermark, which share one question.
+            until: The `seq` of the last message.
         """
         at, targets = position_of(members[0]), self._targets(claim, members, until)
         if not targets:
@@ -241,10 +247,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _messages(
         self, target: ConsolidationTarget, since: HistoryPosition, until: int
     ) -> Iterator[Message]:
-        """Yield the messages with text or media of people and agents, reading by page.
+        """Yield the messages of people and agents that have text or media, read by page.
 
-        Memories are shown in other chats, so messages that may repeat words shown by a sharing rule
-        are left out.
+        Memories are shown in other chats. Messages that may repeat words shown by a sharing rule
+        are therefore left out.
         """
         chat = target.chat
         first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
@@ -268,7 +274,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     # ------------------------------------------------------------------ what is asked
 
     def question(self, claim: ConsolidationClaim, batch: Batch) -> Question[Extraction]:
-        """Ask the agent's model which memories and profile values to make from a chunk."""
+        """Return the question that asks which memories and profile values to make from a chunk."""
         if isinstance(batch, OwnWordsChunk):
             return self.own_words.question(batch)
         now = self.clock.now()
@@ -278,7 +284,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             for memory in searchable_memories(self.table, each.reach(), now=now)
             if each.may_hold(memory)
         ]
-        # Agents that share questions have memories with the same words; each is shown once.
+        # Agents that share questions have memories with the same words. Each text is shown once.
         live = list({(memory.kind, normalised(memory.text)): memory for memory in known}.values())
         fitting = core_in_budget(live, self.tokens) + journal_in_budget(live, self.tokens)
         shown = KnownMemories.of(fitting, self._close_to(batch.chunk, live))
@@ -290,7 +296,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
         return question(batch, shown, plans, default_model=self.settings.default_model)
 
     def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
-        """Return memories that messages of a chunk may repeat or contradict."""
+        """Return the memories that the messages of a chunk may repeat or contradict."""
         newest = newest_first(live)
         spoken = [
             f"{piece.message.sender.name}: {piece.message.text[piece.start : piece.end]}"
@@ -300,7 +306,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
         return [newest[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]
 
     def halves(self, batch: Batch) -> Sequence[Batch]:
-        """Split a chunk that yields too many memories."""
+        """Split a chunk that led to too many memories; return no chunks if it cannot be split."""
         if isinstance(batch, OwnWordsChunk):
             return batch.halves
         parts = halves(batch.chunk)
@@ -314,7 +320,6 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def write(
         self, claim: ConsolidationClaim, batch: Batch, answer: Extraction, usage: TokenUsage
     ) -> None:
-        """Store memories and profile values together with the new watermark."""
         if isinstance(batch, OwnWordsChunk):
             self.own_words.keep(batch, answer, usage)
         else:
@@ -323,7 +328,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _keep(self, batch: AgentChunk, answer: Extraction | None, usage: TokenUsage) -> None:
         """Store the results of a chunk for each agent; the first agent's record has the cost.
 
-        If another worker has overtaken one of the agents, nothing is stored for that agent only.
+        If another worker has overtaken one of the agents, nothing is stored for this agent.
 
         Raises:
             Overtaken: All agents were overtaken.
@@ -354,11 +359,11 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             self.recall_sweep.check(claim.snapshot.chat, claim.snapshot.members)
 
     def _settle(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
-        """Release the lease and set when the chat is due next.
+        """Release the lease, and set when the chat is due next.
 
-        The due pointer is cleared if no messages are left. A new job is sent at once if time ran
-        out, or if an operator requested more messages meanwhile. If that job is lost, the due
-        pointer triggers the next one.
+        If no messages are left, the due pointer is cleared. If time ran out, or an operator
+        requested more messages meanwhile, a new job is sent at once. If that job is lost, the due
+        pointer leads to another.
 
         Raises:
             Overtaken: Another worker has claimed the chat; nothing is changed.
@@ -399,10 +404,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
 def _together(
     chat: Chat, due: Sequence[tuple[Membership, int]]
 ) -> list[tuple[list[Membership], int]]:
-    """Group the due agents that share a question, each group with its last message.
+    """Group the due agents that share a question; each group has the `seq` of its last message.
 
-    Agents of a group chat share a question if there are many of them and they have the same
-    watermark and number of failures. So they read the same chunks.
+    In a group chat with many due agents, agents with the same watermark and the same number of
+    failures share a question, because they read the same chunks.
     """
     if chat.kind != "group" or len(due) <= MAX_ALONE:
         return [([agent], until) for agent, until in due]

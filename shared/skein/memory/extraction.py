@@ -1,4 +1,4 @@
-"""Extraction: ask an agent's model which memories to make from a chunk of messages."""
+"""Ask an agent's model which memories to make from a chunk of messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -20,12 +20,12 @@ from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
 
-ANSWER_TOKENS = 8_000  # of the model, for a consolidation
+ANSWER_TOKENS = 8_000  # output tokens of an answer
 
-MODEL_SECONDS = 240  # the SDK's own retry included
+MODEL_SECONDS = 240  # includes the SDK's own retry
 MAX_ENTRIES = 40
 MAX_MEMORY = 10_000  # characters
-MAX_REMOVED = 10  # memories that one answer may remove; any more stay
+MAX_REMOVED = 10  # memories that one answer may remove; further ones are kept
 NOTHING_YET = "Nothing yet."
 CLOSE = "Compare the conversation with these first, because they are about similar things:"
 
@@ -51,11 +51,12 @@ SCHEMA: dict[str, object] = {
 
 
 class Extraction(NamedTuple):
-    """The entries to store as memories, and the profile values, from one answer of the model.
+    """The memories and profile values to store, from one answer of the model.
 
     Attributes:
-        authors: The people whose words the memories in the question hold, by digest.
-        profile: The values; empty unless the question asked for some.
+        entries: The memories.
+        authors: The people whose words are in the known memories of the question, by digest.
+        profile: The profile values; empty unless the question asked for them.
         known: The memories in the question, by id.
         removed: The ids of memories to remove.
     """
@@ -69,7 +70,7 @@ class Extraction(NamedTuple):
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
         """Return the entries for one of the agents that share the question.
 
-        The question shows the memories of one agent. If an entry replaces one of these, the
+        The question may show the memory of another agent. If an entry replaces such a memory, the
         returned entry replaces this agent's memory with the same words, if there is one.
 
         Args:
@@ -82,11 +83,11 @@ class Extraction(NamedTuple):
         ]
 
     def removed_for(self, live: Sequence[Memory]) -> list[str]:
-        """Return the ids of one agent's memories to remove; see `entries_for`."""
+        """Return the ids of the agent's memories to remove; see `entries_for`."""
         return [found for each in self.removed if (found := self._own(live)(each)) is not None]
 
     def _own(self, live: Sequence[Memory]) -> Callable[[str], str | None]:
-        """Return a function from the id of a memory in the question to the agent's memory's id."""
+        """Return a function that finds the agent's memory for a memory id in the question."""
         own = {(memory.kind, normalised(memory.text)): memory.id for memory in live}
         ids = {memory.id for memory in live}
 
@@ -103,8 +104,8 @@ class KnownMemories(NamedTuple):
     """The memories that a question shows, numbered from 1: core memories, then journal entries.
 
     Attributes:
-        numbered: The memories, the oldest of each kind first.
-        close: The ids of the memories that messages may repeat or contradict.
+        numbered: The memories, with the oldest of each kind first.
+        close: The ids of memories that the messages may repeat or contradict.
     """
 
     numbered: tuple[Memory, ...]
@@ -112,13 +113,13 @@ class KnownMemories(NamedTuple):
 
     @classmethod
     def of(cls, shown: Sequence[Memory], close: Sequence[Memory]) -> Self:
-        """Return `shown` with the memories of `close` that it lacks."""
+        """Combine the memories in `shown` and `close`, without duplicates."""
         known = {memory.id: memory for memory in (*shown, *close)}
         ordered = sorted(known.values(), key=lambda memory: (memory.kind, *memory.age))
         return cls(tuple(ordered), frozenset(memory.id for memory in close))
 
     def texts(self, names: Names) -> dict[str, str]:
-        """Return the prompt's variables: memories by kind, and the numbers of those to compare."""
+        """Return the prompt's variables: memories by kind, and the numbers of close memories."""
         sources = SourceNames(names.joined(named_in(self.numbered)).__getitem__)
         lines: dict[MemoryKind, list[str]] = {"core": [], "journal": []}
         for number, memory in enumerate(self.numbered, 1):
@@ -132,7 +133,7 @@ class KnownMemories(NamedTuple):
 
 
 def schema_with(profile: AskedProfile | None) -> dict[str, object]:
-    """Return the JSON schema of the answer, with `profile` if values are asked for."""
+    """Return the JSON schema of the answer, including `profile` if values are asked for."""
     if profile is None:
         return SCHEMA
     required = [*ANSWERED, "profile"]
@@ -148,13 +149,13 @@ def question(
 ) -> Question[Extraction]:
     """Build the question to an agent's model about one chunk of a chat.
 
-    If an answer has more than 40 entries or was cut off at the token limit, parsing it raises
-    `TooMuch`.
+    Parsing raises `TooMuch` if the answer has more than 40 entries or was cut off at the token
+    limit.
 
     Args:
         batch: The chunk.
         known: Memories of the agent that may be shown to the chunk's audience.
-        plans: Its active plans that were set in the chat, and may be shown to that audience.
+        plans: Active plans that were set in the chat and may be shown to the chunk's audience.
         default_model: The model of agents that do not name one.
     """
     target, chunk = batch.target, batch.chunk
@@ -210,14 +211,14 @@ def _lines_of(plans: Sequence[Plan]) -> str:
 
 
 def _part_of(batch: AgentChunk) -> str:
-    """Return the words for the agents' part in a conversation: "took part in" or "read"."""
+    """Return what the agents did in the conversation, in words: "took part in" or "read"."""
     agents = {each.target.agent.id for each in batch.each}
     spoke = any(piece.message.sender.id in agents for piece in batch.chunk.pieces)
     return "took part in" if spoke else "read"
 
 
 def _identity(batch: AgentChunk) -> str:
-    """Return the words that introduce the agent, or the agents that share the question."""
+    """Return the text that introduces the agent, or the agents that share the question."""
     if not batch.others:
         return batch.target.agent.identity
     known = batch.target.names()
@@ -230,14 +231,14 @@ def entries_in(
 ) -> list[MemoryDraft] | None:
     """Parse the entries of an answer.
 
-    Entries without a letter or digit are dropped; long entries are cut to 10,000 characters.
+    Entries without a letter or digit are dropped. Long entries are cut to 10,000 characters.
 
     Args:
         found: The answer's JSON object; None if the answer has none.
         shown: The memories that the answer may name by number, from 1.
 
     Returns:
-        The entries, possibly none; None if the answer cannot be parsed.
+        The entries, which may be empty; None if the answer cannot be parsed.
     """
     if found is None:
         return None
@@ -261,7 +262,10 @@ def entries_in(
 
 
 def removed_in(found: Mapping[str, Any] | None, shown: Sequence[Memory]) -> tuple[str, ...]:
-    """Parse the ids of at most ten memories to remove; unknown numbers are ignored."""
+    """Return the ids of the memories that an answer removes, at most ten.
+
+    Unknown numbers are ignored.
+    """
     given = (found or {}).get("remove")
     numbers = given if isinstance(given, list) else []
     named = (_numbered(shown, number) for number in numbers)
@@ -269,9 +273,9 @@ def removed_in(found: Mapping[str, Any] | None, shown: Sequence[Memory]) -> tupl
 
 
 def _parts(value: Any) -> tuple[str | None, object]:
-    """Split an entry into its text and the number that it replaces.
+    """Split an entry into its text and the number of the memory that it replaces.
 
-    An invalid entry has no text. A number is taken as text, and null as an empty text.
+    A number counts as text, and null as an empty text. The text of an invalid entry is None.
     """
     if isinstance(value, dict):
         text = value.get("text")

@@ -1,4 +1,4 @@
-"""Consolidation and reflection for operators: request a consolidation, and list the records."""
+"""Let operators request consolidations, and list records of consolidations and reflections."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,9 +28,10 @@ Record = TypeVar("Record", bound=BackgroundRecord)
 
 
 class RequestedConsolidation(Value):
-    """Requested consolidation of a chat.
+    """A requested consolidation of a chat.
 
     Attributes:
+        chat_id: The chat.
         to_seq: The last message that will be consolidated.
         agents: The number of agents with messages to consolidate.
     """
@@ -42,16 +43,16 @@ class RequestedConsolidation(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationRequests:
-    """Requests of operators to consolidate chats."""
+    """Service with which operators request the consolidation of a chat."""
 
     table: Table
     clock: Clock
     dispatch: Dispatch
 
     def request(self, tenant: str, chat_id: str) -> RequestedConsolidation:
-        """Request the consolidation of a chat's messages now.
+        """Request that a chat's messages are consolidated now.
 
-        This also works for a chat that is busy or is not consolidated automatically.
+        This also works for a chat that is busy, or that is not consolidated automatically.
 
         Raises:
             NotFound: The chat does not exist.
@@ -82,7 +83,7 @@ class ConsolidationRequests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundRecords:
-    """Lists of the records of background work on memories, which are kept for 90 days."""
+    """Service that lists the records of background work on memories, which are kept for 90 days."""
 
     table: Table
     clock: Clock
@@ -114,6 +115,7 @@ class BackgroundRecords:
 
         Args:
             reach: The agent and the partition; only the first scope is used.
+            limit: The maximum size of the page.
             cursor: Where the previous page ended.
 
         Raises:
@@ -125,7 +127,7 @@ class BackgroundRecords:
         )
 
     def _kept(self, kind: type[Record]) -> Callable[[Item], Record | None]:
-        """Return a function that parses a record, and returns None if the record has expired."""
+        """Return a function that parses a record; it returns None if the record has expired."""
         now = self.clock.now()
 
         def read(item: Item) -> Record | None:

@@ -1,4 +1,4 @@
-"""Memories: add, forget, restore, read and list what agents have learned."""
+"""Add, forget, restore, read and list the memories of agents."""
 
 import hashlib
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ ENDED = "the memory has ended: restore it first"
 
 
 class AddedMemory(NamedTuple):
-    """Result of adding a memory.
+    """The result of adding a memory.
 
     Attributes:
         memory: The memory as stored.
-        known: Whether `memory` is an older memory with the same words; if so, nothing was added.
+        known: Whether `memory` is an older memory with the same words. Nothing was added then.
     """
 
     memory: Memory
@@ -40,7 +40,7 @@ class AddedMemory(NamedTuple):
 
 
 def memory_id_of(effect: str, at: datetime) -> str:
-    """Derive the memory id of an effect, so that retries produce the same id.
+    """Derive a memory's id from the effect that adds it, so that retries use the same id.
 
     The id is a ULID, so ids sort by `at`.
 
@@ -54,7 +54,7 @@ def memory_id_of(effect: str, at: datetime) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memories(OwnedStore[Memory]):
-    """Store of the agents' memories, partitioned by scope."""
+    """Store of agents' memories, partitioned by scope."""
 
     ids: Ids
 
@@ -77,16 +77,17 @@ class Memories(OwnedStore[Memory]):
     ) -> AddedMemory:
         """Add a memory (idempotent with the same `memory_id`).
 
-        A memory with the same words as a live one is not stored again. If the words are the same, a
-        core memory supersedes a journal entry, and an operator's memory supersedes other memories,
-        if `gives_way` allows it.
+        If a live memory has the same words, nothing is added. There are two exceptions, as far as
+        `gives_way` allows: a core memory supersedes a journal entry, and an operator's memory
+        supersedes other memories.
 
         Args:
             owner: The agent, and the scope, audience and source of the memory.
             text: 1 to 10,000 characters.
             kind: `core` memories stay; `journal` entries fade after 7 days.
-            made_by: The author's role.
-            reach: The memories to search for duplicates; by default those of the same partition.
+            made_by: What makes the memory.
+            reach: The memories to search for duplicates. Default: the memories of the same
+                partition.
             constitutional: Whether prompts always show the memory.
             learned_at: When the agent learned it; None for now.
             memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
@@ -138,13 +139,13 @@ class Memories(OwnedStore[Memory]):
 
         Raises:
             NotFound: No memory within reach has this id.
-            Conflict: The memory must not be changed from this reach.
+            Conflict: This reach has no right to change the memory.
             LostLease: The guard does not hold.
         """
         return self.edit(reach, memory_id, self._removed, guard=guard)
 
     def delete(self, reach: Reach, item_id: str) -> Memory:
-        """Remove any memory on behalf of an operator (idempotent); the memory stays on record.
+        """Remove any memory on behalf of an operator (idempotent). The memory stays on record.
 
         Raises:
             NotFound: No memory within reach has this id.
@@ -159,7 +160,8 @@ class Memories(OwnedStore[Memory]):
     def restore(self, reach: Reach, memory_id: str) -> Memory:
         """Restore a removed or superseded memory (idempotent).
 
-        A journal entry keeps the time at which it fades: a faded entry is not shown again.
+        A journal entry still fades at its original time. If it has already faded, it is not shown
+        again.
 
         Raises:
             NotFound: No memory within reach has this id.
@@ -167,7 +169,9 @@ class Memories(OwnedStore[Memory]):
         return self.edit(reach, memory_id, Memory.restored)
 
     def change(self, reach: Reach, memory_id: str, change: "MemoryChange") -> Memory:
-        """Confirm a memory on behalf of an operator, so that only operators change it (idempotent).
+        """Confirm a memory on behalf of an operator, or undo this (idempotent).
+
+        Only operators can change a confirmed memory.
 
         Raises:
             NotFound: No memory within reach has this id.
@@ -183,10 +187,10 @@ class Memories(OwnedStore[Memory]):
         return self.edit(reach, memory_id, confirmed)
 
     def supersede(self, reach: Reach, memory_id: str, text: str) -> Memory:
-        """Replace a live memory with one that has other words, on behalf of an operator.
+        """Replace a live memory with a new memory that has other words, on behalf of an operator.
 
-        The new memory has the kind, the scope, the audience and the source of the old one, which
-        stays on record. To undo it, restore the old memory and remove the new one.
+        The new memory has the kind, the scope, the audience and the source of the old memory, which
+        stays on record. To undo this, restore the old memory and remove the new one.
 
         Raises:
             NotFound: No memory within reach has this id.
@@ -237,9 +241,11 @@ class Memories(OwnedStore[Memory]):
 
         Args:
             reach: The agent and the partition; only the first scope is used.
-            status: Only `live` memories, or only `ended` ones: removed, superseded or faded.
+            status: `live` for live memories. `ended` for memories that were removed or superseded
+                or have faded. Default: all.
             kind: Only memories of this kind.
             rests_on: Only unconfirmed memories that were made from the words of a single person.
+            limit: The maximum size of the page.
             cursor: Where the previous page ended.
 
         Raises:

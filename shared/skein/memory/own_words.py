@@ -1,8 +1,8 @@
-"""Own words: ask for memories made only from a person's messages, without the agent's answers.
+"""Own words: make memories from only a person's messages, without the agent's answers.
 
-A sharing rule may show such a memory to people to whom it may show each source message. So a
-question only contains messages to which the same rules apply now, and every memory from its answer
-has all of these messages as its sources.
+A sharing rule may show such a memory to people to whom it may show each of its messages. All
+messages of one question are therefore messages to which the same rules apply now. Every memory from
+the answer has all of these messages as its sources.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,8 +45,8 @@ from skein.services.visibility.sharing_reads import read_covered
 from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage, pause_in
 from skein.settings import Settings
 
-MAX_SOURCES = 20  # of one question; if one may not be shared any more, its memories may not
-MAX_MEMORIES = 20  # of one question
+MAX_SOURCES = 20  # messages in one question; its memories may be shared only if all of them may
+MAX_MEMORIES = 20  # memories from one question
 MESSAGES_PER_PAGE = 100
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -57,10 +57,12 @@ SCHEMA: dict[str, object] = {
 
 
 class OwnWordsChunk(NamedTuple):
-    """Messages of a person to which the same sharing rules apply, for one question.
+    """A person's messages for one question; the same sharing rules apply to all of them.
 
     Attributes:
+        target: The agent and the chat.
         since: The watermark before the chunk.
+        chunk: The messages.
     """
 
     target: ConsolidationTarget
@@ -69,12 +71,12 @@ class OwnWordsChunk(NamedTuple):
 
     @property
     def messages(self) -> list[Message]:
-        """The messages, ascending."""
+        """The messages in ascending order."""
         return [piece.message for piece in self.chunk.pieces]
 
     @property
     def made_from(self) -> MadeFrom:
-        """The provenance of a memory from this chunk, with each message as a separate span."""
+        """The source of a memory from this chunk; each message is a separate span."""
         seqs = [one.seq for one in self.messages]
         return MadeFrom.each(
             self.target.chat.id, seqs, [one.sender.person_id for one in self.messages]
@@ -82,7 +84,7 @@ class OwnWordsChunk(NamedTuple):
 
     @property
     def halves(self) -> "Sequence[OwnWordsChunk]":
-        """The chunk's halves; empty for a single message, because memories name whole messages."""
+        """The two halves of the chunk; empty for a single message, which is never split."""
         parts = halves(self.chunk) if len(self.chunk.pieces) > 1 else None
         if parts is None:
             return ()
@@ -104,7 +106,9 @@ class OwnWordsConsolidation:
     # ------------------------------------------------------------------ what is read
 
     def chunks(self, chat: Chat, membership: Membership) -> Iterator[OwnWordsChunk]:
-        """Yield the chunks that an agent has not read yet; move the watermark past other messages.
+        """Yield the chunks that the agent has not read yet.
+
+        The watermark is moved past messages that no rule may share.
 
         Args:
             chat: A direct chat whose person was informed of sharing rules.
@@ -125,7 +129,10 @@ class OwnWordsConsolidation:
             self._pass_over(membership, since, until)
 
     def _until(self, chat: Chat) -> int:
-        """Return the last message of an ended conversation, which can no longer be kept private."""
+        """Return the `seq` of the last message that the person can no longer keep private.
+
+        A person can keep a conversation private until it has ended.
+        """
         sharing, newest = chat.sharing, chat.person_seq
         if sharing is None:
             return 0
@@ -135,7 +142,7 @@ class OwnWordsConsolidation:
     def _chunks(
         self, target: ConsolidationTarget, covered: AuthorRules, since: int, until: int
     ) -> Iterator[Chunk]:
-        """Yield the messages that rules may share now, in chunks to which the same rules apply."""
+        """Yield messages that rules may share now, in chunks to which the same rules apply."""
         chat, names = target.chat, target.names()
         longest = self.settings.consolidation_chunk_tokens
         held, group, size = list[Piece](), tuple[str, ...](), 0
@@ -170,7 +177,7 @@ class OwnWordsConsolidation:
     # ------------------------------------------------------------------ what is asked
 
     def question(self, batch: OwnWordsChunk) -> Question[Extraction]:
-        """Ask the agent's model for memories, using only the messages of the chunk."""
+        """Return the question that asks which memories to make from the messages of the chunk."""
         target, chunk = batch.target, batch.chunk
         name = target.names(chunk)[batch.messages[0].sender]
         return Question(
@@ -202,7 +209,7 @@ class OwnWordsConsolidation:
         def attempt() -> None:
             found = self.table.get_many([membership.key, record.key])
             if record.key in found:
-                return  # an earlier attempt with an unknown outcome has stored them
+                return  # an earlier attempt had an unknown outcome, and has stored the memories
             fresh = _still_at(batch, Membership.read(found, membership.key))
             change = {"own_words_seq": batch.chunk.position.seq, "consolidation_failures": 0}
             watermark = Update(fresh.key, set=change, condition=_unmoved(fresh))
@@ -261,7 +268,7 @@ class OwnWordsConsolidation:
 
 
 def extraction_in(answer: ModelAnswer) -> Extraction:
-    """Parse the memories of an answer; a text is cut to one passage of recall.
+    """Parse the memories of an answer; a long memory is cut to the size of a recall passage.
 
     Raises:
         TooMuch: The answer was cut off, or has more than 20 memories.
@@ -280,7 +287,7 @@ def extraction_in(answer: ModelAnswer) -> Extraction:
 
 
 def _still_at(batch: OwnWordsChunk, fresh: Membership | None) -> Membership:
-    """Return the membership as it was read again.
+    """Return the membership that was read again, after checking its watermark.
 
     Raises:
         Overtaken: The watermark moved, or the agent left.
@@ -291,7 +298,7 @@ def _still_at(batch: OwnWordsChunk, fresh: Membership | None) -> Membership:
 
 
 def _unmoved(membership: Membership) -> Condition:
-    """Build the condition that the watermark is unchanged and the agent is still a member."""
+    """Return the condition that the watermark is unchanged and the agent is still a member."""
     return all_of(
         Is("own_words_seq", membership.own_words_seq or None),
         Is("joined_seq", membership.joined_seq),

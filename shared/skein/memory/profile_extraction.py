@@ -1,7 +1,7 @@
-"""Profile extraction: find values for a person's profile in a chunk of a private direct chat.
+"""Find values for a person's profile in a chunk of a private direct chat.
 
-The values come with the memories, in the same answer of the model. Only fields that the agent may
-set are used, and only values from the person's own messages.
+The model returns the values in the same answer as the memories. Only fields that the agent may set
+are used, and only values from the person's own messages.
 """
 
 import json
@@ -24,7 +24,7 @@ from skein.prompts import render
 from skein.services.common.quoting import quoted_id, quoted_json
 from skein.services.directory.profile_changes import may_fill, may_set, set_by_agent, value_of
 
-MAX_VALUE = 500  # characters of one text; a longer text is not taken
+MAX_VALUE = 500  # characters of one text; a longer text is ignored
 MAX_TEXTS = 20  # texts of one value
 MAX_SHOWN = 1_000  # characters of a current value in the question
 NOT_SHOWN = '"(too long to show)"'
@@ -39,7 +39,7 @@ class ProfileDraft(NamedTuple):
     Attributes:
         field: A field that the agent may set.
         value: One text, or several texts.
-        seqs: The person's messages that the value comes from, ascending.
+        seqs: The person's messages from which the value comes, ascending.
         said_at: When the newest of these messages was written.
     """
 
@@ -51,10 +51,10 @@ class ProfileDraft(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedProfile:
-    """The fields of a person that an agent's model may set from a chunk.
+    """The fields of a person's profile that the model may set from a chunk.
 
     Attributes:
-        values: The current value of each field that may be set; None for no value.
+        values: The current value of each of these fields; None if a field has no value.
         sent_at: The time of each of the person's messages in the chunk, by `seq`.
     """
 
@@ -91,7 +91,7 @@ class AskedProfile:
         """Parse the answer's `profile`; drop entries that are not allowed or not usable.
 
         Args:
-            given: The parsed JSON, which may be of any type.
+            given: The parsed JSON, which may have any type.
         """
         entries = given if isinstance(given, list) else []
         drafts = (self._draft(entry) for entry in entries if isinstance(entry, dict))
@@ -114,9 +114,10 @@ class AskedProfile:
 def asked_profile(
     agent: Agent, owner: Owner, person: User | None, messages: Sequence[Message]
 ) -> AskedProfile | None:
-    """Return the fields to ask for; None if there are none.
+    """Return the profile fields to ask for; None if there are none.
 
-    A field that an operator or the person has set is never overwritten, so it is not asked for.
+    A field that an operator or the person has set is never overwritten, so the question does not
+    ask for it.
 
     Args:
         agent: The agent, whose `profile_fields` are allowed.
@@ -140,7 +141,7 @@ def asked_profile(
 def person_of(owner: Owner) -> str | None:
     """Return the person whose profile a chunk may fill; None if there is no such person.
 
-    A chunk may fill the profile of a private direct chat's person, if no other person was present.
+    It is the person of a private direct chat, if no other person was present for the chunk.
     """
     person = owner.audience.only_person
     alone = owner.audience == Audience(open=False, people=(person,)) if person else False
@@ -155,13 +156,17 @@ def filled(
     change_ids: Sequence[str],
     now: datetime,
 ) -> tuple[dict[str, Any], int]:
-    """Return the changed fields of a user with the drafts' values, and the number of values.
+    """Fill a person's profile with values from a chunk.
 
     Args:
         user: The user as read.
         drafts: The values, at most one per field.
         owner: The owner of the chunk's memories, with the agent and the chat.
         change_ids: An id for the record of each draft's change.
+        now: The current time.
+
+    Returns:
+        The changed fields of the user, and the number of values that were set.
     """
     revised, changed, count = user, set[str](), 0
     for draft, change_id in zip(drafts, change_ids, strict=True):
@@ -188,7 +193,7 @@ def filled(
 
 
 def _value(given: object) -> str | list[str] | None:
-    """Clean a value: one text or several; None if it is empty, too long or of another type."""
+    """Clean a value, which is one text or several; None if it is empty, too long or unusable."""
     if isinstance(given, list):
         texts = [_text(one) for one in given]
         found = [one for one in texts if one is not None]

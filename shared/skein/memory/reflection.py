@@ -1,8 +1,9 @@
 """Reflection: a background task that asks agents which fading journal entries to keep.
 
-A journal entry becomes due three days before it fades, so a failed attempt can be retried. The
-transaction that writes the core memories also clears the due pointers of all decided entries. After
-a failure, the due pointers remain, and the finder finds the entries again a day later.
+A journal entry becomes due three days before it fades, so that a failed attempt can be repeated.
+The transaction that writes the core memories also clears the due pointers of all entries that were
+decided about. After a failure, the due pointers remain, and the finder finds the entries again a
+day later.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,11 +42,11 @@ from skein.services.common.token_cache import RememberedTokens
 from skein.settings import Settings
 
 MAX_PROMOTED = 10  # entries per job
-MAX_ASKED = 30  # entries per question; at three writes per promotion they fit one transaction
+MAX_ASKED = 30  # entries per question; a promotion has three writes, so they fit one transaction
 MAX_CONSIDERED = 200  # entries per job
-ENTRIES_PER_PAGE = 200  # entries per page that is read
+ENTRIES_PER_PAGE = 200
 WAITING = timedelta(days=2)  # minimum time that entries are kept while the budget is used up
-FADING_WITHIN = REFLECTION_LEAD + timedelta(days=1)  # includes entries that are due tomorrow
+FADING_WITHIN = REFLECTION_LEAD + timedelta(days=1)  # entries that are due tomorrow are included
 NOTHING_YET = "Nothing yet."
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -57,9 +58,11 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(slots=True)
 class ReflectionClaim:
-    """The claim of a worker on one partition; several workers at once are harmless.
+    """A worker's claim on one partition. Several workers at once are harmless.
 
     Attributes:
+        agent: The agent.
+        job: The job of the task.
         left: How many entries may still be promoted.
     """
 
@@ -72,7 +75,8 @@ class ChosenEntries(NamedTuple):
     """The journal entries that an answer promotes, in the order of the question.
 
     Attributes:
-        authors: The people whose words the question held, by digest.
+        entries: The journal entries.
+        authors: The people whose words are in the question, by digest.
     """
 
     entries: Sequence[Memory]
@@ -83,8 +87,8 @@ class ChosenEntries(NamedTuple):
 class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], ChosenEntries]):
     """Background task that promotes at most 10 fading journal entries of a partition per job.
 
-    All entries in one question have the same audience, and open entries also have the same authors
-    and chats. Otherwise, the task could not have the right to end all entries that the answer
+    All entries in one question have the same audience. Open entries also have the same authors and
+    chats. Otherwise, the task might have no right to end some of the entries that the answer
     promotes (`Readers.changes`). While the tenant is over its budget, entries that would soon fade
     are kept longer.
     """
@@ -102,16 +106,16 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     settings: Settings
 
     def claim(self, job: ReflectionJob, until: datetime) -> ReflectionClaim | None:
-        """Find the agent; None if it was deleted."""
+        """Read the agent; None if it was deleted."""
         agent = read_agent(self.table, job.tenant, job.agent_id)
         return ReflectionClaim(agent, job) if agent is not None else None
 
     def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
-        """Read the undecided entries that fade soon, grouped into questions with the same rights.
+        """Read the entries that fade soon and are undecided, grouped into questions by rights.
 
-        Entries that may repeat words shown by a sharing rule are left to fade, because these words
-        must stay in their chat and a core memory could be shown in others. Entries of one question
-        come oldest first. A failed question does not stop the others.
+        Entries that may repeat words shown by a sharing rule are left to fade. These words must
+        stay in their chat, but a core memory could be shown in other chats. Within a question, the
+        oldest entry comes first. A failed question does not stop the others.
         """
         now = self.clock.now()
         due = islice(
@@ -131,7 +135,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
                 yield iter([fading])
 
     def question(self, claim: ReflectionClaim, batch: Sequence[Memory]) -> Question[ChosenEntries]:
-        """Ask the agent's model which entries it wants to keep."""
+        """Return the question that asks which entries the agent wants to keep."""
         core = self._core(claim.job, batch[0])
         shown = core_in_budget([one for one in core if _may_hold(batch, one)], self.tokens)
         authors = NO_AUTHORS.joined(*(memory.authors for memory in (*shown, *batch)))
@@ -160,12 +164,12 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         answer: ChosenEntries,
         usage: TokenUsage,
     ) -> None:
-        """Write core memories for the chosen entries; mark the others as considered.
+        """Write core memories for the chosen entries; mark the other entries as considered.
 
         Chosen entries over the limit keep their due pointer, so that the next day's job asks about
         them again. Each attempt reads the entries again (optimistic lock). An entry that was
         removed meanwhile is skipped. A chosen entry is not promoted if a core memory already has
-        its words, or if the task has no right to end the entry.
+        the same words, or if the task has no right to end the entry.
         """
         reach = self._reach(claim.job, batch[0], answer.authors)
         job, wanted_later = claim.job, {one.id for one in answer.entries[claim.left :]}
@@ -206,18 +210,18 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         claim.left -= promoted
 
     def fail(self, claim: ReflectionClaim, batch: Sequence[Memory], failure: Failure) -> None:
-        """Record the failure; the entries' due pointers cause the next attempt."""
+        """Record the failure. The entries' due pointers lead to the next attempt."""
         self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.why))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
-        """Extend entries that would fade before the next attempt."""
+        """Keep entries longer that would fade before the next attempt."""
         if outcome.not_before is not None:
             self._wait(claim.job)
 
     def _wait(self, job: ReflectionJob) -> None:
         """Postpone the fading of entries that would fade before the next attempt.
 
-        Their due pointers stay unchanged and trigger that attempt.
+        Their due pointers stay unchanged, and lead to that attempt.
         """
         now = self.clock.now()
         later = now + WAITING
@@ -238,8 +242,8 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     def _marked(self, job: ReflectionJob) -> Iterator[Memory]:
         """Yield the journal entries that have a due pointer, oldest first.
 
-        Faded entries are included. They stay in the table for a week or more, so any number of them
-        can precede the others.
+        Faded entries are included. They stay in the table for a week or more, so there may be many
+        of them before the others.
         """
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
@@ -249,7 +253,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
         """Split entries into questions of at most 30 entries and one chunk's tokens.
 
-        A single entry with more tokens than that is a question of its own.
+        A single entry with more tokens is a question of its own.
         """
         asked: list[Memory] = []
         left = limit = self.settings.consolidation_chunk_tokens
@@ -271,10 +275,12 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     @staticmethod
     def _reach(job: ReflectionJob, entry: Memory, authors: Authors = MANY) -> Reach:
-        """Return the reach of a question about entries with the audience and chat of `entry`.
+        """Return the reach of a question about entries with the same audience and chat as `entry`.
 
         Args:
-            authors: The people whose words the question held, by digest.
+            job: The job of the task.
+            entry: One of the entries.
+            authors: The people whose words are in the question, by digest.
         """
         return Reach(
             tenant=job.tenant,
@@ -285,10 +291,12 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         )
 
     def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:
-        """Return a core memory with the audience and the material of `memory`.
+        """Return a core memory with the audience and the sources of `memory`.
 
         Args:
-            authors: The people whose words the question held, by digest.
+            memory: The journal entry.
+            memory_id: The id of the core memory.
+            authors: The people whose words are in the question, by digest.
         """
         return memory.model_copy(
             update={
@@ -323,7 +331,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 def question(
     agent: Agent, core: Sequence[Memory], fading: Sequence[Memory]
 ) -> tuple[ModelMessage, ...]:
-    """Render the question about the journal entries in `fading`, which are numbered from 1."""
+    """Render the question about the journal entries in `fading`, which it numbers from 1."""
     names = Names(agent.as_member.ref, {}).joined(named_in([*core, *fading]))
     sources = SourceNames(names.__getitem__)
     known = "\n".join(f"- {dated_line(one, sources)}" for one in core)
@@ -334,7 +342,7 @@ def question(
 
 
 def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memory]:
-    """Parse the entries that an answer promotes, each once and in the order of `fading`.
+    """Return the entries that an answer promotes, each once and in the order of `fading`.
 
     Numbers without an entry are ignored.
 
@@ -350,13 +358,13 @@ def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memor
 
 
 def _may_hold(entries: Sequence[Memory], memory: Memory) -> bool:
-    """Return whether the question about some entries may show a core memory; see `Actor`."""
+    """Return whether a question about these entries may show a core memory; see `Actor`."""
     first = entries[0]
     return not first.audience.open or first.authors.joined(memory.authors) == first.authors
 
 
 def _rights_on(memory: Memory) -> str:
-    """Return a key that is the same for entries that may be in the same question."""
+    """Return a key for grouping: entries with the same key may be in the same question."""
     if not memory.audience.open:
         return memory.audience.model_dump_json()
     return f"{memory.home} {memory.authors.model_dump_json()}"

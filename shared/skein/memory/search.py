@@ -1,4 +1,4 @@
-"""Search for memories by words and meaning; equal matches are ordered newest first."""
+"""Search for memories by words and meaning. Of equal matches, the newest comes first."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from skein.services.common.text_search import EmbeddingCache, best_texts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySearch:
-    """Search over the agents' memories."""
+    """Service that searches the memories of an agent."""
 
     table: Table
     clock: Clock
@@ -30,8 +30,9 @@ class MemorySearch:
         """Find the memories within reach that best match a query, best first.
 
         Args:
-            reach: The agent, the scopes and the readers; faded journal entries are left out.
+            reach: The agent, the scopes and the readers. Faded journal entries are left out.
             query: What to search for; see `best_texts`.
+            limit: The maximum number of memories.
             members: The people of a private chat; see `few_open`.
         """
         memories = searchable_memories(self.table, reach, now=self.clock.now())
@@ -43,7 +44,7 @@ class MemorySearch:
 def best_of(
     memories: Sequence[Memory], query: str, limit: int, meanings: EmbeddingCache | None = None
 ) -> list[Memory]:
-    """Rank the memories that match a query, best first; see `best_texts`."""
+    """Return the memories that match a query, best first; see `best_texts`."""
     ordered = newest_first(memories)
     texts = [memory.text for memory in ordered]
     return [ordered[position] for position in best_texts(texts, query, limit, meanings)]

@@ -1,10 +1,10 @@
 """CORE MEMORIES and JOURNAL: the memories of an agent that a prompt shows.
 
 - Read: the live memories of the agent in the scopes of the chat.
-- Kept: those that may be shown and have not faded; in a private chat, at most three open ones of
-  each person who is not a member of the chat.
+- Kept: memories that may be shown and have not faded. In a private chat, at most three open
+  memories of each person who is not a member of the chat are kept.
 - Order: newest first, so that the newer of two contradicting memories comes first.
-- Over the budget: operators' memories and the newest ones stay (`memory/shown.py`).
+- Over the budget: operators' memories and the newest memories are kept (`memory/shown.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,18 +46,17 @@ class Memories(SectionItems):
         return cls(tuple(few_open(core_first, members_of(read.chat))))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the memories hold."""
+        """Return the people whose words are in the memories."""
         return (memory.authors for memory in self.memories)
 
     def of_kind(self, kind: MemoryKind) -> list[Memory]:
-        """Return the memories of one kind."""
         return [memory for memory in self.memories if memory.kind == kind]
 
 
 def core_memories(given: SectionInput) -> Section | None:
     """Render the core memories; None if there are none.
 
-    If they exceed the limit, the section gets a mark.
+    If they exceed the limit, the run gets a mark.
     """
     limit = min(CORE_MEMORY_TOKENS, given.tokens_left // CORE_SHARE)
     core = _untold(given, "core")
@@ -73,10 +72,10 @@ def journal(given: SectionInput) -> Section | None:
 
 
 def _untold(given: SectionInput, kind: MemoryKind) -> list[Memory]:
-    """Return the memories of a kind, without those whose content the prompt shows elsewhere.
+    """Return the memories of a kind, without those that other parts of the prompt repeat.
 
-    Only memories from consolidations of messages are left out. A memory that the agent saved with a
-    tool is always shown, because the agent would otherwise save it again.
+    Only memories that a consolidation made from messages are left out. A memory that the agent
+    saved with a tool is always shown, because the agent would otherwise save it again.
     """
     return [
         memory
@@ -95,7 +94,7 @@ def _remembered(
     given: SectionInput,
     over: tuple[PromptMark, ...],
 ) -> Section | None:
-    """Create a section of memories. Each line is counted separately, as in `listing`."""
+    """Create a section of memories. As in `listing`, each line is counted separately."""
     if not memories:
         return None
     counter, sources = given.counter, given.sources

@@ -1,7 +1,7 @@
-"""The choice, the order and the format of the memories that a model is shown.
+"""Choose, order and format the memories that a model is shown.
 
 Prompts, consolidation and reflection use this module. Prompts and the questions of consolidation
-show core memories and journal entries; the questions of reflection show only core memories.
+show core memories and journal entries. The questions of reflection show only core memories.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ UNNUMBERED = SourceNames()
 
 
 def newest_first(memories: Sequence[Memory]) -> list[Memory]:
-    """Sort memories by age, the newest first."""
+    """Return the memories sorted by age, newest first."""
     return sorted(memories, key=lambda memory: memory.age, reverse=True)
 
 
@@ -32,13 +32,13 @@ def line_of(memory: Memory, sources: SourceNames = UNNUMBERED) -> str:
 
 
 def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> list[Memory]:
-    """Leave out all but three open memories of each person who is not a member of a private chat.
+    """Keep at most three open memories of each person who is not a member of a private chat.
 
-    Operators' memories always stay.
+    Operators' memories are always kept.
 
     Args:
         memories: The memories, most important first.
-        members: The ids of the chat's people; None for a prompt that is not private.
+        members: The ids of the chat's people; None if the prompt is not private.
     """
 
     def writers_of(memory: Memory) -> Authors:
@@ -54,14 +54,15 @@ def within_budget(
     tokens: int,
     sources: SourceNames = UNNUMBERED,
 ) -> list[Memory]:
-    """Choose the memories that fit a token budget, in order from oldest to newest.
+    """Return the memories that fit a token budget, from oldest to newest.
 
-    Constitutional memories are always chosen. Operators' memories and then the others follow, each
-    newest first, until one does not fit.
+    Constitutional memories are always chosen. Operators' memories follow, then the other memories,
+    each newest first, until one does not fit.
 
     Args:
         memories: Memories of one kind.
-        tokens: The budget for all lines together; constitutional memories may exceed it.
+        counter: The tokenizer.
+        tokens: The budget for all lines together. Constitutional memories may exceed it.
         sources: How the prompt names the sources.
     """
     wanted = sorted(memories, key=lambda one: (one.constitutional, one.by_operator, *one.age))
@@ -75,12 +76,12 @@ def within_budget(
 
 
 def core_in_budget(live: Sequence[Memory], counter: TokenCounter) -> list[Memory]:
-    """Choose the core memories among `live` that fit their token budget; see `within_budget`."""
+    """Return the core memories in `live` that fit their token budget; see `within_budget`."""
     core = [memory for memory in live if memory.kind == "core"]
     return within_budget(core, counter, CORE_MEMORY_TOKENS)
 
 
 def journal_in_budget(live: Sequence[Memory], counter: TokenCounter) -> list[Memory]:
-    """Choose the journal entries among `live` that fit their token budget; see `within_budget`."""
+    """Return the journal entries in `live` that fit their token budget; see `within_budget`."""
     journal = [memory for memory in live if memory.kind == "journal"]
     return within_budget(journal, counter, JOURNAL_TOKENS)

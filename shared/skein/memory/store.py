@@ -1,4 +1,4 @@
-"""Reads of an agent's memories beyond those in a prompt, and of the plans with its reminders."""
+"""Read an agent's memories beyond those in a prompt, and an agent's active plans."""
 
 from datetime import datetime
 
@@ -14,8 +14,8 @@ MAX_SEARCHED = 5_000  # memories per partition for searches and duplicates; see 
 def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
     """Read all live memories within reach, up to 5,000 per partition.
 
-    Searches and the check for duplicates need more memories than a prompt, which reads up to 500.
-    The cost is one query per partition and 1 MB.
+    Searches and checks for duplicates need more memories than a prompt, which reads up to 500. The
+    cost is one query per partition and 1 MB.
     """
     found: list[Memory] = []
     for scope in reach.scopes:
@@ -39,10 +39,7 @@ def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Me
 
 
 def active_plans(table: Table, reach: Reach) -> list[Plan]:
-    """Read the active plans within reach, up to 100 per partition.
-
-    The cost is one query per partition.
-    """
+    """Read the active plans within reach, up to 100 per partition, with one query each."""
     found: list[Plan] = []
     for scope in reach.scopes:
         partition = owned_partition(reach.tenant, reach.agent_id, scope)

@@ -1,6 +1,7 @@
-"""Transcript of a chat for the consolidation question: one line per message, with its time.
+"""Render a chat as a transcript for the question of consolidation, one line per message.
 
-All text that a person typed stays inside its own quotes, so it cannot pass for another message.
+Everything that a person typed stays inside its own quotes, so that it cannot pass for another
+message.
 """
 
 from collections.abc import Sequence
@@ -31,12 +32,13 @@ from skein.services.visibility.insiders import insiders_at
 
 
 class TimeZones:
-    """Time zones and records of the senders.
+    """Time zones and user records of the senders.
 
-    A person's time zone is the one in their record, else that of their phone numbers' country,
-    else the agent's, else UTC.
+    A person's time zone is the one in their record. If the record has none, the time zone of their
+    phone number's country is used, then the agent's, then UTC.
 
     Args:
+        table: The table.
         agent: The agent whose time zone is the default.
     """
 
@@ -48,10 +50,7 @@ class TimeZones:
         self._people: dict[str, User] = {}
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """Look up the records of the messages' senders, except those known already.
-
-        The reads are batched.
-        """
+        """Read the records of the messages' senders that are not known yet, in batches."""
         people = {m.sender.id for m in messages if m.sender.kind == "user"} - self._known.keys()
         missing = sorted(people)
         for start in range(0, len(missing), MAX_BATCH_GET_KEYS):
@@ -65,7 +64,7 @@ class TimeZones:
                     self._people[user_id] = user
 
     def person(self, user_id: str | None) -> User | None:
-        """Return the record of a sender, as looked up; None if there is none."""
+        """Return the record of a sender; None if the sender has none or was not looked up."""
         return self._people.get(user_id) if user_id is not None else None
 
     def of(self, message: Message) -> ZoneInfo:
@@ -80,13 +79,14 @@ class TimeZones:
 
 
 def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int) -> str:
-    """Format a message or a part of it as one line with sender and time.
+    """Format a message, or a part of it, as one line with its sender and time.
 
-    If only a part is shown, the line says which characters of the message it is.
+    For a part, the line says which characters of the message it has.
 
     Args:
-        names: The names of the members; the agent that reads the line is `You`.
-        zone: The sender's time zone, in which days and times in the message are meant.
+        message: The message.
+        names: The names of the members. The agent that reads the line is `You`.
+        zone: The sender's time zone, in which the message means days and times.
         start: The first character to show, counted from 0.
         end: The end of the characters to show (exclusive).
     """
@@ -102,16 +102,20 @@ def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int
 
 
 def wall_clock(moment: datetime, zone: ZoneInfo) -> str:
-    """Format a moment as local date and time: `Wednesday 2026-02-18 15:50 in ...`."""
+    """Format a moment as local date and time, such as `Wednesday 2026-02-18 15:50 in ...`."""
     return f"{moment.astimezone(zone):%A %Y-%m-%d %H:%M} in {zone.key}"
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationTarget:
-    """Agent and chat of one consolidation, with the agent's membership.
+    """The agent and the chat of one consolidation.
 
     Attributes:
-        shared: Whether one question is asked for this agent and others together.
+        chat: The chat.
+        agent: The agent.
+        membership: The agent's membership in the chat.
+        zones: The time zones of the senders.
+        shared: Whether the agent shares the question with other agents.
     """
 
     chat: Chat
@@ -121,7 +125,7 @@ class ConsolidationTarget:
     shared: bool = False
 
     def names(self, chunk: Chunk | None = None) -> Names:
-        """Return the names of the members and of a chunk's senders, as in prompts.
+        """Return the names of the members, and of a chunk's senders, as in prompts.
 
         In a shared question, no agent is called `You`.
         """
@@ -133,7 +137,7 @@ class ConsolidationTarget:
         return line(message, names, self.zones.of(message), start=start, end=end)
 
     def speakers(self, chunk: Chunk) -> str:
-        """Format the members who wrote the messages of a chunk, with their former names."""
+        """Format the senders of a chunk's messages, with their former names."""
         return speakers(self.names(chunk), self.chat, _messages_of(chunk))
 
     def transcript(self, chunk: Chunk) -> str:
@@ -146,8 +150,8 @@ class ConsolidationTarget:
     def owner(self, chunk: Chunk) -> Owner:
         """Return the owner of the chunk's memories.
 
-        Their audience is the people who were present for all of the chunk. The authors of the
-        memories in the question are added once they are known.
+        Their audience is the people who were present for the whole chunk. The authors of known
+        memories in the question are added later.
         """
         audience = audience_of(self.chat, since_seq=chunk.from_seq)
         return Owner(
@@ -179,12 +183,14 @@ def _messages_of(chunk: Chunk) -> list[Message]:
 
 
 class AgentChunk(NamedTuple):
-    """A chunk of an agent's new messages.
+    """A chunk of new messages for an agent.
 
     Attributes:
+        target: The agent and the chat.
         since: The watermark before the chunk.
-        owner: The scope and the audience of the chunk's memories.
-        others: The other agents with the same watermark that share the question.
+        chunk: The messages.
+        owner: The owner of the chunk's memories, with their scope and audience.
+        others: Other agents with the same watermark, which share the question.
     """
 
     target: ConsolidationTarget
@@ -195,7 +201,7 @@ class AgentChunk(NamedTuple):
 
     @property
     def each(self) -> "tuple[AgentChunk, ...]":
-        """This chunk once for each of its agents, to be consolidated separately."""
+        """The chunk once for each agent that shares the question, without `others`."""
         others = (
             AgentChunk(target, self.since, self.chunk, target.owner(self.chunk))
             for target in self.others
@@ -210,17 +216,17 @@ class AgentChunk(NamedTuple):
     def may_hold(self, memory: AgentItem) -> bool:
         """Return whether the question may show a known memory or a plan.
 
-        In an open chat, a memory or plan with words of outsiders is not shown. Otherwise, the
-        consolidation would have no right to replace memories; see `Readers.changes`.
+        In an open chat, items with words of outsiders are not shown. Otherwise, the consolidation
+        would have no right to replace memories; see `Readers.changes`.
         """
         return not self.owner.audience.open or self.insiders.wrote(memory.authors)
 
     def reach(self, authors: Authors = NO_AUTHORS) -> Reach:
-        """Return the reach of the memories that may be shown to the chunk's audience.
+        """Return the reach of memories that may be shown to the chunk's audience.
 
         Args:
-            authors: The people whose words the question holds in addition to the chunk's, by
-                digest.
+            authors: The people whose words are in the question in addition to the chunk's authors,
+                by digest.
         """
         owner, held = self.owner, self.owner.authors.joined(authors)
         outsiders = not self.insiders.wrote(held)
@@ -234,9 +240,9 @@ class AgentChunk(NamedTuple):
 
 
 def joins_of(chat: Chat) -> list[int]:
-    """List the messages after which current people of a private chat joined, ascending.
+    """Return the messages after which current people of a private chat joined, ascending.
 
-    An open chat has none, because its messages may be shown to everyone in the tenant.
+    The list is empty for an open chat, because its messages may be shown to everyone in the tenant.
     """
     if chat.visibility == "open":
         return []

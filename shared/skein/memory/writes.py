@@ -1,6 +1,6 @@
-"""Writes for new memories: skip duplicates and supersede outdated memories.
+"""Build the writes that store new memories, skip duplicates and supersede outdated memories.
 
-Two memories are duplicates if they have the same words. The comparison is not fuzzier than that,
+Two memories are duplicates if they have the same words. A fuzzier comparison would be wrong,
 because "30 guests" and "31 guests" are very similar sentences but different facts.
 """
 
@@ -17,17 +17,19 @@ from skein.models.visibility.ownership import Owner, Reach
 from skein.ports import Ids
 from skein.services.items.store import replaced
 
-# Punctuation with a meaning: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"
+# Punctuation that carries meaning: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"
 _MEANT = frozenset("#%&@*/\\?\u061f\u00a7\u2030")
 _SYMBOLS = re.compile(r"[^\w\s]|_")  # all punctuation is among these
 _APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 
 
 class MemoryDraft(NamedTuple):
-    """Content of a memory to be stored.
+    """The content of a memory to store.
 
     Attributes:
-        replaces: The id of the memory that this entry supersedes.
+        kind: The kind of memory.
+        text: The text of the memory.
+        replaces: The id of the memory that the new memory supersedes.
     """
 
     kind: MemoryKind
@@ -36,7 +38,7 @@ class MemoryDraft(NamedTuple):
 
 
 class MemoryWrites(NamedTuple):
-    """Writes for some new memories, with counts of the changes."""
+    """The writes that store new memories, and counts of the changes."""
 
     writes: tuple[Write, ...] = ()
     kept: KeptCounts = KeptCounts()
@@ -53,7 +55,7 @@ def made(
     learned_at: datetime | None = None,
     constitutional: bool = False,
 ) -> Memory:
-    """Build a new memory; a journal entry fades 7 days after `now`.
+    """Build a new memory. A journal entry fades 7 days after `now`.
 
     Raises:
         ValidationError: The text is empty or too long.
@@ -72,32 +74,35 @@ def made(
 
 
 def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
-    """Build the writes that mark `old` as superseded by `by`; `old` stays on record."""
+    """Return the writes that mark `old` as superseded by `by`; `old` stays on record."""
     after = old.ended("superseded", now)
     return replaced(old, after.model_copy(update={"superseded_by": by.id}))
 
 
 def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
-    """Return whether a new memory of a caller with this reach may supersede an old one.
+    """Return whether a new memory from a caller with this reach may supersede an old memory.
 
-    Both must have the same scope, and the caller needs the right to change the old one
+    Both memories must have the same scope, and the caller needs the right to change the old memory
     (`Readers.changes`). A constitutional memory is never superseded.
     """
     return may_end(old, new.scope, reach)
 
 
 def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
-    """Return whether a caller with this reach may end a memory while working in a scope."""
+    """Return whether a caller with this reach may end a memory when it works in `scope`."""
     return not old.constitutional and old.scope == scope and reach.changes(old)
 
 
 def double_of(
     kind: MemoryKind, text: str, live: Sequence[Memory], *, by_operator: bool = False
 ) -> Memory | None:
-    """Find a live memory with the same words; it must be a core memory or have the given kind.
+    """Return a live memory with the same words, which is a core memory or has the same kind.
 
     Args:
-        by_operator: Whether only an operator's memory counts.
+        kind: The kind of the new memory.
+        text: The text of the new memory.
+        live: The live memories.
+        by_operator: Whether only operators' memories count.
     """
     words = normalised(text)
     same = [one for one in live if one.kind in {"core", kind} and one.by_operator >= by_operator]
@@ -118,9 +123,10 @@ def remember(
 ) -> MemoryWrites:
     """Build the writes that store a consolidation's results as memories, for one transaction.
 
-    An entry that has the same words as an existing memory is not stored again. If such an entry
-    should replace another memory, the existing one supersedes it. A core memory also supersedes a
-    journal entry with the same words. A memory in `removed` is kept if an entry repeats its words.
+    If an existing memory has the same words as an entry, the entry is not stored. If such an entry
+    should replace another memory, the existing memory supersedes that memory. A core memory also
+    supersedes a journal entry with the same words. A memory in `removed` is kept if an entry
+    repeats its words.
 
     Args:
         owner: The agent, and the scope, audience and source of the memories.
@@ -128,11 +134,14 @@ def remember(
         live: The agent's live memories that may be shown to the same audience.
         removed: The ids of memories to remove.
         reach: The reach of the consolidation, which decides what it may supersede or remove.
-        revision: The write that raises the partition's revision, if anything changes.
+        revision: The write that raises the partition's revision, which is added if anything
+            changes.
+        now: The current time.
         learned_at: When the newest message was posted.
+        ids: The generator of ids.
 
     Returns:
-        The writes and the counts; no writes if nothing changes.
+        The writes and the counts. If nothing changes, there are no writes.
     """
     known = {(memory.kind, normalised(memory.text)): memory for memory in reversed(live)}
     by_id = {memory.id: memory for memory in live}
@@ -189,10 +198,10 @@ def remember(
 
 
 def normalised(text: str) -> str:
-    """Reduce a text to its words, numbers and symbols, to compare memories.
+    """Reduce a text to its words, numbers and symbols, so that memories can be compared.
 
-    Case, punctuation without a meaning and the width of spaces are removed. The punctuation of a
-    text without words is kept.
+    Case, punctuation that only separates words, and the width of spaces are ignored. If a text has
+    only punctuation, it is kept.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     seen = folded.translate(_APOSTROPHES)
@@ -207,14 +216,14 @@ def _visible(symbol: str) -> str:
 
 
 def _words_apart(symbol: re.Match[str]) -> str:
-    """Return a space for a character that only separates words; keep other characters."""
+    """Return a space for a character that only separates words, and the character otherwise."""
     text, at = symbol.string, symbol.start()
     before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
     return " " if _only_separates(before, symbol[0], after) else symbol[0]
 
 
 def _only_separates(before: str, character: str, after: str) -> bool:
-    """Return whether a character only separates words, unlike in `-5`, `1.5` and `A-`."""
+    """Return whether a character only separates words, unlike those in `-5`, `1.5` and `A-`."""
     category = unicodedata.category(character)
     if not category.startswith("P") or character in _MEANT or after.isdigit():
         return False

@@ -1,4 +1,4 @@
-"""Audit log: who read or changed which data; append-only."""
+"""Audit log: append-only entries that record who read or changed which data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -54,7 +54,7 @@ class AuditCursor(Cursor):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLog:
-    """Writer and reader of the audit log."""
+    """Service that writes and reads the audit log."""
 
     table: Table
     clock: Clock
@@ -69,17 +69,20 @@ class AuditLog:
         *,
         hourly: bool = False,
     ) -> AuditEntry:
-        """Add an entry to the audit log, with a record for each person that it concerns.
+        """Add an entry to the audit log.
+
+        If the action has a reason, each person in `seen` also gets an access record, which the
+        person can read.
 
         Args:
             tenant: The tenant.
             action: The action.
             seen: The ids of the people whose private content the operator saw or changed.
-            hourly: Whether a single entry represents all such actions of an hour, with the start of
-                the hour as its time.
+            hourly: Whether all repetitions of this action within an hour share one entry. The time
+                of this entry is the start of the hour.
 
         Raises:
-            Transient: The entry could not be written. The caller must then not answer the request.
+            Transient: The entry could not be written. The caller must then refuse the request.
         """
         name, at = self.ids.ulid(), self.clock.now()
         if hourly:
@@ -113,10 +116,11 @@ class AuditLog:
         )
 
     def add_consent(self, consent: Consent) -> None:
-        """Add the entry for a person's consent, unless the log has it.
+        """Add the entry for a person's consent, unless the audit log already has it.
 
         Raises:
-            Transient: The entry could not be written. The caller must then not post the words.
+            Transient: The entry could not be written. The caller must then not post the agent's
+                words.
         """
         chats = {f"posted_in_{n}": post.chat_id for n, post in enumerate(consent.posts, 1)}
         entry = AuditEntry(
@@ -139,7 +143,7 @@ class AuditLog:
             self._put(entry)
 
     def _put(self, entry: AuditEntry, records: Sequence[Put] = ()) -> None:
-        """Write an entry, with its records in the same transactions of at most 100 items."""
+        """Write an entry and its access records, in transactions of at most 100 items."""
         writes = [
             Put(entry.key, entry.to_item(days=self.settings.audit_days), Missing()),
             *records,
@@ -169,7 +173,7 @@ class AuditLog:
         """List a page of one day's entries, newest first.
 
         Args:
-            day: The day in UTC; None for the cursor's day, or today without a cursor.
+            day: The day in UTC. Default: the cursor's day, or today if there is no cursor.
 
         Raises:
             Invalid: The cursor belongs to another list or another day.
@@ -196,6 +200,6 @@ class AuditLog:
 
 
 def _name_of(action: AuditedAction) -> str:
-    """Return a name for an action; repetitions of the action get the same name."""
+    """Return a name for an action; a repetition of the action gets the same name."""
     parts = [action.who, action.route, *sorted(f"{name}={id_}" for name, id_ in action.ids.items())]
     return sha256("\n".join(parts).encode()).hexdigest()[:26]

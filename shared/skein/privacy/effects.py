@@ -1,4 +1,4 @@
-"""The effect of the answer to the question whether to forget messages."""
+"""What happens when a person answers the question whether to forget messages."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,13 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class ForgettingEffect(AnswerEffect):
-    """The effect of the answer: a yes is stored as a forgetting, and a job deletes the messages."""
+    """The effect of the answer: a yes stores a `Forgetting`, whose job deletes the messages."""
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse a question about messages that an open question already names.
+        """Raise `AlreadyAsked` if an open question in this chat already names all these messages.
 
-        A repeated request is found as well, and refers to itself.
+        The last message of each question is the person's request. The comparison ignores the
+        request of the new question.
         """
         wanted = _forgotten(new.choice)
         for each in asked:
@@ -42,5 +43,5 @@ class ForgettingEffect(AnswerEffect):
 
 
 def _forgotten(choice: Choice | None) -> tuple[ForgottenMessage, ...]:
-    """Return the messages that a yes deletes, with the request as the last."""
+    """Return the messages that a yes deletes; the last one is the person's request."""
     return ForgettingData.from_item(choice.data).forgets if choice is not None else ()

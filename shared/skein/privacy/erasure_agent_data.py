@@ -1,9 +1,9 @@
-"""Agent data of an erased person: memories, goals, plans, documents, threads and effects.
+"""Agents' data about an erased person: memories, goals, plans, documents, threads and effects.
 
-The erasure deletes everything in the person's own scope. In the other scopes, it applies the rules
-(`erasure_rules.py`) to the items of the person's chats, and to the items in the index of source
-chats. Watermarks are set back before the first deleted span, so that agents consolidate those chats
-again.
+An agent's scope for the person alone is deleted completely. In all other scopes, the rules
+(`erasure_rules.py`) apply to items made from the person's chats. Before items are deleted, the
+consolidation watermarks are set back to the messages from which the items were made, so that agents
+consolidate other people's messages again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,11 +55,11 @@ from skein.workspace.models.thread import ACTIVE_THREAD, RUN_LINK, Thread, Threa
 
 MINUTE = timedelta(minutes=1)  # tolerance, because effect records store their time in whole seconds
 
-# Items that hold no content: counters, and the ids of pinned documents and of active threads.
+# Items without content: counters, ids of pinned documents and ids of active threads.
 BOOKKEEPING = (REVISION, PINS, ACTIVE_THREAD)
-# Sort keys of an agent's partition to skip: bookkeeping, or erased elsewhere.
+# Sort keys that are skipped in an agent's partition: bookkeeping, and items of other stages.
 NOT_KEPT = (*BOOKKEEPING, META, Run.PREFIX, LIVE_RUN)
-OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
+OF_CHATS = (Document.PREFIX, EFFECT)  # items that belong to a chat
 
 KINDS = {
     Document.PREFIX.kind: "documents",
@@ -77,7 +77,7 @@ KINDS = {
 
 
 class KeptEraser:
-    """The stage `kept` of an erasure: agents' data about the person."""
+    """The stage `kept` of an erasure: data that agents keep about the person."""
 
     def __init__(
         self, *, table: Table, clock: Clock, documents: Documents, settings: Settings
@@ -88,7 +88,7 @@ class KeptEraser:
         self._rewind = ConsolidationRewind(table=table, clock=clock, settings=settings)
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase the data of each agent, then of each chat; yield each position."""
+        """Erase the data of each agent, then of each chat; yield the position after each."""
         agents = agents_of(sweep)
         folders = folders_made_from(self._table, sweep, agents)
         for agent_id in agents:
@@ -105,7 +105,7 @@ class KeptEraser:
                 yield position
 
     def _erase_own_scope(self, sweep: Sweep, agent_id: str) -> None:
-        """Delete the person's own scope of an agent, revision counters and postings included."""
+        """Delete everything in an agent's scope for the person alone, postings included."""
         for user_id in sweep.subject.ids:
             scope = f"user:{user_id}"
             for pk in (
@@ -117,7 +117,7 @@ class KeptEraser:
                     sweep.unsaved.counts[kind_of(item)] += item["sk"] not in BOOKKEEPING
 
     def erase_scope(self, sweep: Sweep, agent_id: str, scope: str | None) -> None:
-        """Apply the rules to the items of one scope."""
+        """Apply the rules to the items in one scope of an agent."""
         pk = owned_partition(sweep.tenant, agent_id, scope)
         items = [
             item for item in items_under(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)
@@ -129,7 +129,7 @@ class KeptEraser:
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 
     def _erase_items_of_chat(self, sweep: Sweep, chat_id: str) -> None:
-        """Erase items that a chat itself owns: documents and effects."""
+        """Apply the rules to the items that belong to a chat: documents and effects."""
         pk = chat_partition(sweep.tenant, chat_id)
         items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
         going = going_among(sweep, items)
@@ -138,10 +138,10 @@ class KeptEraser:
     # ------------------------------------------------------------------ erasing
 
     def _erase(self, sweep: Sweep, items: list[Item], going: list[Item], change: Update) -> None:
-        """Rewrite the remaining items, then delete the others.
+        """Update the items that stay, then delete the items in `going`.
 
-        Memories that were superseded by deleted ones become live again. Each transaction here
-        includes `change`, which invalidates caches.
+        If a deleted memory had superseded a memory that stays, the older memory becomes live again.
+        Each transaction includes `change`, which invalidates caches.
         """
         keys = {item["sk"] for item in going}
         gone = {thing.id for item in going if (thing := made_in(item))}
@@ -158,7 +158,7 @@ class KeptEraser:
             sweep.unsaved.counts[kind_of(item)] += 1
 
     def _rewrite(self, sweep: Sweep, item: Item, gone: set[str], change: Update) -> None:
-        """Store a remaining item as changed by the rules (optimistic lock)."""
+        """Apply the rules to an item that stays, and store the result (optimistic lock)."""
         key = Key(item["pk"], item["sk"])
         read = known_first(item, lambda: self._table.get(key) or {})
 
@@ -172,7 +172,7 @@ class KeptEraser:
         sweep.unsaved.counts[f"{kind_of(item)}_changed"] += changed
 
     def _rewritten(self, sweep: Sweep, item: Item, gone: set[str]) -> list[Write]:
-        """Return the writes that store an item as changed by the rules; none if nothing changes."""
+        """Return the writes that apply the rules to an item; empty if nothing changes."""
         thing = made_in(item) if item else None
         if thing is None:
             return _without_in_audience(sweep, item)
@@ -190,13 +190,13 @@ class KeptEraser:
         raise TypeError("an item keeps its kind")
 
     def _drop_run_links(self, sweep: Sweep, pk: str, thread_id: str) -> None:
-        """Delete the links between a thread and its activations."""
+        """Delete the links from a thread to its activations."""
         for item in list(items_under(self._table, pk, ThreadRunLink.prefix_of(thread_id))):
             self._table.write(Delete(Key(item["pk"], item["sk"])))
             sweep.unsaved.counts["run_links"] += 1
 
     def _delete_document(self, item: Item) -> None:
-        """Delete a document through `Documents`, so that it is also unlisted."""
+        """Delete a document through `Documents`, which also removes the document from lists."""
         document = Document.from_item(item)
         try:
             self._documents.delete(DocumentReach(folders=(document.folder,)), document.id)
@@ -210,9 +210,11 @@ def agents_of(sweep: Sweep) -> list[str]:
 
 
 def folders_made_from(table: Table, sweep: Sweep, agents: Sequence[str]) -> set[Folder]:
-    """Return the owners of items made from the person's chats, from the index of source chats.
+    """Return the owners of items that were made from the person's chats.
 
-    Items made from several chats also count if they belong to one of `agents` or to a chat.
+    The index of source chats finds these items. An item made from several chats is listed in the
+    index by its agent, or as an item of a chat. It is therefore included even if none of its chats
+    is the person's.
     """
     relations = [made_relation(sweep.tenant, chat_id) for chat_id in sweep.chats]
     relations += [mixed_relation(sweep.tenant, agent_id) for agent_id in (*agents, None)]
@@ -222,7 +224,10 @@ def folders_made_from(table: Table, sweep: Sweep, agents: Sequence[str]) -> set[
 
 
 def scopes_of(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str | None]:
-    """Return the agent's scopes that may have items made from the person's words, open last."""
+    """Return the agent's scopes that may have items made from the person's words.
+
+    The person's own scope is left out. The agent's open scope (None) is the last one.
+    """
     own = {f"user:{user_id}" for user_id in sweep.subject.ids}
     theirs = {
         f"chat:{erased.chat_id}"
@@ -233,9 +238,10 @@ def scopes_of(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str
 
 
 def going_among(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
-    """Return a partition's items to delete; items made only from other deleted items come first.
+    """Return the items of a partition to delete.
 
-    With this order, a deletion that was interrupted by a crash finds the same items again.
+    Items that were made only from other deleted items come first. If a crash interrupts the
+    deletion, the next attempt therefore finds the same items again.
     """
     things = {item["sk"]: thing for item in items if (thing := made_in(item))}
     going = {sk for sk, thing in things.items() if item_goes(sweep, thing)}
@@ -254,7 +260,7 @@ def going_among(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
 
 
 def _without_in_audience(sweep: Sweep, item: Item) -> list[Write]:
-    """Return the write that removes the person from the audience of an item such as a link."""
+    """Return the write that removes the person from an item's audience; empty if not in it."""
     audience = Audience.model_validate(item.get("audience") or OPEN)
     if not audience.counts(sweep.subject.ids):
         return []
@@ -264,10 +270,10 @@ def _without_in_audience(sweep: Sweep, item: Item) -> list[Write]:
 
 
 def _is_spent(sweep: Sweep, effect: Item) -> bool:
-    """Return whether an effect's record may concern the person and is no longer needed.
+    """Return whether the record of an effect may concern the person and can be deleted.
 
-    Only records that were written between the person's joining a chat and the end of the first
-    sweep count. During the first sweep, a run may still need its records.
+    This is the case if it was written after the person joined the first of their chats and before
+    the first sweep ended. During the first sweep, a run may still need its records.
     """
     since = min((erased.since for erased in sweep.chats.values()), default=sweep.now)
     made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT
@@ -276,6 +282,6 @@ def _is_spent(sweep: Sweep, effect: Item) -> bool:
 
 
 def kind_of(item: Item) -> str:
-    """Return the kind of an item for the report, from its sort key."""
+    """Return an item's kind, as named in the report, from its sort key."""
     kind = key_kind(item["sk"])
     return KINDS.get(kind, kind.lower())

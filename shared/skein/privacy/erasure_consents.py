@@ -1,4 +1,4 @@
-"""Consent erasure: remove the words of a consent whose posts the person deletes."""
+"""Remove the words from a consent when the person deletes a message that it has posted."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ def wordless(table: Table, key: Key, now: datetime) -> Consent | None:
     """Remove the words from a consent, and cancel its remaining posts (idempotent).
 
     Returns:
-        The changed consent; None if there is none.
+        The changed consent; None if the consent does not exist.
 
     Raises:
         ConditionFailed: The consent has changed.

@@ -1,4 +1,4 @@
-"""Look-up erasure: items that lead from an identifier to the person."""
+"""Erase the items that lead from an identifier to the person, such as an address."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -45,12 +45,12 @@ OF_USER = (
     ErrandLink.PREFIX,
     DisclosureRecord.PREFIX,
 )
-# Messages that other packages posted for a person, by one of the person's ids.
+# Functions of other packages that find the messages posted for a person, by one of the ids.
 POSTED: tuple[Callable[[Table, str, str, Ids], Iterator[tuple[str, int]]], ...] = (errands_posted,)
-# Data of other packages about a person, by one of the person's ids.
+# Functions of other packages that find a person's data by one of the person's ids.
 ERASED_FIRST: tuple[Callable[[Table, str, str, Ids], Iterator[Write]], ...] = (errands_erased,)
 KEYS: tuple[Callable[[Table, str, str], Iterator[Key]], ...] = (outreach_to,)
-# And by all ids: queued data about certain chats, and changes to remaining items.
+# Functions that take all ids of the person: they delete queued events or change shared items.
 WAITING: tuple[Callable[[Table, str, Ids, Ids], int], ...] = (erase_events,)
 CHANGED: tuple[Callable[[Table, Clock, str, frozenset[str]], Iterator[str]], ...] = (
     erase_from_sharing,
@@ -59,18 +59,18 @@ CHANGED: tuple[Callable[[Table, Clock, str, frozenset[str]], Iterator[str]], ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUpEraser:
-    """The stage `rest` of an erasure: look-ups, events, limits and counters of usage."""
+    """The stage `rest` of an erasure: look-ups, events, sharing rules, limits and usage."""
 
     table: Table
     clock: Clock
     rewriter: MessageEraser
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Delete look-ups, events, limits and counters by address, user id and `client_id`.
+        """Delete the items that are found by the person's addresses, ids or names.
 
-        Sharing rules that name the person, and other people's roles that refer to the person, are
-        deleted, too. Invitations of the person, found through the person's choices, are removed
-        from chats. The rules are applied to what errands posted, before these are deleted.
+        These include look-ups, queued events, invitations, consents, limits and usage counters. The
+        person is also removed from the sharing rules of the tenant. Before errands are deleted, the
+        rules of the erasure are applied to the messages that they posted.
         """
         del after  # this stage is short and starts over
         for address in sweep.subject.addresses:
@@ -111,14 +111,14 @@ class LookUpEraser:
             self.rewriter.rewrite(sweep, chat_id, seq)
 
     def _erase_events(self, sweep: Sweep) -> None:
-        """Delete queued events that name the person; the erasure of a message has no person."""
+        """Delete queued events that name the person; skipped for the erasure of a message."""
         ids, chats = sweep.subject.ids, tuple(sweep.chats)
         for erase in WAITING if ids else ():
             if erased := erase(self.table, sweep.tenant, ids, chats):
                 sweep.unsaved.counts["events"] += erased
 
     def _erase_sharing(self, sweep: Sweep) -> Iterator[str]:
-        """Remove sharing rules that name the person; the erasure of a message has no person."""
+        """Remove the person from sharing rules; skipped for the erasure of a message."""
         people = frozenset(sweep.subject.ids)
         if not people:
             return
@@ -138,7 +138,7 @@ class LookUpEraser:
 
 
 def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
-    """Yield the keys of the person's own items: consents, codes, access records and outreach."""
+    """Yield the keys of items in the person's partition, such as consents, and of outreach."""
     for keys in KEYS:
         yield from keys(table, tenant, user_id)
     for prefix in OF_USER:
@@ -147,14 +147,14 @@ def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
 
 
 def _names(sweep: Sweep) -> Iterator[Key]:
-    """Yield the keys of the name index under which the person may be listed."""
+    """Yield the keys of the name index at which the person may be listed."""
     words = {word for name in sweep.subject.names for word in name_words(name)}
     for user_id in sweep.subject.ids:
         yield from (NameWord.key_of(sweep.tenant, word, user_id) for word in sorted(words))
 
 
 def _look_up(sweep: Sweep, address: Address, item: Item) -> Write | None:
-    """Return the write that deletes a look-up of an address; None if it points to someone else."""
+    """Return the write that deletes an address's look-up; None if it points to someone else."""
     key = Key(item["pk"], item["sk"])
     if key == AddressOwner.key_of(sweep.tenant, address):
         owner = AddressOwner.from_item(item)

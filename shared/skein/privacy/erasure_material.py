@@ -1,4 +1,4 @@
-"""Material of deleted messages: whether an item was made only from them."""
+"""Find out whether all messages from which an item was made are deleted."""
 
 from dataclasses import dataclass
 
@@ -16,13 +16,16 @@ GONE = frozenset({"deleted", "erased"})
 
 @dataclass(frozen=True, slots=True)
 class DeletedMaterial:
-    """Checks whether all messages of people in some material are deleted."""
+    """Checks whether all messages of people that an item was made from are deleted."""
 
     table: Table
     tenant: str
 
     def gone(self, made: MadeFrom) -> bool:
-        """Return whether no message of a person is left; agents' messages do not count."""
+        """Return whether every message of a person in the spans is deleted.
+
+        Messages of agents are ignored. An item without spans returns False.
+        """
         return bool(made.spans) and all(map(self._is_gone, made.spans))
 
     def _is_gone(self, span: Span) -> bool:
@@ -44,7 +47,7 @@ class DeletedMaterial:
 
 
 def holds(made: MadeFrom, message: DeletedMessage) -> bool:
-    """Return whether a message was among the material."""
+    """Return whether a deleted message is in the spans of an item."""
     return any(
         span.chat_id == message.chat_id and span.first_seq <= message.seq <= span.last_seq
         for span in made.spans
@@ -52,7 +55,7 @@ def holds(made: MadeFrom, message: DeletedMessage) -> bool:
 
 
 def material_of_run(run: Run) -> MadeFrom:
-    """Return the material of a run: the messages that it answers, and its plan's material."""
+    """Return the messages that a run answers, together with the sources of its plan."""
     trigger, spans = run.trigger, list[Span]()
     asked = trigger.seqs
     if run.chat_id is not None and asked:

@@ -1,9 +1,9 @@
-"""Membership erasure: find every chat of the person, then remove the person from each.
+"""Find every chat of the person, then remove the person from each chat.
 
-These are the first two stages of an erasure. Before the removal, runs that may have been shown the
-person's words are canceled. One transaction then removes the person from the roster, deletes the
-person's memberships and the summaries, and raises the chat's epoch. After that, writes of content
-that is derived from an older reading of the chat fail.
+These are the first two stages of an erasure. The second stage first cancels runs that may have been
+shown the person's words. One transaction per chat then removes the person from the roster, deletes
+the person's memberships and the summaries, and raises the chat's epoch. After that, a worker that
+read the chat earlier can no longer store content derived from it.
 """
 
 from collections.abc import Iterator
@@ -48,14 +48,14 @@ class MembershipErasure:
     opted_out: OptedOutNumbers
 
     def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Record every chat that the person is in or has left."""
+        """Store a note on every chat that the person is in or has left."""
         del after  # the lists are short, and recording a chat is idempotent
         for chat_id in self.chat_ids(sweep):
             self._record_chat(sweep, chat_id)
             yield chat_id
 
     def chat_ids(self, sweep: Sweep) -> Iterator[str]:
-        """Yield the chats that the person is in or has left, possibly with duplicates."""
+        """Yield the ids of chats that the person is in or has left, possibly with duplicates."""
         for ref in sweep.subject.refs:
             relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
             for relation in relations:
@@ -90,7 +90,10 @@ class MembershipErasure:
     def note_on(
         self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
     ) -> ErasedChat | None:
-        """Return the note on a chat; if the person has no membership there, the existing note."""
+        """Return the note on a chat: the note `known`, updated from the chat's current members.
+
+        If the person is no longer a member, `known` is returned unchanged.
+        """
         own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
         if not own:  # the index lags behind the table
             return known
@@ -118,7 +121,7 @@ class MembershipErasure:
         )
 
     def _said_at(self, chat: Chat, seq: int) -> datetime:
-        """Return a message's time; if `seq` is 0 or has no message, the chat's creation time."""
+        """Return the time of message `seq`; the chat's creation time if there is none."""
         message = (
             Message.read(self.table, Message.key_of(chat.tenant, chat.id, seq)) if seq else None
         )
@@ -129,8 +132,8 @@ class MembershipErasure:
     def _stop(self, sweep: Sweep, chat_id: str) -> None:
         """Cancel the runs in a chat that may have been shown the person's words.
 
-        A canceled run can start the next one, so the chat is read until no such run is left. A
-        queued run counts if the chat is private or the person triggered the run.
+        Queued runs are canceled if the chat is private or the person triggered them. Canceling a
+        run can start the next queued run, so the chat is read again until no such run is left.
         """
         stopped: set[str] = set()
         while True:
@@ -151,7 +154,7 @@ class MembershipErasure:
                     self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
 
     def _withdraw(self, sweep: Sweep, chat_id: str) -> None:
-        """End the person's invitations to others, which contain their name."""
+        """End the invitations that the person sent; these contain the person's name."""
         for invited in read_chat(self.table, sweep.tenant, chat_id).invited:
             if sweep.is_theirs(invited.by):
                 user_id = invited.member.id
@@ -209,7 +212,7 @@ class MembershipErasure:
         sweep.unsaved.counts["summaries"] += sum(summary is not None for summary in summaries)
 
     def _derived(self, sweep: Sweep, snapshot: ChatSnapshot) -> bool:
-        """Return whether a summary from before the end of the first sweep remains."""
+        """Return whether the chat has a summary from before the end of the first sweep."""
         summaries = [
             snapshot.chat.summary,
             *(membership.summary for membership in snapshot.members),
@@ -217,7 +220,7 @@ class MembershipErasure:
         return any(summary is not None and sweep.suspect(summary.at) for summary in summaries)
 
     def _closed(self, sweep: Sweep, chat: Chat, now: datetime) -> dict[str, Any]:
-        """Return the chat's changed attributes after the person's removal."""
+        """Return the attributes that the chat gets when the person is removed."""
         own = {str(ref) for ref in sweep.subject.refs}
         roster = tuple(member for member in chat.roster if not sweep.is_theirs(member))
         formerly = {
@@ -248,9 +251,10 @@ class MembershipErasure:
         }
 
     def _bookkeeping(self, sweep: Sweep, snapshot: ChatSnapshot, now: datetime) -> dict[str, Any]:
-        """Return the attributes that schedule the chat's upkeep, which renews the summaries.
+        """Return the attributes that schedule the chat's upkeep, which makes the summaries again.
 
-        A chat that is discarded or has no person left gets no upkeep and no consolidation.
+        Upkeep and consolidation are switched off if the chat is discarded, or if it is private or
+        direct and has no person left.
         """
         roster = tuple(member for member in snapshot.chat.roster if not sweep.is_theirs(member))
         if snapshot.chat.discarded_at is not None or _alone(snapshot.chat, roster):
@@ -259,7 +263,7 @@ class MembershipErasure:
 
 
 def learnt_from(sweep: Sweep, snapshot: ChatSnapshot) -> Subject:
-    """Return the person, with the names and addresses found in a chat."""
+    """Return the erasure's subject, with the names and addresses that a chat has for the person."""
     subject = sweep.subject
     own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
     called = [membership.member.name for membership in own]
@@ -270,16 +274,16 @@ def learnt_from(sweep: Sweep, snapshot: ChatSnapshot) -> Subject:
 
 
 def _alone(chat: Chat, people: tuple[Any, ...]) -> bool:
-    """Return whether a private or direct chat has no person left."""
+    """Return whether a chat is private or direct and `people` includes no person."""
     closed = chat.visibility == "private" or chat.kind == "direct"
     return closed and not any(member.kind == "user" for member in people)
 
 
 def title_after(sweep: Sweep, chat: Chat) -> str | None:
-    """Return a chat's title after the erasure, without a title made only from the person's words.
+    """Return a chat's title after the erasure; None if the title is removed.
 
-    For a title by others with the person's full name, the operator's decision applies. A title that
-    the light model made is made again.
+    A title made only from the person's words is removed. The operator's decision on named texts
+    applies to any other title with the person's full name.
     """
     if chat.title is None or chat.title_authors.only(sweep.digests):
         return None
@@ -301,9 +305,9 @@ def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
 
 
 def _forgotten(membership: Membership) -> Update:
-    """Return the write that clears an agent's summary (optimistic lock on the slots).
+    """Return the write that deletes an agent's summary of the chat.
 
-    A concurrent renewal of the summary then fails.
+    The write changes the membership, so that a worker that is renewing the summary fails.
     """
     as_read = all_of(slots_unchanged(membership), Is("chat_id", membership.chat_id))
     return Update(membership.key, set=FORGOTTEN, condition=as_read)

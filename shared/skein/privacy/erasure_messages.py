@@ -1,4 +1,4 @@
-"""Chat erasure: messages, deliveries, runs and recall of a person or a deleted message."""
+"""Erase messages, deliveries, runs and recall in a chat, for a person or a deleted message."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -37,15 +37,15 @@ from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under
 from skein.services.directory.users import Users
 
-PART = 100  # items between two saved positions in a chat
-MAX_HASHES = 10_000  # of a record of quotes, and those of one more message
+PART = 100  # items after which the position in a chat is saved
+MAX_HASHES = 10_000  # in one record of quotes; the last message may exceed this number
 
 
 class ChatEraser:
     """The stage `chats` of an erasure: content in the person's chats.
 
-    The messages of a chat sort before the passages of recall, so each passage is pruned after its
-    message was erased.
+    In the table, the messages of a chat sort before its recall passages. A passage is therefore
+    pruned after its messages are erased.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ChatEraser:
         }
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase each chat item by item; yield positions: chat id and sort key."""
+        """Erase the items of each chat; yield positions, which are a chat id and a sort key."""
         chat_after, _, key_after = (after or "").partition(" ")
         for chat_id in sorted(sweep.chats):
             if chat_id < chat_after or (chat_id == chat_after and not key_after):
@@ -92,7 +92,7 @@ class ChatEraser:
             yield chat_id
 
     def _show_last(self, sweep: Sweep, chat_id: str) -> None:
-        """Raise the chat's epoch, and update its preview of the newest message."""
+        """Raise the chat's epoch, and update its preview of the newest message and its briefing."""
         chat = read_chat(self._table, sweep.tenant, chat_id)
         change: dict[str, Any] = {"epoch": chat.epoch + 1}
         last = chat.last_message
@@ -106,9 +106,10 @@ class ChatEraser:
         self._table.write(write)
 
     def quotes(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Record the words that the person wrote, chat by chat, for the comparison with texts.
+        """Store hashes of everything that the person wrote, chat by chat.
 
-        This stage runs before any message is erased. Later sweeps use the records of the first one.
+        Later stages compare texts with these hashes to find quotes. Only the first sweep runs this
+        stage, before any message is erased.
         """
         if sweep.erasure.swept_at is not None:
             return
@@ -143,10 +144,9 @@ class ChatEraser:
             sweep.unsaved.counts["messages" if gone else "messages_changed"] += 1
 
     def _remember_first(self, sweep: Sweep, chat_id: str, message: Message) -> None:
-        """Record the person's first message in a chat before that message is erased.
+        """Note the number and time of the person's first message in a chat, before it is erased.
 
-        Later stages need the message's number and time, because nothing older can be derived from
-        the person's words.
+        Later stages use both: content older than this message cannot contain the person's words.
         """
         erased = sweep.chats[chat_id]
         if erased.first_seq is not None and erased.first_seq <= message.seq:
@@ -175,7 +175,7 @@ class ChatEraser:
             sweep.unsaved.counts["deliveries"] += 1
 
     def _media(self, sweep: Sweep, chat_id: str, item: Item) -> None:
-        """Delete a file that the person sent, or that may hold their words."""
+        """Delete a file that the person sent, or that may contain the person's words."""
         del chat_id
         file = MediaFile.from_item(item)
         if sweep.is_theirs(file.sender) or file.authors.may_include(sweep.digests):
@@ -187,7 +187,7 @@ class ChatEraser:
         self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
     def _stay(self, sweep: Sweep, chat_id: str, item: Item) -> None:
-        """Remove the words of a stay on the desk if they may include the person's words."""
+        """Remove the words from a stay on the desk if they may include the person's words."""
         del chat_id
         stay = DeskStay.from_item(item)
         if stay.has_words and stay.authors.may_include(sweep.digests):
@@ -207,10 +207,10 @@ class ChatEraser:
 
 
 class DeletedMessageEraser:
-    """The only stage of the erasure of a message that its sender has deleted.
+    """The stages `find` and `runs` of the erasure of a message that a person has deleted.
 
-    The deletion itself has removed the words from the message, the chat and the summaries
-    (`message_deletion.py`). This stage removes them from the runs of the chat, and from recall.
+    The deletion itself (`message_deletion.py`) has already removed the words from the message, the
+    chat and the summaries. This class removes them from runs, recall, files and other items.
     """
 
     def __init__(
@@ -235,9 +235,10 @@ class DeletedMessageEraser:
         self._media = media
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase the words of runs that may have been shown the message; yield positions.
+        """Erase the message's words from its chat; yield positions among the chat's runs.
 
-        Recall's entries of the message are removed first.
+        Recall entries and files of the message come first, then the runs that may have been shown
+        the message.
         """
         message = sweep.erasure.message
         if message is None:
@@ -280,7 +281,7 @@ class DeletedMessageEraser:
         message: DeletedMessage,
         agents: Sequence[str],
     ) -> None:
-        """Store the note on the message's chat, which the other stages need."""
+        """Store the note on the message's chat, unless it is stored. Other stages need the note."""
         if message.chat_id in sweep.chats:
             return
         people = {each.member.id for each in snapshot.members if each.member.kind == "user"}
@@ -297,7 +298,7 @@ class DeletedMessageEraser:
         sweep.chats[message.chat_id] = erased
 
     def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase the words of runs in other chats that may have been shown a forgotten message."""
+        """Erase the words from runs in other chats that may have been shown a forgotten message."""
         message = sweep.erasure.message
         if message is None or not message.forgotten:
             return
@@ -315,7 +316,10 @@ class DeletedMessageEraser:
             yield position
 
     def _forget_lines(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
-        """Delete a run's messages made from a forgotten message if no other source is left."""
+        """Delete the messages that a run posted, if they were made from the forgotten message.
+
+        They are kept if another message that they were made from still exists.
+        """
         made = material_of_run(run)
         if not (message.forgotten and holds(made, message) and sweep.gone(made)):
             return
@@ -323,7 +327,7 @@ class DeletedMessageEraser:
             self._deletion.forget(sweep.tenant, sweep.erasure.user_id, chat_id, seq)
 
     def _forget_sms(self, sweep: Sweep, message: DeletedMessage) -> None:
-        """Remove the words from the SMS with which the message was sent."""
+        """Remove the words from the stored SMS of the message."""
         stored = Message.read(
             self._table, Message.key_of(sweep.tenant, message.chat_id, message.seq)
         )
@@ -331,7 +335,7 @@ class DeletedMessageEraser:
             self._runs.rewriter.rewrite_deliveries(sweep, stored)
 
     def _forget_stays(self, sweep: Sweep, message: DeletedMessage) -> None:
-        """Remove the words of the chat's stays on the desk from around the time of the message."""
+        """Remove the words from stays on the desk that cover the time of the message."""
         pk = chat_partition(sweep.tenant, message.chat_id)
         for stay in DeskStay.each_of(items_under(self._table, pk, DeskStay.PREFIX)):
             if stay.has_words and stay.is_about(message.posted_at):
@@ -339,7 +343,7 @@ class DeletedMessageEraser:
                 sweep.unsaved.counts["desk_stays"] += 1
 
     def _forget_profile(self, sweep: Sweep, message: DeletedMessage) -> None:
-        """Remove values of the person's profile that were made only from deleted messages."""
+        """Remove values from the person's profile that were made only from deleted messages."""
 
         def gone(source: ProfileSource) -> bool:
             spans = (
@@ -371,7 +375,8 @@ class DeletedMessageEraser:
     def _forget_consent(self, sweep: Sweep, message: DeletedMessage) -> None:
         """Remove the words from the consent whose question was deleted.
 
-        The deletion itself has done so; this repeats it after a backup was restored.
+        The deletion itself has already done this. Doing it again matters after a backup was
+        restored.
         """
         stored = Message.read(
             self._table, Message.key_of(sweep.tenant, message.chat_id, message.seq)
@@ -381,10 +386,11 @@ class DeletedMessageEraser:
             optimistic(self._clock, lambda: wordless(self._table, key, sweep.now))
 
     def _forget(self, sweep: Sweep, snapshot: ChatSnapshot, message: DeletedMessage) -> None:
-        """Delete agent summaries that the deletion did not reach.
+        """Delete agents' summaries that the deletion itself missed.
 
-        A worker may have read the message before the deletion and claimed the summary after it. The
-        summaries of agents that have left would be shown again if the agents return.
+        A summary can reappear in two ways. A worker that had read the message before the deletion
+        may have stored its summary afterwards. An agent that has left shows its old summary again
+        when it returns.
         """
         still_written = sweep.erasure.requested_at + SUMMARY_WORK
         for membership in snapshot.members:

@@ -40,21 +40,22 @@ from skein.workspace.models.document import Document
 
 PREVIEW = "era_preview"  # the id of an erasure that is never stored
 MAX_READ = 5_000  # items read for one preview
-MAX_LISTED = 50  # named texts in one preview
+MAX_LISTED = 50  # texts with the person's name that one preview lists
 EXCERPT = 40  # characters on each side of the name
 
 
 class NamedText(NamedTuple):
-    """A text of others that has the person's full name.
+    """A text by others that contains the person's full name.
 
     Attributes:
         kind: The kind of item, as in the counts.
-        chat_id: The chat of a message or a title, or in which the item was made.
-        seq: The number of a message.
+        chat_id: The chat of a message or a title. For an agent's item, the chat in which it was
+            made.
+        seq: The `seq` of a message.
         agent_id: The agent that keeps an item.
         id: The id of an item.
-        excerpt: The words around the name; None for private content, which requires a reason to
-            read.
+        excerpt: The words around the name. None for private content, which an operator may read
+            only with a reason.
     """
 
     kind: str
@@ -67,15 +68,16 @@ class NamedText(NamedTuple):
 
 @dataclass(slots=True)
 class ErasurePreview:
-    """What an erasure would do, by kind of item.
+    """What an erasure would do, in counts by kind of item.
 
     Attributes:
-        erased: Items to delete, because they are the person's or were made only from their words.
-        replaced: Items that stay and lose ids, phone numbers and quotes.
-        made_again: Items that are deleted and made again from the words of others.
-        named: The number of texts with a full name of the person.
+        erased: Items to delete because they belong to the person, or were made only from the
+            person's words.
+        replaced: Items that stay, but lose the person's ids, phone numbers and quotes.
+        made_again: Items that are deleted and then made again from the words of others.
+        named: Texts that contain the person's full name.
         texts: At most 50 of these texts.
-        left: How many more items may be read; 0 means that there may be more than was counted.
+        left: How many more items may be read. At 0, the counts may be incomplete.
     """
 
     erased: Counter[str] = field(default_factory=Counter)
@@ -87,17 +89,17 @@ class ErasurePreview:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was counted."""
+        """Whether everything was counted; False if the limit on items was reached."""
         return self.left > 0
 
     def read(self, items: Iterable[Item]) -> list[Item]:
-        """Return the items, up to the number that the preview may read."""
+        """Return the items, cut off at the number of items that the preview may still read."""
         found = list(islice(items, self.left))
         self.left -= len(found)
         return found
 
     def name(self, text: NamedText) -> None:
-        """Count a text that has the person's full name, and list the first ones."""
+        """Count a text with the person's full name; the first 50 are also listed."""
         self.named[text.kind] += 1
         if len(self.texts) < MAX_LISTED:
             self.texts.append(text)
@@ -105,7 +107,7 @@ class ErasurePreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasurePreviews:
-    """Service that previews erasures."""
+    """Service that previews erasures without storing anything."""
 
     table: Table
     clock: Clock
@@ -114,8 +116,8 @@ class ErasurePreviews:
     def of(self, tenant: str, user_id: str) -> ErasurePreview:
         """Preview the erasure of a person.
 
-        At most 5,000 items are read. Runs, limits and look-ups are not counted, and neither are
-        messages and items of agents outside the person's chats.
+        At most 5,000 items are read. The counts do not include runs, limits and look-ups, or
+        agents' messages and items outside the person's chats.
 
         Raises:
             NotFound: The person does not exist or is being erased.
@@ -134,7 +136,7 @@ class ErasurePreviews:
         return preview
 
     def _sweep(self, user: User) -> Sweep:
-        """Return a first sweep of the person, whose records are not stored."""
+        """Return a first sweep of the person that exists only in memory."""
         now = self.clock.now()
         erasure = Erasure(
             tenant=user.tenant,
@@ -146,7 +148,7 @@ class ErasurePreviews:
         return Sweep(erasure, subject_of(user, PREVIEW), {}, SweepCounts(), now)
 
     def _chats(self, sweep: Sweep, preview: ErasurePreview) -> Iterator[ChatSnapshot]:
-        """Yield the person's current and former chats, and collect names and numbers from them."""
+        """Yield the person's current and former chats; add the names found there to the sweep."""
         for chat_id in dict.fromkeys(self.memberships.chat_ids(sweep)):
             if not preview.complete:
                 return
@@ -165,7 +167,10 @@ class ErasurePreviews:
                 yield snapshot
 
     def _messages(self, sweep: Sweep, preview: ErasurePreview, chat: Chat) -> list[Message]:
-        """Read a chat's messages, and record what the person wrote."""
+        """Return a chat's messages; add the person's quotes to the sweep.
+
+        The deliveries and files of the chat are counted, too.
+        """
         found = preview.read(items_under(self.table, chat.key.pk, Message.PREFIX))
         messages = list(Message.each_of(found))
         own = [message for message in messages if sweep.is_theirs(message.sender)]
@@ -186,7 +191,7 @@ class ErasurePreviews:
         return messages
 
     def _count_items(self, sweep: Sweep, preview: ErasurePreview) -> None:
-        """Count the items of agents and chats."""
+        """Count the items that belong to agents and to chats."""
         agents = agents_of(sweep)
         folders = folders_made_from(self.table, sweep, agents)
         for agent_id in agents:
@@ -235,7 +240,7 @@ def _count_title(sweep: Sweep, preview: ErasurePreview, chat: Chat) -> None:
 
 
 def _count_kept(sweep: Sweep, preview: ErasurePreview, items: list[Item]) -> None:
-    """Count the items of one partition by what would happen to them."""
+    """Count the items of one partition, by what the erasure would do to each of them."""
     going = {item["sk"] for item in going_among(sweep, items)}
     for item in items:
         thing, kind = made_in(item), kind_of(item)
@@ -258,7 +263,7 @@ def _named(sweep: Sweep, kind: str, thing: MadeItem) -> NamedText:
 
 
 def _excerpt(sweep: Sweep, *texts: str | None, shown: bool) -> str | None:
-    """Return the words around the first full name; None for private texts."""
+    """Return the words around the first full name in the texts; None if not `shown`."""
     for text in texts:
         found = sweep.names_pattern.search(text) if text and shown else None
         if text and found:

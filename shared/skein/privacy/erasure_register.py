@@ -1,6 +1,6 @@
-"""Erasure register: the erasures that a restored table must go through again.
+"""Erasure register: the erasures to repeat after the main table is restored from a backup.
 
-The register is a table of its own, so that a restore of the main table does not roll it back.
+The register is a separate table, so that restoring the main table does not roll it back.
 """
 
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from skein.services.common.pagination import items_under
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureRegister:
-    """The register of erasures."""
+    """Access to the erasure register."""
 
     table: RegisterTable
 
     def record(self, erasure: Erasure, subject: Subject) -> None:
-        """Add an erasure to the register (idempotent); an entry never changes."""
+        """Add an erasure to the register (idempotent). Entries never change."""
         entry = RegisteredErasure.of(erasure, subject)
         with suppress(ConditionFailed):  # recorded before
             self.table.write(Put(entry.key, entry.to_item(), Missing()))
 
     def entries(self) -> Iterator[RegisteredErasure]:
-        """Yield all entries, oldest first within each shard."""
+        """Yield all entries; within each shard, the oldest entry comes first."""
         for shard in range(REGISTER_SHARDS):
             items = items_under(self.table, RegisteredErasure.partition(shard), "")
             yield from RegisteredErasure.each_of(items)

@@ -1,4 +1,4 @@
-"""Store items whose text an erasure changes; their names may be part of their keys."""
+"""Store plans and documents whose name an erasure changes, although the name is part of the key."""
 
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Delete, Is, Missing, Put, Query, Write, all_of, at_version
@@ -13,7 +13,7 @@ from skein.workspace.models.thread import Thread
 
 
 def under_free_id(table: Table, plan: Plan) -> Plan:
-    """Return a plan with a new name, under the first free id for that name."""
+    """Return the plan with an id that fits its new name and that no other plan has."""
     generation = 0
     while True:
         plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, generation)
@@ -26,7 +26,8 @@ def under_free_id(table: Table, plan: Plan) -> Plan:
 def document_writes(table: Table, before: Document, after: Document) -> list[Write]:
     """Return the writes that store a changed document (optimistic lock).
 
-    A renamed document gets a new key, and is renamed in lists and in the threads of its folder.
+    A new name means a new key. The id of a renamed document is also replaced in lists, and its name
+    in the threads of its folder.
     """
     as_read = all_of(Is("version", before.version), Is("generation", before.generation))
     after = after.model_copy(update={"version": before.version + 1})
@@ -42,7 +43,7 @@ def document_writes(table: Table, before: Document, after: Document) -> list[Wri
 
 
 def _listed(table: Table, before: Document, after: Document) -> list[Write]:
-    """Return the write that replaces a document's old id in a list with the new one."""
+    """Return the write that replaces a document's old id in a list with the new id, if listed."""
     folder = before.folder
     key = chat_key(folder) if folder.chat_id is not None else folder.pins_key
     item = table.get(key)

@@ -1,4 +1,4 @@
-"""Erasure requests: start an erasure and get its status."""
+"""Start erasures and get their status."""
 
 from dataclasses import dataclass
 
@@ -21,12 +21,12 @@ from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor
 from skein.services.directory.name_index import unindexed
 from skein.services.outbox.dispatch import Dispatch
 
-MAX_QUERIES = 10  # of a page of the list
+MAX_QUERIES = 10  # for one page of the list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasures:
-    """Operators' access to erasures."""
+    """Service with which operators start, get and list erasures of people."""
 
     table: Table
     clock: Clock
@@ -36,14 +36,14 @@ class Erasures:
     def request(
         self, tenant: str, user_id: str, *, by: str, named_texts: NamedTexts = "keep"
     ) -> Erasure:
-        """Start the erasure of a person, or return the one that is in progress (idempotent).
+        """Start the erasure of a person, or return the erasure that is in progress (idempotent).
 
-        From then on, the person's addresses have no owner, and the person cannot join chats.
+        From then on, the person cannot join chats, and the person's addresses have no owner.
 
         Args:
-            by: The operator who requests it.
-            named_texts: What happens to texts of others that have the person's full name. An
-                erasure in progress keeps its decision.
+            by: The operator who requests the erasure.
+            named_texts: What happens to texts of others that have the person's full name. If an
+                erasure is in progress, its earlier decision stays in force.
 
         Raises:
             NotFound: The person does not exist or is already erased.
@@ -74,8 +74,9 @@ class Erasures:
     ) -> Listing[Erasure]:
         """List a page of a tenant's erasures of people, newest first.
 
-        The working records of an erasure in progress are skipped, with one query for each such
-        erasure. A page takes at most `MAX_QUERIES` queries, and may therefore be short.
+        The working records of an erasure in progress lie between erasures in the table. Skipping
+        them takes one query for each erasure in progress. A page uses at most `MAX_QUERIES`
+        queries, so it can be short.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -135,7 +136,7 @@ class Erasures:
 
 
 def subject_of(user: User, erasure_id: str) -> Subject:
-    """Return the person of an erasure, with all ids, names and addresses of the record."""
+    """Return the subject of an erasure, with all ids, names and addresses in the user's record."""
     return Subject(
         tenant=user.tenant,
         erasure_id=erasure_id,
@@ -146,17 +147,17 @@ def subject_of(user: User, erasure_id: str) -> Subject:
 
 
 def job_of(erasure: Erasure) -> ErasureJob:
-    """Return the job that makes a worker continue an erasure."""
+    """Return the job with which a worker continues an erasure."""
     return ErasureJob(tenant=erasure.tenant, erasure_id=erasure.id)
 
 
 def _newest_below(
     table: Table, tenant: str, below: str | None, rows: int
 ) -> tuple[list[Erasure], str | None]:
-    """Read the newest erasures below a sort key, with one query.
+    """Read the newest erasures with sort keys below `below`, with one query.
 
     Returns:
-        The erasures, and the sort key below which the next query starts; None at the end.
+        The erasures, and the value of `below` for the next query, which is None at the end.
     """
     last = ERASURE.last if below is None else below
     page = table.query(

@@ -1,8 +1,8 @@
-"""Erasures on a restored table: restart each erasure of the register, and check its result.
+"""Repeat the erasures of the register on a table restored from a backup, and check the result.
 
-A restore brings back people and messages that were erased after the backup. An entry of the
-register restarts the erasure under its old id, so applying the register twice is harmless. Whether
-an erasure is needed depends only on the table.
+A restore brings back people and messages that were erased after the backup. Each entry of the
+register restarts its erasure under the old id, so applying the register twice is harmless. Whether
+an erasure is needed is decided from the table alone.
 """
 
 from collections.abc import Iterator
@@ -31,32 +31,33 @@ Applied = Literal["at_work", "done", "nothing_to_erase", "another_person"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredErasures:
-    """The service that applies the register to a restored table."""
+    """Service that applies the erasure register to a restored table."""
 
     table: Table
     clock: Clock
 
     def apply(self, entry: RegisteredErasure) -> Applied:
-        """Restart an erasure of the register, unless the table has it (idempotent).
+        """Restart the erasure of a register entry if the table needs it (idempotent).
 
         Returns:
-            `at_work`: The erasure is in progress; the erasure worker carries it out.
-            `done`: The table has the report of the erasure, or the message without its words.
-            `nothing_to_erase`: The table has no such message.
-            `another_person`: The person's record is newer than the erasure, so the id belongs to
-                another person now, or the person has come back.
+            `at_work`: The erasure is in progress; the erasure worker carries it out. `done`: The
+            table has the report of the erasure, or the message without its words.
+            `nothing_to_erase`: The table does not have the message. `another_person`: The person's
+            record was created after the erasure. The id now belongs to another person, or the
+            person has come back.
 
         Raises:
-            Contention: Other writers were faster 20 times.
+            Contention: All 20 attempts were overtaken by other writers.
         """
         attempt = self._apply_to_person if entry.message is None else self._apply_to_message
         return optimistic(self.clock, lambda: attempt(entry), finds_own_write=True)
 
     def remains(self, entry: RegisteredErasure) -> list[str]:
-        """Return what is left of a person or a message after an erasure; empty if it is complete.
+        """Return what the table still has of an erased person or message; empty if nothing is left.
 
         Returns:
-            The names of what was found: records of the person, merges, chats by id, or the message.
+            For a person, the keys of records, merges and memberships. For a message, its chat and
+            `seq`.
         """
         if entry.message is not None:
             message = self._message(entry)
@@ -119,9 +120,10 @@ class RestoredErasures:
         return "at_work"
 
     def _bare(self, entry: RegisteredErasure, users: list[User]) -> Iterator[Write]:
-        """Yield the writes that keep one bare record, which the erasure deletes when it is done.
+        """Yield the writes that leave one user record, without the person's data.
 
-        Records of callers that were merged into the person later are deleted.
+        The erasure deletes this record when it is done. If other users were merged into the person
+        after the backup, their records are deleted now.
         """
         own = next((user for user in users if user.id == entry.user_id), None)
         bare = User(
@@ -163,7 +165,7 @@ class RestoredErasures:
         return "at_work"
 
     def _message(self, entry: RegisteredErasure) -> Message | None:
-        """Return the message; None if it is missing, or another message has its number."""
+        """Return the entry's message; None if it is missing or another message has its number."""
         if entry.message is None:
             return None
         message = Message.read(
@@ -174,7 +176,7 @@ class RestoredErasures:
 
 
 def _erasure_of(entry: RegisteredErasure, now: datetime) -> Erasure:
-    """Return a new erasure with the old id of an entry."""
+    """Return a new erasure with the id of the register entry."""
     return Erasure(
         tenant=entry.tenant,
         id=entry.erasure_id,

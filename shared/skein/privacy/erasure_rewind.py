@@ -1,4 +1,4 @@
-"""Set back the watermarks of consolidation, so that agents process a chat again."""
+"""Set back the watermarks of consolidation, so that agents process messages of a chat again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationRewind:
-    """Rewind of the watermarks of agents whose memories an erasure deletes."""
+    """Sets back the watermarks of agents whose memories an erasure deletes."""
 
     table: Table
     clock: Clock
@@ -35,14 +35,17 @@ class ConsolidationRewind:
     def before_erasing(
         self, sweep: Sweep, agent_id: str, going: Sequence[MadeFrom], *, first: bool
     ) -> None:
-        """Set an agent's watermarks back before the first span of messages of deleted items.
+        """Set an agent's watermarks back, to just before the first source message of deleted items.
 
-        Call this before the items are deleted, so that after a crash the same items lead to the
-        same watermarks.
+        Call this before the items are deleted. If a crash follows, the next attempt finds the same
+        items and sets the same watermarks.
 
         Args:
-            going: The material of the items.
-            first: Whether the person's first message also counts in the first sweep.
+            sweep: The sweep.
+            agent_id: The agent.
+            going: The sources of each item to delete.
+            first: Whether the first sweep also sets the watermarks back to just before the person's
+                first message in each chat.
         """
         for erased in sweep.chats.values():
             spans = [made.span_in(erased.chat_id) for made in going]

@@ -1,7 +1,7 @@
-"""Rewrite agents' messages in other people's chats that may repeat the person's words.
+"""Change agents' messages in other people's chats that may repeat the erased person's words.
 
-The stage `chats` goes through the person's own chats. In other chats, the messages are found
-through the runs that sent them.
+The stage `chats` covers the person's own chats. Messages in other chats are found through the runs
+that posted them.
 """
 
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ from skein.services.common.optimistic import optimistic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEraser:
-    """Eraser of the person's words from single messages of agents, outside the person's chats."""
+    """Removes the person's words from single messages of agents in other people's chats."""
 
     table: Table
     clock: Clock
     passages: PassagePruning
 
     def rewrite(self, sweep: Sweep, chat_id: str, seq: int) -> None:
-        """Apply the rules to a message, its summaries, deliveries and recall (idempotent).
+        """Apply the rules to a message, and to what was made from it (idempotent).
 
-        Data that was derived from the message is changed in the same transaction. The words are
-        removed from its SMS and its recall passages afterwards, even if an earlier worker died in
-        between.
+        The message, the chat's preview and the summaries change in one transaction. Afterwards, the
+        words are removed from the message's stored SMS and recall passages. A repeated call does
+        this even if the message itself is already changed.
         """
         try:
             attempt = partial(self._rewrite_once, sweep, chat_id, seq)
@@ -69,7 +69,7 @@ class MessageEraser:
         return message
 
     def rewrite_deliveries(self, sweep: Sweep, message: Message) -> None:
-        """Remove the stored texts of a changed message's SMS; sent SMS cannot be taken back."""
+        """Remove the texts from the stored SMS of a changed message. Phones keep their copies."""
         of = (sweep.tenant, message.chat_id)
         keys = [Delivery.key_of(*of, each) for each in message.deliveries]
         for delivery in Delivery.each_of(self.table.get_many(keys).values() if keys else ()):
@@ -85,7 +85,7 @@ class MessageEraser:
             self.table.write(Update(delivery.key, set={"parts": parts}, condition=Exists()))
 
     def _prune(self, sweep: Sweep, message: Message) -> None:
-        """Remove the passages of a changed message from recall."""
+        """Remove the recall passages of a changed message."""
         agents = read_snapshot(self.table, sweep.tenant, message.chat_id).agents
         sweep.unsaved.counts["recall_lines"] += self.passages.prune_message(
             sweep.tenant, message.chat_id, message.seq, [each.member.id for each in agents]

@@ -1,9 +1,9 @@
 """The rules of an erasure: what is deleted, what is made again, and which words are replaced.
 
-Each rule is one function. All rules are based on recorded provenance
-(`models/visibility/provenance.py`): the messages that an item was made from, and the people whose
-words the model's call was shown. Only `names_them` looks for a name, and the operator decides what
-happens then.
+Each rule is one function. The rules rely on recorded provenance
+(`models/visibility/provenance.py`): which messages an item was made from, and whose words the model
+was shown. Only `names_them` searches texts for a name. The operator decides what happens to these
+texts.
 """
 
 from collections.abc import Callable, Collection
@@ -39,8 +39,9 @@ MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 def is_from_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
     """Return whether an agent's item was made only from the person's words.
 
-    An item made only from agents' messages is deleted if the model was shown no one else's words. A
-    document or thread of an operator also holds the operator's words.
+    If the item was made only from agents' messages, the people whose words the model was shown
+    decide. An operator's document or thread returns False, because it also contains the operator's
+    words.
     """
     if thing.by_operator and thing.WORKED_ON:
         return False
@@ -58,15 +59,15 @@ def is_for_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) -> bool:
-    """Return whether a message is the person's, or was made only from or for the person.
+    """Return whether a message belongs to the person, or was made only from or for the person.
 
-    The person's own messages and questions to the person are deleted. An agent's message is deleted
-    if the model was shown no one else's words, or in a private chat that no one else was ever in.
-    So is a message of a person of the team, who was shown the words of the chat's people.
+    This is the case for a message that the person sent and for a question to the person. It is also
+    the case for a message of an agent or of the team if its author was shown only the person's
+    words, or if it is in a private chat in which no other person ever was.
 
     Args:
         sweep: The sweep of the person.
-        erased: The note on the chat; None if it is not one of the person's.
+        erased: The note on the chat; None if it is not one of the person's chats.
         message: The message as stored.
     """
     if message.kind == "erased":
@@ -80,10 +81,12 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
 
 
 def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether to delete a memory of several people's words, to be consolidated again.
+    """Return whether to delete a memory, so that agents make it again without the person's words.
 
-    A memory of many people, or only of agents' messages, counts if it was made after the person
-    wrote in its chat and before the end of the first sweep. An operator's memory is not made again.
+    This concerns memories from consolidation and reflection. A memory is deleted if the person is
+    one of its known writers. If the writers are not known exactly, or if it was made only from
+    agents' messages, two things are required: its messages reach beyond the person's first message,
+    and it was made before the end of the first sweep. An operator's memory is never made again.
     """
     if not isinstance(thing, Memory) or thing.by_operator:
         return False
@@ -98,7 +101,7 @@ def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_from_deleted(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether an item was made from a deleted message and no message of a person is left."""
+    """Return whether an item was made from the deleted message and no other source is left."""
     message = sweep.erasure.message
     if message is None or (thing.by_operator and thing.WORKED_ON):
         return False
@@ -106,9 +109,10 @@ def is_from_deleted(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether to delete a memory, to be consolidated again without the forgotten message.
+    """Return whether to delete a memory, so that agents make it again without a forgotten message.
 
-    Memories that were made more than a function's maximum run time later have not seen the message.
+    A function that started before the deletion may have read the message. A memory counts if it was
+    made before the longest run time of a function had passed since the deletion.
     """
     message = sweep.erasure.message
     if message is None or not message.forgotten:
@@ -124,7 +128,7 @@ def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_to_make_again(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether agents process again the messages from which a deleted item was made."""
+    """Return whether agents process the messages of a deleted item again."""
     if sweep.erasure.message is not None:
         return is_made_again_without(sweep, thing)
     return not is_removed_by_name(sweep, thing)
@@ -134,12 +138,12 @@ def is_to_make_again(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def may_hold_their_words(sweep: Sweep, authors: Authors, *writers: Authors) -> bool:
-    """Return whether a text of an agent may hold the person's words.
+    """Return whether a text by an agent may contain the person's words.
 
     Args:
         sweep: The sweep of the person.
         authors: The people whose words the model was shown, by digest.
-        writers: The people who wrote the material, by id.
+        writers: The people who wrote the messages that the text was made from, by id.
     """
     by_id = any(each.may_include(sweep.subject.ids) for each in writers)
     return by_id or authors.may_include(sweep.digests)
@@ -151,14 +155,14 @@ def without_their_words(sweep: Sweep, text: str) -> str:
 
 
 def held_words_replaced(sweep: Sweep, message: Message) -> Message:
-    """Return an agent's or the team's message with the person's words in it replaced."""
+    """Return a message by an agent or the team with the person's words replaced."""
     if message.sender.kind == "user" or not may_hold_their_words(sweep, message.authors):
         return message
     return _message_with(message, partial(without_their_words, sweep))
 
 
 def held_words_of_item_replaced(sweep: Sweep, thing: MadeItem) -> MadeItem:
-    """Return an agent's item with the person's words in it replaced."""
+    """Return an agent's item with the person's words replaced."""
     if not may_hold_their_words(sweep, thing.authors, thing.made_from.writers):
         return thing
     return _item_with(thing, partial(without_their_words, sweep))
@@ -168,12 +172,12 @@ def held_words_of_item_replaced(sweep: Sweep, thing: MadeItem) -> MadeItem:
 
 
 def names_them(sweep: Sweep, *texts: str | None) -> bool:
-    """Return whether a free text has a full name of the person, of two words or more."""
+    """Return whether one of the texts contains a full name of the person (two words or more)."""
     return any(text and sweep.names_pattern.search(text) for text in texts)
 
 
 def message_names_them(sweep: Sweep, message: Message) -> bool:
-    """Return whether a message that stays has a full name of the person."""
+    """Return whether a message that stays contains a full name of the person."""
     question = message.choice.question if message.choice is not None else None
     origin = message.origin
     why = (origin.text, origin.chat_title) if origin is not None else ()
@@ -181,7 +185,10 @@ def message_names_them(sweep: Sweep, message: Message) -> bool:
 
 
 def item_names_them(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether an item that stays has a full name of the person; never an operator's."""
+    """Return whether an item that stays contains a full name of the person.
+
+    An operator's item returns False.
+    """
     return not thing.by_operator and names_them(sweep, *thing.texts)
 
 
@@ -194,9 +201,10 @@ def names_replaced(sweep: Sweep, text: str) -> str:
 
 
 def message_after(sweep: Sweep, erased: ErasedChat | None, message: Message) -> dict[str, Any]:
-    """Return the attributes of a message that the erasure changes; empty if it stays as it is.
+    """Return the attributes of a message that the erasure changes; empty if nothing changes.
 
-    Full names count only in the person's own chats, which the preview of the erasure lists.
+    Texts with the person's full name are changed only in the person's own chats, because the
+    preview of the erasure lists only these.
     """
     if is_their_message(sweep, erased, message):
         return tombstone(message)
@@ -212,7 +220,7 @@ def message_after(sweep: Sweep, erased: ErasedChat | None, message: Message) -> 
 
 
 def item_after(sweep: Sweep, thing: MadeItem) -> MadeItem:
-    """Return a remaining item without the person in its provenance, and with words replaced."""
+    """Return an item that stays, with the person's words replaced and without the person's ids."""
     after = held_words_of_item_replaced(sweep, _without_person(sweep, thing))
     if sweep.erasure.named_texts == "replace" and item_names_them(sweep, after):
         return _item_with(after, partial(names_replaced, sweep))
@@ -220,7 +228,7 @@ def item_after(sweep: Sweep, thing: MadeItem) -> MadeItem:
 
 
 def item_goes(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether to delete an item, by one of the rules or by the operator's decision."""
+    """Return whether a rule or the operator's decision on named texts deletes an item."""
     rules = (
         is_from_them_alone,
         is_for_them_alone,
@@ -232,12 +240,15 @@ def item_goes(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_removed_by_name(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether the operator decided to remove an item with the person's full name."""
+    """Return whether an item is deleted because it contains the person's full name.
+
+    This requires that the operator chose `remove` for named texts.
+    """
     return sweep.erasure.named_texts == "remove" and item_names_them(sweep, thing)
 
 
 def _without_their_origin(sweep: Sweep, message: Message) -> Message:
-    """Return a message without the person's request that led to it and without their id."""
+    """Return a message without the person's request that led to it, and without the person's id."""
     if message.origin is not None and sweep.is_theirs(message.origin.asker):
         message = message.model_copy(update={"origin": None})
     if message.traced_to in sweep.subject.ids:
@@ -246,7 +257,7 @@ def _without_their_origin(sweep: Sweep, message: Message) -> Message:
 
 
 def _without_reader(sweep: Sweep, message: Message) -> Message:
-    """Return a question without the person among the readers that its data records."""
+    """Return a question without the person's id among the readers in its data."""
     choice = message.choice
     if choice is None:
         return message
@@ -255,7 +266,7 @@ def _without_reader(sweep: Sweep, message: Message) -> Message:
 
 
 def _data_without(data: Any, ids: Collection[str]) -> Any:
-    """Return the data of a question with some people removed from each stored `Audience`."""
+    """Return the data of a question without these people in any stored `Audience`."""
     if not isinstance(data, dict):
         return data
     return {
@@ -267,9 +278,10 @@ def _data_without(data: Any, ids: Collection[str]) -> Any:
 
 
 def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
-    """Return an item without the person's ids and name in its provenance.
+    """Return an item with the person removed from its audience and its provenance.
 
-    The number of writers is kept, so that the item never seems to be made only from the others.
+    The placeholder `ERASED` replaces the person among the writers. Their number stays the same, so
+    the item never seems to be made only from the words of the other writers.
     """
     ids, made = sweep.subject.ids, thing.made_from
     if thing.audience.counts(ids):
@@ -289,7 +301,7 @@ def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
 
 
 def _message_with(message: Message, change: Replacement) -> Message:
-    """Return a message with changed texts: its own, its question's and its origin's."""
+    """Return a message with `change` applied to its text, its question and its origin."""
     return message.model_copy(
         update={
             "text": put_in(message.text, change),
@@ -315,7 +327,10 @@ def _origin_with(origin: Origin, change: Replacement) -> Origin:
 
 
 def _item_with(thing: MadeItem, change: Replacement) -> MadeItem:
-    """Return an item with changed free texts; a text that becomes too long for its field is cut."""
+    """Return an item with `change` applied to its texts.
+
+    A text that becomes too long for its field is cut to its former length.
+    """
     texts = {name: text for name in thing.TEXTS if (text := getattr(thing, name))}
     changed: dict[str, Any] = {name: change(text) for name, text in texts.items()}
     if isinstance(thing, Thread):

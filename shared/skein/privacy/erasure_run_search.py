@@ -1,4 +1,4 @@
-"""Run search: runs outside a person's chats that may hold the person's words."""
+"""Find runs outside the person's chats that may have been shown the person's words."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -32,7 +32,7 @@ class RunSearch:
     kept: KeptEraser
 
     def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase the runs that may have been shown the person's content in other chats."""
+        """Erase the runs in other chats that may have been shown the person's words."""
         done: set[tuple[str, str | None]] = {(agent_id, None) for agent_id in agents_of(sweep)}
         for position, runs in self.stretches(sweep):
             if after is not None and position <= after:
@@ -43,15 +43,15 @@ class RunSearch:
             yield position
 
     def _rewrite_kept(self, sweep: Sweep, run: Run, done: set[tuple[str, str | None]]) -> None:
-        """Apply the rules to the private items of a run's chat, which may hold the person's words.
+        """Apply the rules to the agent's items in the scope of a run's chat.
 
-        The operator's decision on full names applies only to items that the preview lists, and the
-        preview does not list these items.
+        These items may contain the person's words, because the run may have been shown them. The
+        operator's decision on full names is not applied: the preview did not list these items.
 
         Args:
             sweep: The sweep of the person.
-            run: A run that may have been shown these words.
-            done: Agents and scopes that are already checked.
+            run: A run that may have been shown the person's words.
+            done: The agents and scopes that are already processed; the call adds to them.
         """
         chat_id, held = run.own_chat_id, run.held
         unheld = held is not None and not may_hold_their_words(sweep, held.authors)
@@ -64,7 +64,7 @@ class RunSearch:
                 self.kept.erase_scope(sweep.without_decision(), *owner)
 
     def stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
-        """Yield positions and their runs in stable order; the runs are read lazily."""
+        """Yield positions in a stable order, each with its runs, which are read lazily."""
         shared = [erased for erased in sweep.chats.values() if not erased.private]
         for agent_id in sorted({agent for erased in shared for agent in erased.agents}):
             day = min(erased.since for erased in shared if agent_id in erased.agents)
@@ -85,9 +85,9 @@ class RunSearch:
                 yield f"4 {erased.chat_id} {chat_id}", self._runs_shown(sweep, chat_id, shown_at)
 
     def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
-        """Yield an agent's runs of one day, created at or after `since`.
+        """Yield the runs of an agent that were created on a day, at or after `since`.
 
-        An agent may repeat content of its open chats in any chat.
+        All chats count, because an agent may repeat content of an open chat in any chat.
         """
         for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
             keys = [Key(row["pk"], row["sk"]) for row in rows]
@@ -96,7 +96,7 @@ class RunSearch:
             yield from (run for run in runs if run.created_at >= since)
 
     def _runs_shown(self, sweep: Sweep, chat_id: str, shown_at: datetime) -> Iterator[Run]:
-        """Yield the runs of a chat that may have been shown a message's origin."""
+        """Yield a chat's runs that may have been shown a message's origin, from `shown_at` on."""
         for run in self._runs_under(chat_partition(sweep.tenant, chat_id)):
             if (run.ended_at or sweep.now) >= shown_at:
                 yield run
@@ -106,10 +106,10 @@ class RunSearch:
                     yield run
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
-        """Yield an agent's runs of plans and services that are based on the person's words.
+        """Yield an agent's runs for plans and services that may contain the person's words.
 
-        Such a run belongs to one of the person's chats, was triggered by a plan from one, or has
-        the person in its audience.
+        A run counts if it was for one of the person's chats, if its plan was made in one of them,
+        or if the person is in its audience.
         """
         for run in self.of_background(sweep, agent_id):
             plan = run.trigger.plan
@@ -127,7 +127,7 @@ class RunSearch:
         return sorted({each.member.id for each in snapshot.members if each.member.kind == "agent"})
 
     def of_background(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
-        """Return the runs that plans and services have started for an agent."""
+        """Return the runs that plans and services started for an agent."""
         return self._runs_under(agent_partition(sweep.tenant, agent_id))
 
     def _runs_under(self, partition: str) -> Iterator[Run]:
@@ -135,9 +135,11 @@ class RunSearch:
         return Run.each_of(item for item in items if not Step.is_stored_as(item))
 
     def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
-        """Yield the runs in another person's private chats by agents of a shared private chat.
+        """Yield runs in another person's private chats that may have the erased person's words.
 
-        Borrowed context of those agents is also deleted there.
+        The two people share a private chat. Each run belongs to an agent of this chat, and was
+        created after messages there may first mention the erased person. Borrowed context of these
+        agents is deleted.
         """
         chats = self._private_chats(sweep, person)
         for agent_id in erased.agents:

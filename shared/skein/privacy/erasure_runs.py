@@ -1,8 +1,7 @@
-"""Run erasure: reduce runs to their metrics, and erase their traces in other chats.
+"""Erase the content of runs, and what they posted in other chats; keep their metrics.
 
-In the first sweep, a run that has not ended is left to a later one. A later sweep cancels such a
-run if it started before the first sweep ended. A run that starts afterwards has seen no erased
-content and stays.
+The first sweep skips runs that are in progress. A later sweep cancels such a run if it started
+before the first sweep ended. A run that starts after that has seen no erased content, and is kept.
 """
 
 import json
@@ -50,7 +49,7 @@ SENDING = "send_message"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEraser:
-    """Eraser of the content of runs."""
+    """Erases the content of runs."""
 
     table: Table
     completion: RunCompletion
@@ -59,9 +58,12 @@ class RunEraser:
     def erase(self, sweep: Sweep, run: Run) -> None:
         """Erase the content of a run and keep its metrics.
 
-        A live run that started before the end of the first sweep is canceled in a later sweep, and
-        then erased. So is a run outside a chat that has not started, if its plan holds the person's
-        words; other such runs lose the person in their audience. Other live runs are skipped.
+        A run in progress is skipped in the first sweep. A later sweep cancels and erases it if it
+        started before the first sweep ended.
+
+        A run that has not started and belongs to no chat is canceled and erased in any sweep if its
+        plan may contain the person's words. Otherwise, the person is only removed from its
+        audience.
         """
         waits = run.chat_id is None and run.started_at is None and not run.ended
         stops = sweep.to_stop(run) and sweep.erasure.swept_at is not None
@@ -85,14 +87,14 @@ class RunEraser:
         change = {"audience": audience.model_dump(mode="json")}
         live = Update(live_key(run), set=change, condition=Exists())
         unstarted = all_of(Exists(), Absent("started_at"))
-        with suppress(ConditionFailed):  # it starts now, and the next sweep finds it
+        with suppress(ConditionFailed):  # the run has started, and the next sweep finds it
             self.table.transact([Update(run.key, set=change, condition=unstarted), live])
 
     def erase_steps(self, sweep: Sweep, run: Run) -> None:
-        """Erase the words of a run's steps, and the origins of its messages; keep the run.
+        """Erase the words in a run's steps, and the origins of its messages; keep the run.
 
-        A live run only loses its stored prompts, which no worker reads. It is checked again in the
-        next sweep.
+        Of a run in progress, only the stored prompts are erased, because no worker reads them. The
+        next sweep checks the run again.
         """
         steps = self._steps(run)
         if run.ended:
@@ -104,7 +106,7 @@ class RunEraser:
                 self.table.write(Update(step.key, set={"prompt": None}, condition=Exists()))
 
     def posted(self, sweep: Sweep, run: Run) -> Iterator[tuple[str, int]]:
-        """Yield the chat and the number of each message that a run has posted."""
+        """Yield the chat id and `seq` of each message that a run has posted."""
         steps = self._steps(run)
         for chat_id in sorted(_chats_of(run, steps)):
             for seq in sorted(self._seqs_posted_in(sweep, run, steps, chat_id)):
@@ -126,9 +128,9 @@ class RunEraser:
                 sweep.unsaved.counts["steps"] += sweep.erasure.message is not None
 
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
-        """Delete an agent's borrowed context in a chat, if it may hold words of the person.
+        """Delete an agent's borrowed context in a chat if it may contain the person's words.
 
-        For the erasure of a message, any context from its chat may hold that message.
+        For the erasure of a message, all context borrowed from its chat is deleted.
         """
         key = BorrowedContext.key_of(sweep.tenant, chat_id, agent_id)
         staged = BorrowedContext.read(self.table, key)
@@ -152,7 +154,7 @@ class RunEraser:
                 self.rewriter.rewrite(sweep, chat_id, seq)
 
     def _erase_traces(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
-        """Delete a run's borrowed context, and the origins of its messages in other chats."""
+        """Delete the context that a run borrowed, and the origins of its messages elsewhere."""
         calls = [call for step in steps for call in step.tool_calls]
         chat_ids = _chats_of(run, steps)
         if any(call.name == "borrow_context" for call in calls):
@@ -166,7 +168,7 @@ class RunEraser:
                 self._remove_origin(sweep, chat_id, seq)
 
     def _seqs_posted_in(self, sweep: Sweep, run: Run, steps: list[Step], chat_id: str) -> set[int]:
-        """Return the numbers of the messages that a run posted in a chat."""
+        """Return the `seq` of each message that a run posted in a chat."""
         agent = MemberRef(kind="agent", id=run.agent_id)
         effects = [
             f"{run.id}:{step.n}:{position}"
@@ -186,10 +188,10 @@ class RunEraser:
         return seqs
 
     def _remove_origin(self, sweep: Sweep, chat_id: str, seq: int) -> None:
-        """Remove a message's origin if it may hold the erased words, and its link to the person.
+        """Remove a message's origin if it may contain erased words, and its link to the person.
 
-        The note on the source chat records since when runs may have been shown the origin, so that
-        the stage `runs` finds them.
+        The time from which runs may have been shown the origin is noted, so that the stage `runs`
+        finds these runs.
         """
         message = Message.read(self.table, Message.key_of(sweep.tenant, chat_id, seq))
         if message is not None and message.traced_to in sweep.subject.ids:
@@ -205,7 +207,7 @@ class RunEraser:
             self.table.write(Put(updated.key, updated.to_item()))
             sweep.chats[erased.chat_id] = updated
         if sweep.erasure.message is None and not (origin and sweep.is_theirs(origin.asker)):
-            return  # `message_after` replaces the words that it held
+            return  # `message_after` replaces the person's words in the origin
         sweep.unsaved.counts["origins"] += 1
         origin_removed = Update(message.key, set={"origin": None}, condition=Exists())
         self.table.transact([origin_removed, epoch_raised(sweep.tenant, chat_id)])
@@ -222,7 +224,7 @@ BARE_STEP: dict[str, Any] = {
 
 
 def _has_their_plan(sweep: Sweep, trigger: Trigger) -> bool:
-    """Return whether the person set the plan of a run, or its words may be theirs."""
+    """Return whether the person set the plan of a run, or the plan may contain their words."""
     plan = trigger.plan
     if plan is None:
         return False
@@ -231,7 +233,7 @@ def _has_their_plan(sweep: Sweep, trigger: Trigger) -> bool:
 
 
 def _recorded_calls(step: Step) -> Iterator[Key]:
-    """Yield the keys of the records of a step's calls to the tenant's tools."""
+    """Yield the keys of the recorded calls that a step made to the tenant's own tools."""
     _, seq = step.answered or (0, 0)
     for position, call in enumerate(step.tool_calls):
         if not is_built_in(call.name):
@@ -240,7 +242,7 @@ def _recorded_calls(step: Step) -> Iterator[Key]:
 
 
 def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
-    """Return the changes that reduce a run to its metrics; empty the second time."""
+    """Return the changes that reduce a run to its metrics; empty if the run is already reduced."""
     trigger = run.trigger
     by = None if sweep.is_theirs(trigger.by) else trigger.by
     bare = run.model_copy(
@@ -268,7 +270,7 @@ def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
 
 
 def _chats_of(run: Run, steps: list[Step]) -> set[str]:
-    """Return the chats in which a run may have posted, and those that its tool calls name."""
+    """Return the chats in which a run may have posted, including all that its tool calls name."""
     calls = [call for step in steps for call in step.tool_calls]
     chat_ids = {chat_id for call in calls for chat_id in _chats_named(call.arguments)}
     chat_ids |= {sent.chat_id for sent in run.sent}
@@ -277,7 +279,7 @@ def _chats_of(run: Run, steps: list[Step]) -> set[str]:
 
 
 def _chats_named(arguments: str) -> set[str]:
-    """Return the chat ids in a tool call's arguments; none if the JSON is malformed."""
+    """Return the chat ids in a tool call's arguments; empty if the JSON is malformed."""
     try:
         given = json.loads(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Erasure sweeps: the person, the person's chats and the counts, shared by all stages."""
+"""State of one sweep of an erasure, shared by all stages: the person, the chats and the counts."""
 
 import re
 from collections import Counter
@@ -20,13 +20,13 @@ ROWS = 100
 
 
 def nobody(erasure: Erasure) -> Subject:
-    """Return the subject of a message's erasure, which has no person and so finds no other data."""
+    """Return an empty subject, for the erasure of a message."""
     return Subject(tenant=erasure.tenant, erasure_id=erasure.id, ids=())
 
 
 @dataclass(slots=True)
 class SweepCounts:
-    """Counts since the last save.
+    """Counts since the progress was last saved.
 
     Attributes:
         counts: Erased items by kind.
@@ -44,11 +44,12 @@ class Sweep:
     Attributes:
         erasure: The erasure as the worker claimed it.
         subject: The person, as ids, names and addresses.
-        chats: Notes on the person's chats by chat id; the sweep adds to them.
-        unsaved: Counts since the last save.
+        chats: Notes on the person's chats by chat id; the stages add to them.
+        unsaved: Counts since the progress was last saved.
         now: When the worker claimed the erasure.
         quotes: Hashes of everything that the person wrote; see `quotes_in`.
-        gone: Checks whether no person's message of some material is left; see `DeletedMaterial`.
+        gone: Returns whether all messages of people in an item's sources are deleted; see
+            `DeletedMaterial.gone`.
     """
 
     erasure: Erasure
@@ -70,33 +71,36 @@ class Sweep:
     def suspect(self, made_at: datetime) -> bool:
         """Return whether content made at this time may be derived from erased content.
 
-        True for everything made before the first sweep ends. Content made later cannot be derived
-        from erased content, because the first sweep erases all of that content.
+        True for content that was made before the first sweep ended. The first sweep erases all of
+        the person's content, so later content cannot be derived from it.
         """
         swept_at = self.erasure.swept_at
         return swept_at is None or made_at <= swept_at
 
     def to_stop(self, run: Run) -> bool:
-        """Return whether a live run may have been shown erased content."""
+        """Return whether a run is in progress and may have been shown erased content."""
         if run.ended:
             return False
         swept_at = self.erasure.swept_at
         return swept_at is None or (run.started_at is not None and run.started_at <= swept_at)
 
     def without_decision(self) -> "Sweep":
-        """Return this sweep for data that the preview does not list, where full names stay."""
+        """Return a copy of this sweep that keeps texts with the person's full name.
+
+        It is for data that the preview does not list.
+        """
         kept = self.erasure.model_copy(update={"named_texts": "keep"})
         return replace(self, erasure=kept)
 
     def learn(self, subject: Subject) -> None:
-        """Add names and addresses to the subject."""
+        """Replace the subject with `subject`, which has more names or addresses."""
         self.subject = subject
         for name in ("digests", "ids_pattern", "names_pattern"):
             vars(self).pop(name, None)
 
     @cached_property
     def digests(self) -> frozenset[str]:
-        """The person's ids as in `authors`."""
+        """The digests of the person's ids, as they are stored in `authors`."""
         return frozenset(map(digest_of, self.subject.ids))
 
     @cached_property
@@ -111,7 +115,7 @@ class Sweep:
 
 
 def tombstone(message: Message) -> dict[str, Any]:
-    """Return the attributes that erase a message but keep its number, id and time.
+    """Return the attributes that erase a message; its number, id and time stay.
 
     A person's message gets the sender `ERASED`. An agent's message keeps its sender.
     """
@@ -135,10 +139,10 @@ def tombstone(message: Message) -> dict[str, Any]:
 
 
 def deleted(message: Message) -> dict[str, Any]:
-    """Return the attributes of a message that its sender deletes.
+    """Return the attributes of a message that its sender has deleted.
 
-    Unlike a tombstone, the message keeps its sender, `client_id`, `reply_to` and correlation id. A
-    repeated post with the same `client_id` therefore finds the deleted message.
+    Unlike a tombstone, a deleted message keeps its sender, `client_id`, `reply_to` and correlation
+    id. A repeated post with the same `client_id` therefore finds the deleted message.
     """
     stays = ("sender", "client_id", "reply_to", "correlation_id")
     stored = message.attributes()

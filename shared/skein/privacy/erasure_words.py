@@ -1,8 +1,8 @@
-"""Find the words of an erased person in texts of others, and replace them with a placeholder.
+"""Find the words of an erased person in texts by others, and replace them with a placeholder.
 
-There are three kinds: literal quotes, ids with phone numbers, and full names. Each has one
-function, and the rules (`erasure_rules.py`) say to which texts it applies. Only free texts are
-compared, never stored values such as a kind or an enum.
+Three kinds of words are found: literal quotes, ids with phone numbers, and full names. There is one
+function for each kind, and the rules (`erasure_rules.py`) decide to which texts it applies. Only
+free texts are searched, never stored values such as an enum.
 """
 
 import re
@@ -13,7 +13,7 @@ from itertools import pairwise
 from skein.models.common.address import Address
 
 PLACEHOLDER = "[erased]"
-QUOTED_WORDS = 5  # number of consecutive words of the person that count as a quote
+QUOTED_WORDS = 5  # consecutive words that count as a quote
 NEVER = "(?!)"  # a pattern that matches nothing
 
 _WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
@@ -21,7 +21,7 @@ _BETWEEN_DIGITS = r"[\s().\-/]{0,2}"
 
 
 def quotes_in(text: str) -> Iterator[int]:
-    """Yield a hash of each five consecutive words, without case and punctuation."""
+    """Yield a 64-bit hash of every five consecutive words; case and punctuation are ignored."""
     words = [_plain(word) for word in _WORD.findall(text)]
     for start in range(len(words) - QUOTED_WORDS + 1):
         yield _hash(words[start : start + QUOTED_WORDS])
@@ -47,9 +47,10 @@ def without_quotes(text: str, quotes: Container[int]) -> str:
 
 
 def pattern_of_ids(ids: Iterable[str], addresses: Iterable[Address]) -> re.Pattern[str]:
-    """Return the pattern of ids and phone numbers as whole words, in any usual notation.
+    """Return a pattern that finds ids and phone numbers as whole words.
 
-    An id that consists only of letters is left out, because it may be a word.
+    A phone number is found with spaces, dots, hyphens or brackets between its digits. An id that
+    consists only of letters is left out, because it may be a word.
     """
     spelled = [re.escape(each) for each in ids if not each.isalpha()]
     for own in addresses:
@@ -60,9 +61,10 @@ def pattern_of_ids(ids: Iterable[str], addresses: Iterable[Address]) -> re.Patte
 
 
 def pattern_of_names(names: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of full names, as whole words.
+    """Return a pattern that finds full names as whole words.
 
-    A name of one word is left out: "Will", "Mark" and "the" are in texts about others.
+    Names of one word are left out, because words such as "Will" and "Mark" also occur in other
+    texts.
     """
     full = [name.split() for name in names if len(name.split()) > 1]
     full.sort(key=len, reverse=True)  # a tagged name comes before the name without its tag
@@ -70,9 +72,9 @@ def pattern_of_names(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def put_in(text: str, replace: Callable[[str], str]) -> str:
-    """Return a message's text after a replacement; a changed text never keeps its length.
+    """Return a text after a replacement, with another length if the text has changed.
 
-    So recall drops the line of a changed message, which it recognises by its length.
+    Recall recognises a changed message by its length, and drops its line.
     """
     changed = replace(text)
     return f"{changed} " if changed != text and len(changed) == len(text) else changed

@@ -1,11 +1,12 @@
-"""Erasure worker: sweeps over all data of a person or a deleted message, counted in a report.
+"""Erasure worker: erases all data of a person or of a deleted message, in several sweeps.
 
-Each sweep runs the same stages. Each step is idempotent and progress is saved, so another worker
-can continue after a crash or at the deadline. Each worker adds the erasure to the register before
-it erases anything, so a completed erasure is always in the register. The second sweep starts after
-every function that was running during the first one has ended, and erases what those functions
-still wrote. If a later sweep stops a run or closes a membership, one more follows, up to
-`MAX_SWEEPS` in total.
+Each sweep runs the same stages. Each stage is idempotent and saves its progress, so another worker
+can continue after a crash or at the deadline. Before a worker erases anything, it adds the erasure
+to the register. Every completed erasure is therefore in the register.
+
+The second sweep starts when every function that ran during the first sweep has ended. It erases
+what these functions wrote. If a sweep after the first one cancels a run or closes a membership,
+another sweep follows, up to `MAX_SWEEPS`.
 """
 
 import logging
@@ -44,7 +45,7 @@ from skein.privacy.models.erasure import (
 from skein.services.common.pagination import items_under
 from skein.services.outbox.dispatch import Dispatch
 
-MARGIN = timedelta(seconds=60)  # margin: between sweeps beyond MAX_FUNCTION, and before deadlines
+MARGIN = timedelta(seconds=60)  # added to MAX_FUNCTION between sweeps; also kept before deadlines
 MAX_SWEEPS = 4
 
 logger = logging.getLogger(__name__)
@@ -96,7 +97,8 @@ class Eraser:
     def continue_erasure(self, job: ErasureJob, *, deadline: datetime) -> None:
         """Continue an erasure until 60 seconds before the deadline (idempotent).
 
-        Nothing happens if the erasure is done, is not due or is claimed by another worker.
+        Returns without any change if the erasure is done, not due yet, or claimed by another
+        worker.
         """
         try:
             erasure = self._claim(job, deadline)
@@ -177,7 +179,7 @@ class Eraser:
         self._rest_or_finish(erasure, subject)
 
     def _counted(self, erasure: Erasure, sweep: Sweep, **given: Unpack[ErasureChanges]) -> Erasure:
-        """Save the counts since the last save."""
+        """Add the unsaved counts to the erasure, and save it."""
         found, sweep.unsaved = sweep.unsaved, SweepCounts()
         if not found.counts and not found.stopped and not given:
             return erasure
@@ -192,7 +194,7 @@ class Eraser:
         return self._save(erasure, **changes)
 
     def _continue_later(self, erasure: Erasure, job: ErasureJob) -> None:
-        """Queue a job for the next invocation; if the job is lost, the due pointer replaces it."""
+        """Queue a job for the next invocation; the due pointer replaces a job that is lost."""
         self._save(erasure, due_at=self._clock.now() + MARGIN, busy_until=None)
         self._dispatch.send([job])
 
@@ -218,9 +220,9 @@ class Eraser:
     def _finish(
         self, erasure: Erasure, subject: Subject, sweeps: tuple[SweepCount, ...], now: datetime
     ) -> None:
-        """Mark the erasure as done, and delete its working records and the bare user.
+        """Mark the erasure as done, and delete its working records and the user's remaining record.
 
-        The erasure of a message has no report.
+        The erasure of a message is deleted itself, because it has no report.
         """
         for erased in self._erased_chats(erasure).values():
             self._table.write(Delete(erased.key))
@@ -247,7 +249,7 @@ class Eraser:
         logger.info("erasure done", extra={"erasure_id": erasure.id, "at": rfc3339(now)})
 
     def _find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Close the person's live connections, remove their devices, then find their chats."""
+        """Close the person's live connections, remove their devices, and find their chats."""
         for user_id in sweep.subject.ids:
             self._connections.close_all(sweep.tenant, user_id, "access_ended")
             self._devices.remove_all(sweep.tenant, user_id)

@@ -1,7 +1,7 @@
-"""Export of a person's data: one document, in pages.
+"""Export all data of a person as one document, in pages.
 
 The size of a page is limited to one API response. The number of items read for a page is also
-limited, so a page can be short or even empty if most messages are other people's.
+limited. If most messages of a chat are by other people, a page can be short or even empty.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -55,7 +55,7 @@ from skein.services.directory.text_consents import TextConsents
 from skein.workspace.models.thread import ACTIVE_THREAD, Thread
 
 MAX_READ = 5_000  # items read for one page
-# Of the items of a chat, in table order.
+# The items of a chat that are exported, in table order.
 PERSONAL_PREFIXES = tuple(
     sorted((Delivery.PREFIX, DeskStay.PREFIX, MediaFile.PREFIX, Message.PREFIX))
 )
@@ -70,11 +70,12 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: Index of the list of chats; see `_relations`. Consents, disclosures
-            and errands are the list after them.
+        relation: Index of the list of chats; see `_relations`. The list after the last one has
+            consents, disclosures and errands.
         row: Sort key of the chat's row in that list.
-        key: Sort key of the last item that was read in that chat, the position among the items that
-            were made from it, or the position in the agent's data.
+        key: Position within the chat, within the last list, or within the agent's data. In a chat,
+            it is the sort key of the last item read, or the position among items made from the
+            chat.
         agent: The agent whose data is being exported; set after all chats are exported.
     """
 
@@ -86,7 +87,7 @@ class ExportCursor(Cursor):
 
 
 class OwnMembership(NamedTuple):
-    """A chat and the person's membership in it, open or closed."""
+    """A chat and the person's membership in it, which may have ended."""
 
     chat: Chat
     membership: Membership
@@ -101,7 +102,7 @@ class KeptItem(NamedTuple):
 
 
 class ExportedFile(NamedTuple):
-    """A picture or file of the person, with a link if it is ready."""
+    """A picture or file of the person, with a signed link if it is ready."""
 
     file: MediaFile
     link: FileLink | None
@@ -111,13 +112,13 @@ class Export(NamedTuple):
     """One page of an export; `next_cursor` is None on the last page.
 
     Attributes:
-        files: The pictures and files of the messages, and those that are in no message yet.
+        files: The pictures and files of messages, and files that are in no message yet.
         usage: The usage of work for the person, by day (UTC); on the first page only.
         devices: The devices that get the person's notifications; on the first page only.
-        invitations: The chats that name the person as invited; on the first page only.
+        invitations: The chats to which the person is invited; on the first page only.
         consents: The posts of agents' words that the person approved.
-        disclosures: The person's words that others were told by sharing rules.
-        text_consents: The consents to texts on the person's numbers; on the first page only.
+        disclosures: Records of the person's words that sharing rules have shown to others.
+        text_consents: The person's consents to texts, by phone number; on the first page only.
     """
 
     user: User
@@ -141,23 +142,23 @@ Thing = (
 
 
 Exported = Callable[[Table, Item, datetime], tuple[str, dict[str, Any]] | None]
-"""Returns the agent and the content of what a person's link leads to; None if it is not shown."""
+"""Returns the agent id and the attributes of the item that a link leads to; None if hidden."""
 LINKED: Mapping[SortKeyPrefix, tuple[str, Exported]] = {
     ErrandLink.PREFIX: ("errand", exported_errand),
 }
-"""The links in a person's partition, each with the kind of item that it leads to."""
+"""For each kind of link in a person's partition: the linked item's kind, and how to export it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exports:
-    """Access to all data of a person."""
+    """Service that exports all data of a person."""
 
     table: Table
     clock: Clock
     uploads: Callable[[], MediaUploads]
 
     def page(self, tenant: str, user_id: str, *, cursor: str | None = None) -> Export:
-        """Get a page of a person's data, which includes agents' answers in direct chats.
+        """Get a page of a person's data. In direct chats, the agent's answers are included.
 
         Raises:
             NotFound: The person does not exist or is being erased.
@@ -184,7 +185,6 @@ class Exports:
         return page
 
     def _put(self, page: Export, thing: Thing) -> None:
-        """Add one item to its list on the page."""
         if isinstance(thing, OwnMembership):
             page.chats.append(thing)
         elif isinstance(thing, Message):
@@ -213,7 +213,7 @@ class Exports:
         return tuple(device for person in items for device in person.devices)
 
     def _usage(self, user: User) -> dict[date, Usage]:
-        """Add up the counters of the person's ids by day, oldest first."""
+        """Return the usage of all ids of the person by day, oldest first."""
         days = days_of_user_usage(user.tenant, (user.id, *user.former_ids), self.clock.now())
         found = read_items(self.table, list(days))
         usage: dict[date, Usage] = {}
@@ -241,7 +241,7 @@ class Exports:
     def _records(
         self, user: User, number: int, at: ExportCursor
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield consents, disclosures and errands, which follow the chats as list `number`."""
+        """Yield consents, disclosures and errands. They follow the chats as list `number`."""
         behind = (at.key or "") if at.relation >= number else ""
         for position, user_id in enumerate((user.id, *user.former_ids)):
             pk = User.key_of(user.tenant, user_id).pk
@@ -252,7 +252,7 @@ class Exports:
                     yield ExportCursor(relation=number, key=key), self._record(item)
 
     def _record(self, item: Item) -> Thing:
-        """Return a record, or the item that a link points to; None if the person may not see it."""
+        """Return a record, or the item that a link leads to; None if the person may not see it."""
         if Consent.PREFIX.holds(item):
             return Consent.from_item(item)
         if DisclosureRecord.PREFIX.holds(item):
@@ -277,10 +277,10 @@ class Exports:
     def _rest_of_chat(
         self, user: User, at: ExportCursor, row: str
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield the rest of the chat where the previous page ended.
+        """Yield the rest of the chat in which the previous page ended.
 
-        A forged cursor yields nothing, because the person must be or have been a member of the
-        chat.
+        A cursor with another chat yields nothing, because only chats with a membership of the
+        person are exported.
         """
         own = self._own_membership(user, related_chat({"gsi1sk": row}))
         if own is not None:
@@ -301,9 +301,9 @@ class Exports:
     def _of_chat(
         self, user: User, at: ExportCursor, chat: Chat
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield the person's items of a chat after `at.key`; for a direct chat, all messages.
+        """Yield the person's items of a chat after `at.key`; in a direct chat, also the agent's.
 
-        Other people's items are also read, and yielded as None.
+        Other people's items are yielded as None, so that they count as read.
         """
         pk, done = chat.key.pk, at.key or "-"
         for prefix in PERSONAL_PREFIXES:
@@ -319,11 +319,11 @@ class Exports:
     def _made(self, user: User, relation: str, done: str) -> Iterator[tuple[str, KeptItem]]:
         """Yield items that agents made only from the person's words and that the person may see.
 
-        Items in the person's own scope are left out, because they are exported anyway.
+        Items in the person's own scope are skipped, because `_kept` exports them.
 
         Args:
             relation: A relation of the index of source chats.
-            done: The position of the last exported item; positions here sort after all sort keys.
+            done: The position of the last exported item.
         """
         ids, readers = (user.id, *user.former_ids), Audience(open=False, people=(user.id,))
         own = {f"user:{user_id}" for user_id in ids}
@@ -342,7 +342,7 @@ class Exports:
                     yield _position(key), kept
 
     def _agents(self, user: User) -> list[str]:
-        """Return the agents of the person's chats, which may store items only for the person."""
+        """Return the ids of all agents in the person's current and former chats."""
         agents: set[str] = set()
         for relation in _relations(user):
             for rows in pages_of_relation(self.table, relation):
@@ -364,7 +364,7 @@ class Exports:
 
 
 def _relations(user: User) -> list[str]:
-    """Return the index partitions of a person's chats: current and past, of each id."""
+    """Return the index partitions with the person's current and former chats, for each id."""
     refs = [MemberRef(kind="user", id=user_id) for user_id in (user.id, *user.former_ids)]
     return [
         relation
@@ -394,12 +394,12 @@ def _theirs(user: User, item: Item, chat: Chat) -> Thing:
 
 
 def _position(key: Key) -> str:
-    """Return a position after all sort keys of a chat, and after an agent's own positions."""
+    """Return the position of an item made from chats, which sorts after all sort keys."""
     return f"~{key.pk} {key.sk}"
 
 
 def _kind(sort_key: str) -> str:
-    """Return the kind of an agent's item, from its sort key."""
+    """Return an item's kind, as named in the export, from its sort key."""
     kind = key_kind(sort_key)
     names = {Memory.PREFIX.kind: "memory", OwnWordsMemory.PREFIX.kind: "memory"}
     others = {Thread.PREFIX.kind: "thread", REFLECTED.kind: "reflection"}

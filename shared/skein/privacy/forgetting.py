@@ -1,8 +1,8 @@
-"""Forgettings: find messages to forget, ask the person, delete them after a yes, and confirm.
+"""Forget messages: find them, ask the person, delete them after a yes, and confirm.
 
 The question is asked in the person's own private chat with the agent, so no one else learns what
-was found, or whether anything was. A request in a chat that others may read is only stored: a job
-searches and asks after the run.
+was found, or whether anything was found. If the person asks for it in a chat that others may read,
+the run only stores the request. A job searches and asks after the run.
 """
 
 import logging
@@ -57,23 +57,23 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.services.runs.claim import Claim
 from skein.services.visibility.disclosure import check_post
 
-MAX_FOUND = 10  # messages of one question
-SEARCHED = 50  # messages that the search of the index may find
+MAX_FOUND = 10  # messages in one question
+SEARCHED = 50  # messages that the search in the index returns, at most
 NEWEST = 100  # messages of the active chat that may not be in the index yet
 EXCERPT = 50  # characters of a message in the question
 WHAT_GOES = (
     "Words of others stay. Yes deletes these messages and your request, and what I answered to "
     "them alone or made from them alone."
 )
-ANOTHER_TRY = timedelta(hours=1)  # if the person cannot be asked now
-ASKED_WITHIN = timedelta(days=1)  # of the request; a later question would surprise the person
+ANOTHER_TRY = timedelta(hours=1)  # until the next attempt if the person cannot be asked now
+ASKED_WITHIN = timedelta(days=1)  # after the request; a later question would surprise the person
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgettings:
-    """The service with which people make agents forget messages."""
+    """Service with which people make agents forget messages."""
 
     table: Table
     clock: Clock
@@ -84,19 +84,19 @@ class Forgettings:
     chats: Chats
 
     def ask(self, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str) -> Message | None:
-        """Ask the person what to forget, in the run's own chat, which only they read (idempotent).
+        """Ask the person which messages to forget, in a chat that only they read (idempotent).
 
         Args:
-            claim: The run.
-            query: Words of the messages.
+            claim: The run; its own chat is read only by the person.
+            query: Words that occur in the messages.
             zone: The time zone of the days in the question.
             client_id: The idempotency key of the question.
 
         Returns:
-            The question; None if nothing was found.
+            The question; None if no messages were found.
 
         Raises:
-            Failed: There is no one to ask.
+            Failed: No person asked for it in a message.
             Unprocessable: The query has no words to search for.
             AlreadyAsked: A question about these messages is open.
             ReadersChanged: Someone joined the chat of the activation.
@@ -117,8 +117,8 @@ class Forgettings:
     def ask_later(self, claim: Claim, query: str, zone: ZoneInfo, *, client_id: str) -> None:
         """Store a request to ask the person in their direct chat after the run (idempotent).
 
-        The search happens afterwards, so the run cannot reveal what is found or whether the person
-        can be asked.
+        The search happens after the run. The run can therefore not reveal what was found, or
+        whether the person can be asked.
 
         Raises:
             Failed, Unprocessable: See `ask`.
@@ -139,9 +139,10 @@ class Forgettings:
             transact_guarded(self.table, [Put(request.key, item, Missing())], claim.guard)
 
     def carry_out(self, job: ForgettingJob) -> None:
-        """Ask about a request, or delete the messages of a forgetting and notify the person once.
+        """Do the work of a job, which has the id of a request or a forgetting (idempotent).
 
-        Both are idempotent.
+        For a request, search the messages and ask the person. For a forgetting, delete its messages
+        and post one notice.
         """
         key = (job.tenant, job.user_id, job.forgetting_id)
         request = ForgetRequest.read(self.table, ForgetRequest.key_of(*key))
@@ -155,9 +156,9 @@ class Forgettings:
         self._tell(forgetting)
 
     def _tell(self, forgetting: Forgetting) -> None:
-        """Post a notice in the chat of the question, and end the forgetting with it.
+        """Post a notice in the chat of the question, and delete the forgetting.
 
-        If the agent or the person is no longer in that chat, there is no notice.
+        If the agent or the person has left that chat, the forgetting is deleted without a notice.
         """
         asked, done = forgetting.messages[-1], Delete(forgetting.key, Exists())
         question = Message.read(
@@ -181,10 +182,10 @@ class Forgettings:
                 self.table.write(done)
 
     def _answer(self, request: ForgetRequest) -> None:
-        """Ask the person of a request, if its run has ended and messages are found.
+        """Search for the messages of a request, and ask the person if any are found.
 
-        A person who cannot be asked now, for example because they were asked too often, is asked
-        later that day.
+        If the request's run is still running, or the person cannot be asked now, the job is
+        repeated later. After `ASKED_WITHIN`, the request is deleted.
         """
         now, done = self.clock.now(), Delete(request.key, Exists())
         soon = now < request.created_at + ASKED_WITHIN
@@ -213,7 +214,7 @@ class Forgettings:
             self.table.write(done)
 
     def _requested(self, request: ForgetRequest, run: Run) -> NewChoice | None:
-        """Return the question of a request; None without found messages or a chat to ask in."""
+        """Return the question of a request; None if no messages or no chat to ask in are found."""
         person = request.user_id
         home = self._home(request.tenant, person, run.agent_id)
         if home is None:
@@ -227,7 +228,7 @@ class Forgettings:
     def _question(
         self, run: Run, asked: str, home: Chat, query: str, zone: ZoneInfo, *, client_id: str
     ) -> NewChoice | None:
-        """Search for the messages, and return the question in `home`; None if nothing is found."""
+        """Search for the messages, and return the question for `home`; None if nothing is found."""
         found = self._found(run, asked, query)
         if not found:
             return None
@@ -251,7 +252,7 @@ class Forgettings:
         )
 
     def _home(self, tenant: str, asked: str, agent_id: str) -> Chat | None:
-        """Return the newest private chat of just the person and the agent; None without one."""
+        """Return the newest direct chat that only the person and the agent read, if any."""
         agent = MemberRef(kind="agent", id=agent_id)
         listed = self.views.direct_chats(tenant, asked, limit=WINDOW).items
         chats = (
@@ -260,7 +261,12 @@ class Forgettings:
         return next((chat for chat in chats if is_own(chat, asked)), None)
 
     def _found(self, run: Run, asked: str, query: str) -> list[Message]:
-        """Return the person's messages, and agents' messages based on them, that match a query."""
+        """Return the messages that match a query.
+
+        They are messages of the person, and messages that the agent made only from the person's
+        words. At most `MAX_FOUND` messages are returned, oldest first. The request itself is left
+        out.
+        """
         stems = frozenset(stems_of(query))
         agent = MemberRef(kind="agent", id=run.agent_id)
         entries = self.search.find(run.tenant, asked, query, limit=SEARCHED)
@@ -293,10 +299,10 @@ def is_own(chat: Chat, person_id: str) -> bool:
 
 
 def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool) -> str:
-    """Return the question: `Delete these messages? 23 Nov: "My PIN is 4711"`, a line for each.
+    """Return the text of the question, with one line for each message.
 
-    By SMS, it does not quote the messages, because SMS stay on phones:
-    `Delete messages about this (23 Nov: 2)?`.
+    For example: `Delete these messages? 23 Nov: "My PIN is 4711"`. By SMS, the question does not
+    quote the messages, because SMS stay on phones: `Delete messages about this (23 Nov: 2)?`.
 
     Args:
         found: The messages.
@@ -315,10 +321,10 @@ def question_to_forget(found: Sequence[Message], zone: ZoneInfo, *, by_sms: bool
 
 
 def _checked(run: Run, query: str) -> str:
-    """Return the person who requests the forgetting in a message, after checking the query.
+    """Check a request, and return the id of the person who made it.
 
     Raises:
-        Failed: There is no such person.
+        Failed: No person asked for it in a message.
         Unprocessable: The query has no words to search for.
     """
     asked = person_to_ask(run)
@@ -330,5 +336,9 @@ def _checked(run: Run, query: str) -> str:
 
 
 def _is_said_from(message: Message, person: tuple[str, ...]) -> bool:
-    """Return whether an agent wrote a message without being shown other people's words."""
+    """Return whether an agent wrote a message and was shown only this person's words.
+
+    Args:
+        person: The person's digest.
+    """
     return message.sender.kind == "agent" and message.authors.only(person)

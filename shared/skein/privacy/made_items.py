@@ -1,4 +1,4 @@
-"""Items by source chat: the items that agents made from the messages of a chat."""
+"""Read items that agents made from messages, and find them by source chat."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ ENTITIES: tuple[type[AgentItem] | type[Document], ...] = (
 
 
 def made_in(item: Item) -> MadeItem | None:
-    """Return the memory, goal, plan, thread or document of a table item; None for other items."""
+    """Return the memory, goal, plan, thread or document in a table item; None for other items."""
     for kind in ENTITIES:
         if kind.PREFIX.holds(item) or kind.PREFIX.ended.holds(item):
             return kind.from_item(item)
@@ -34,14 +34,14 @@ def made_in(item: Item) -> MadeItem | None:
 
 
 def folder_of(thing: MadeItem) -> Folder:
-    """Return the agent's scope or the chat that owns a memory, goal, plan, thread or document."""
+    """Return the agent's scope or the chat to which an item belongs."""
     if isinstance(thing, Document):
         return thing.folder
     return Folder(tenant=thing.tenant, agent_id=thing.agent_id, scope=thing.scope)
 
 
 def keys_made_from(table: Table, relation: str) -> Iterator[Key]:
-    """Yield the keys of the table items in one relation of the index of source chats.
+    """Yield the keys of the items in one relation of the index of source chats.
 
     Args:
         relation: See `made_relation` and `mixed_relation`.

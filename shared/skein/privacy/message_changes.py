@@ -1,4 +1,4 @@
-"""Changes of a message's text, and of everything in its chat that repeats or summarises it."""
+"""Change a message's text, and remove its words from the chat's summaries and previews."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,18 +18,19 @@ S = TypeVar("S", Summary, PinnedSummary)
 
 
 def covers(summary: S | None, seq: int) -> TypeGuard[S]:
-    """Return whether a summary may hold the words of a message."""
+    """Return whether a summary may contain the words of message `seq`."""
     return summary is not None and summary.from_seq <= seq <= summary.seq
 
 
 def chat_changed(chat: Chat, seq: int, now: datetime, *, preview: str = "") -> Update:
     """Return the write that removes a message's words from the chat's own item.
 
-    The new epoch invalidates cached messages, and a chat summary that is being written.
+    The epoch is raised. This invalidates cached messages, and any chat summary that a worker is
+    writing.
 
     Args:
         chat: The chat as read.
-        seq: The number of the message.
+        seq: The `seq` of the message.
         now: The current time, at which upkeep is due.
         preview: The text that lists of chats show for the message.
     """
@@ -50,7 +51,10 @@ def chat_changed(chat: Chat, seq: int, now: datetime, *, preview: str = "") -> U
 
 
 def summary_change(membership: Membership, seq: int, now: datetime) -> dict[str, None]:
-    """Return the change that removes a message's words from an agent's summary; may be empty."""
+    """Return the change that removes a message's words from an agent's summary.
+
+    Empty if the summary does not cover the message and no worker is writing one.
+    """
     state = membership.summary_state
     claimed_at = state.claimed_at if state is not None else None
     in_work = claimed_at is not None and claimed_at > now - SUMMARY_WORK

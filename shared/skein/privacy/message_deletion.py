@@ -1,8 +1,8 @@
-"""Deletion of a message by its sender.
+"""Delete a message for its sender.
 
-One transaction removes the words from the message, the chat and the summaries that prompts show,
-and stores an erasure. The erasure worker then removes the words from the runs of the chat
-(`erasure_messages.py`). If the process dies after the commit, the tick finds the erasure later.
+One transaction removes the words from the message, the chat and its summaries, and stores an
+erasure. The erasure worker then removes the words from the runs of the chat
+(`erasure_messages.py`). If the process dies after the commit, the tick starts the erasure later.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ from skein.services.runs.slots import canceled_queued_run, log_canceled, slots_u
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDeletion:
-    """The service with which people delete their own messages."""
+    """Service with which people delete their own messages."""
 
     table: Table
     clock: Clock
@@ -42,15 +42,18 @@ class MessageDeletion:
     rate_limiter: RateLimiter
 
     def delete(self, tenant: str, by: MemberRef, chat_id: str, seq: int) -> None:
-        """Delete a person's own message (idempotent); its number stays.
+        """Delete a person's own message (idempotent).
 
-        A queued run that would only answer this message is canceled. Words that an agent proposed
-        are deleted wherever the same consent posted them, in the question and in the consent. The
-        message itself is deleted last, so that a repeated call continues after a crash.
+        The message keeps its `seq`, but its words are deleted. If a queued run would answer only
+        this message, the run is canceled. If an agent proposed the message and the person approved
+        it, its words are also deleted from the question, the consent and the posts in other chats.
+        The message itself is deleted last, so that a repeated call continues after a crash.
 
         Args:
+            tenant: The tenant.
             by: The person.
             chat_id: The chat; it may be discarded.
+            seq: The `seq` of the message.
 
         Raises:
             NotFound: The chat or the message does not exist, or the person is not a member.
@@ -74,12 +77,12 @@ class MessageDeletion:
     def forget(self, tenant: str, user_id: str, chat_id: str, seq: int) -> None:
         """Delete a message that a person has asked to forget (idempotent).
 
-        The message is the person's, or an agent's that was made from the person's words. Its
+        The message is the person's own, or an agent's message made from the person's words. Its
         erasure also deletes items that were made only from it.
 
         Args:
             user_id: The person.
-            chat_id: The chat; a chat that is gone is skipped.
+            chat_id: The chat. If it no longer exists, nothing happens.
         """
         message = self._message(tenant, chat_id, seq)
         if message is None or message.kind in {"deleted", "erased"}:
@@ -144,9 +147,10 @@ class MessageDeletion:
         return erasure
 
     def _copies(self, message: Message) -> Iterator[Message]:
-        """Yield the question about a post that the person approved, and the posts in other chats.
+        """Yield the question and the other posts of the consent with which a message was posted.
 
-        The words of the consent are removed first, so that there are no further posts.
+        The consent loses its words first, so that nothing more is posted. Other messages have no
+        copies.
         """
         if message.via is None:
             return
@@ -171,6 +175,7 @@ def commit_deletion(
     """Remove a message's words from the chat and its summaries, and store the erasure.
 
     Args:
+        table: The table.
         snapshot: The chat of the message.
         message: The message as stored, not deleted yet.
         erasure: The erasure of the message.
@@ -195,7 +200,7 @@ def commit_deletion(
 
 
 def _question_changed(table: Table, message: Message) -> Iterator[Write]:
-    """Yield the write that removes a deleted answer's option from the question.
+    """Yield the write that removes the chosen option from a question, if the message answered it.
 
     The question stays answered.
     """
@@ -215,7 +220,7 @@ def _question_changed(table: Table, message: Message) -> Iterator[Write]:
 def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) -> Iterator[Write]:
     """Yield the writes that remove a message's words from an agent's membership.
 
-    They cancel the queued run if it would only answer this message.
+    If the queued run would answer only this message, the run is canceled.
     """
     change: dict[str, Any] = dict(summary_change(membership, seq, now))
     queued = membership.queued_run
@@ -228,7 +233,7 @@ def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) 
 
 
 def _answers_only(membership: Membership, chat: Chat, seq: int) -> bool:
-    """Return whether an agent's queued run would only answer this message."""
+    """Return whether an agent's queued run would answer only message `seq`."""
     queued = membership.queued_run
     if queued is None or queued.then or chat.last_seq != seq:
         return False

@@ -1,4 +1,4 @@
-"""Agent summaries: a background task that keeps each agent's summary of where a chat stands.
+"""Agent summaries: a background task that keeps each agent's summary of a chat up to date.
 
 A summary is made only if a prompt in another chat can show it, and if no run of the agent is queued
 or running in the chat.
@@ -38,16 +38,17 @@ ROWS_READ = 50  # more than needed, because some messages are keywords and notic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSummaries(SummaryTask):
-    """Renewal of agent summaries, which are stored on the agents' memberships."""
+    """Task that renews agent summaries, which are stored in the agents' memberships."""
 
     other_chats: OtherChats
 
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
         """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
 
-        If no other chat can show it, the messages count as summarised. A chat that is created later
-        requests the summary with its own job (`SummaryJob.wanted_in`). That job also makes this
-        chat due for upkeep, which requests the summary again if this attempt fails.
+        If no other chat can show the summary, the messages count as summarized. When a chat is
+        created that can show it, that chat requests it with its own job (`SummaryJob.wanted_in`).
+        Such a job also makes this chat due for upkeep, which requests the summary again if this
+        attempt fails.
         """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, agent = snapshot.chat, MemberRef(kind="agent", id=job.agent_id or "")
@@ -80,7 +81,10 @@ class AgentSummaries(SummaryTask):
         return SummaryClaim(chat, before, state, member)
 
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
-        """Read the newest messages, unless the summary covers them or the agent is deleted."""
+        """Read the newest messages, and render the question.
+
+        Without any new messages, or if the agent is deleted, there is no question.
+        """
         chat, member = claim.chat, claim.member
         if member is None:
             return SummaryRequest(chat.last_seq)
@@ -111,9 +115,10 @@ class AgentSummaries(SummaryTask):
         )
 
     def _missing(self, chat: Chat, rows: Sequence[Item], covered: int, first_seq: int) -> int:
-        """Count the messages between the summary and the messages that the question shows.
+        """Count the messages between the summary and the messages in the question.
 
-        Messages that were not read are counted by their numbers, which can include notices.
+        Messages that were not read are counted by their numbers, so notices among them are counted,
+        too.
         """
         read_from = rows[-1]["seq"]
         between = (each.seq for each in messages_for_elsewhere(chat, rows))
@@ -123,7 +128,7 @@ class AgentSummaries(SummaryTask):
     def settle(
         self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
     ) -> None:
-        """Store the state on the membership, unless the agent has left; see `SummaryTask`."""
+        """Store the state in the membership, unless the agent has left; see `SummaryTask`."""
         if claim.member is None:
             return
         try:
@@ -133,7 +138,7 @@ class AgentSummaries(SummaryTask):
 
 
 def changed(member: Membership, was: SummaryState | None, change: Mapping[str, object]) -> Update:
-    """Return the write of a membership on the condition that it is open and its state is `was`."""
+    """Return the write that changes a membership if it is open and its state is still `was`."""
     as_read = Is("summary_state", _stored(was))
     condition = all_of(as_read, Absent("left_seq"), Is("chat_id", member.chat_id))
     stored = {name: _stored(value) for name, value in change.items()}

@@ -1,4 +1,4 @@
-"""Chat summaries: a background task that continues each chat's summary in the third person."""
+"""Chat summaries: a background task that extends each chat's summary with new messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,27 +25,27 @@ MESSAGES_PER_PAGE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSummaries(ChatSummaryTask):
-    """Renewal of chat summaries, each from the previous one and the messages since.
+    """Task that renews a chat's summary from the previous summary and the messages after it.
 
-    Messages beyond the size of one question are left for the next renewals.
+    Messages that do not fit into one question are left for the next renewals.
     """
 
     stored_in: ClassVar[str] = "summary_state"
 
     def renewal_at(self, chat: Chat) -> datetime | None:
-        """Return when the summary may be renewed; None if the summary is not stale."""
+        """Return when the summary may be renewed; None if it is not stale."""
         return chat_renewal_at(chat, self.settings)
 
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
-        """Read the messages since the summary."""
+        """Read the messages after the summary, and render the question."""
         chat = claim.chat
         since = first_to_summarize(chat)
         earlier = chat.summary if chat.summary and chat.summary.from_seq >= since else None
         covered = max(earlier.seq if earlier else since - 1, claim.state.tried_seq)
         rows = self.rows(chat, covered + 1, limit=MESSAGES_PER_PAGE)
         found = text_messages(chat, rows)
-        # The prompt's token limit is used as a limit in characters: it is far below the real limit,
-        # # and no tokens have to be counted.
+        # The prompt's limit in tokens is used as a limit in characters. This is far below the real
+        # limit, and no tokens have to be counted.
         messages = texts.as_many_as_fit(chat, found, self.settings.max_prompt_tokens)
         seq = Message.from_item(rows[-1]).seq if rows else chat.last_seq
         if not messages:
@@ -65,7 +65,7 @@ class ChatSummaries(ChatSummaryTask):
         )
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the change that pins the summary if the history window has moved meanwhile."""
+        """Return the change that pins the summary, if the history window has moved meanwhile."""
         summary = made.get("summary")
         if not isinstance(summary, Summary):
             return {}

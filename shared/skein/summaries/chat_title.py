@@ -1,7 +1,7 @@
 """Titles of chats: a background task that names each chat once, from its first texts.
 
-A title is made as soon as the chat has three texts for which everyone in it was present. If a
-person sets a title meanwhile, that title is kept.
+A title is made as soon as the chat has three texts for which everyone in the chat was present. If a
+person sets a title meanwhile, the person's title is kept.
 """
 
 from collections.abc import Mapping
@@ -24,21 +24,21 @@ from skein.summaries.summary_task import (
 )
 
 ROWS_READ = 50  # more than needed, because some messages are keywords and notices
-TITLED_TEXTS = 10  # the maximum number of texts that a title is made from
+TITLED_TEXTS = 10  # texts from which a title is made, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTitles(ChatSummaryTask):
-    """Maker of the titles of chats; after a failure, up to two further attempts follow."""
+    """Task that makes a chat's title. After a failure, there are at most two further attempts."""
 
     stored_in: ClassVar[str] = "title_state"
 
     def renewal_at(self, chat: Chat) -> datetime | None:
-        """Return when a title may be made; None if the chat does not need one."""
+        """Return when a title may be made; None if the chat does not need a title."""
         return title_renewal_at(chat, self.settings)
 
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
-        """Read the chat's first texts, at least three."""
+        """Read the chat's first texts, and render the question if there are at least three."""
         chat = claim.chat
         since = max(first_to_summarize(chat), 1)
         messages = messages_for_elsewhere(chat, self.rows(chat, since, limit=ROWS_READ))[
@@ -67,11 +67,14 @@ class ChatTitles(ChatSummaryTask):
         }
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the change that removes the state once there is a title."""
+        """Return the change that removes the state when there is a title."""
         return {"title_state": None} if made else {}
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:
-        """Return whether a new title still fits: no other title, new reader or deletion since."""
+        """Return whether a new title still fits the chat.
+
+        It does not fit if there is another title, a new reader or a deletion since.
+        """
         same_start = first_to_summarize(fresh) == first_to_summarize(chat)
         unnamed = not fresh.named and not fresh.title
         return unnamed and same_start and fresh.epoch == chat.epoch

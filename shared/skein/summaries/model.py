@@ -1,4 +1,4 @@
-"""Questions and answers of summaries: render the question for the light model, parse its answer."""
+"""Render the questions for summaries and titles, and parse the light model's answers."""
 
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
@@ -14,10 +14,10 @@ from skein.services.common.quoting import behind_bars
 
 MESSAGE_CHARACTERS = 500
 TITLE_CHARACTERS = 80
-MANY_AGENTS = 3  # in chats with more, questions for agent summaries are kept short
+MANY_AGENTS = 3  # in chats with more agents, questions for agent summaries are kept short
 UTC = ZoneInfo("UTC")
-IDENTITY_CHARACTERS = 500  # of an agent with its system prompt, in such a question
-# Longer, because messages that left the history window appear in prompts only in this summary.
+IDENTITY_CHARACTERS = 500  # of an agent's name and system prompt in a short question
+# Longer, because prompts show messages before the history window only through this summary.
 LONG_MESSAGE_CHARACTERS = 2_000
 
 AGENT_SCHEMA: dict[str, object] = {
@@ -45,11 +45,13 @@ TITLE_SCHEMA: dict[str, object] = {
 def ask_agent(
     agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message], *, missing: int = 0
 ) -> tuple[ModelMessage, ...]:
-    """Render the question for an agent summary of a chat, with the agent's own lines as `You`.
+    """Render the question for an agent's summary of a chat; the agent's own lines are by `You`.
 
-    In a chat with many agents, the system prompt is cut, because each agent has its own question.
+    In a chat with many agents, each agent has its own question, so the system prompt is cut.
 
     Args:
+        agent: The agent.
+        chat: The chat.
         previous: The previous summary; None if there is none.
         messages: The newest messages, oldest first.
         missing: How many messages between the previous summary and `messages` are left out.
@@ -74,7 +76,6 @@ def ask_agent(
 def ask_chat(
     chat: Chat, previous: str | None, messages: Sequence[Message]
 ) -> tuple[ModelMessage, ...]:
-    """Render the question for a chat summary."""
     system = render("chat_summary", {"previous": _before(previous)})
     names = Names.of(None, chat, messages)
     variables = _input(chat, messages, names, UTC, LONG_MESSAGE_CHARACTERS, previous)
@@ -83,7 +84,6 @@ def ask_chat(
 
 
 def ask_title(chat: Chat, messages: Sequence[Message]) -> tuple[ModelMessage, ...]:
-    """Render the question for a chat's title."""
     names = Names.of(None, chat, messages)
     lines = "\n".join(
         f"- {names.speaker(message)}: {_text_of(message, MESSAGE_CHARACTERS)}"
@@ -96,12 +96,12 @@ def ask_title(chat: Chat, messages: Sequence[Message]) -> tuple[ModelMessage, ..
 
 
 def as_many_as_fit(chat: Chat, messages: Sequence[Message], characters: int) -> Sequence[Message]:
-    """Take the first messages that fit a chat summary's question, at least one.
+    """Return the first messages that fit into the question for a chat summary, at least one.
 
     Args:
-        chat: The chat, which names the senders.
+        chat: The chat, which has the names of the senders.
         messages: The messages, oldest first.
-        characters: The size of the question's messages as lines.
+        characters: The maximum size of all messages in the question.
     """
     size, names = 0, Names.of(None, chat, messages)
     for count, message in enumerate(messages):
@@ -138,7 +138,7 @@ def _before(previous: str | None) -> str:
 
 
 def _line(message: Message, names: Names, zone: ZoneInfo, characters: int) -> str:
-    """Format a message as one line with its time; line breaks in its text are removed."""
+    """Format a message as one line with its time; line breaks in its text become spaces."""
     at = message.created_at.astimezone(zone)
     return f"- [{at:%a %Y-%m-%d %H:%M}] {names.speaker(message)}: {_text_of(message, characters)}"
 
@@ -150,11 +150,11 @@ def _text_of(message: Message, characters: int) -> str:
 def note_lines(answer: str) -> str | None:
     """Parse an agent summary: one or two lines, together at most 500 characters.
 
-    Each run of white space becomes one space. Two plain lines instead of JSON are also accepted,
-    but not a single line, which can be a refusal. Lines that are too long are cut.
+    White space is reduced to single spaces. Two plain lines instead of JSON are also accepted. A
+    single plain line is not, because it can be a refusal. Lines that are too long are cut.
 
     Returns:
-        The summary; None if the answer is anything else, so that it is never stored.
+        The summary; None if the answer is not a summary and must not be stored.
     """
     found = json_object_in(answer, {"lines"})
     plain = [] if "{" in answer else answer.splitlines()  # a brace: truncated JSON
@@ -175,7 +175,7 @@ def note_lines(answer: str) -> str | None:
 
 
 def paragraph(answer: str) -> str | None:
-    """Parse a chat summary, cut to 4,000 characters; None if the answer has no summary."""
+    """Parse a chat summary, cut to 4,000 characters; None if the answer has none."""
     found = json_object_in(answer, {"summary"})
     text = found.get("summary") if found is not None else None
     if not isinstance(text, str) or not _says_something(text):
@@ -187,7 +187,7 @@ def short_title(answer: str) -> str | None:
     """Parse a title: one line of at most 80 characters, without quotation marks around it.
 
     Returns:
-        The title; None if the answer has none.
+        The title; None if the answer has no title.
     """
     found = json_object_in(answer, {"title"})
     text = found.get("title") if found is not None else None
@@ -204,6 +204,6 @@ def _one_line(text: str) -> str:
 def _says_something(text: str) -> bool:
     """Return whether a text has a letter or digit.
 
-    Small models repeat the dots of an example.
+    Small models sometimes only repeat the dots of an example.
     """
     return any(character.isalnum() for character in text)

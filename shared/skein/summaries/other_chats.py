@@ -1,4 +1,4 @@
-"""The chats that show an agent summary: the agent's other chats whose readers may see it.
+"""Find the chats that show an agent's summary: its other chats whose readers may see it.
 
 A prompt shows the summaries of the agent's newest open chats and of the newest chats of its reader
 (`agent/reading/reader.py`). This module finds the same chats.
@@ -22,14 +22,14 @@ from skein.services.visibility.audience import audience_of, destination_of
 from skein.settings import Settings
 
 NEWEST_CHATS = MAX_BATCH_GET_KEYS // 2  # of the agent, and of each person; two keys per chat
-PEOPLE_READ = 10  # of a group; with more people, one of them is assumed to be a reader elsewhere
+PEOPLE_READ = 10  # of a group; if it has more people, one is assumed to be a reader elsewhere
 SHOWN_FOR = timedelta(hours=6)
 MAX_WANTED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherChats:
-    """Find the chats in which prompts show an agent's summaries of its other chats."""
+    """Finds the chats in which prompts show an agent's summaries of its other chats."""
 
     table: Table
     settings: Settings
@@ -37,8 +37,8 @@ class OtherChats:
     def can_show(self, chat: Chat, agent: MemberRef, now: datetime) -> bool:
         """Return whether another chat of the agent has readers who may see its summary of `chat`.
 
-        A private chat whose people are not in `chat` is not found, because it is not listed under
-        the agent. The job for such a chat requests summaries itself (`wanted_in`).
+        A private chat of other people is not found, because it is not listed under the agent. The
+        job of such a chat requests summaries itself (`wanted_in`).
         """
         people = chat.person_ids
         if len(people) > PEOPLE_READ:
@@ -49,10 +49,12 @@ class OtherChats:
         )
 
     def wanted_in(self, chat: Chat, agent: MemberRef, now: datetime) -> list[OwnChat]:
-        """Return the other chats whose stale agent summary is made only if `chat` asks for it.
+        """Return other chats that prompts in `chat` would show, but whose summary is stale.
+
+        Chats whose summary is renewed anyway are left out.
 
         Returns:
-            The ten newest chats of the last six hours whose summary would be shown in `chat`.
+            At most ten chats with a message in the last six hours, newest first.
         """
         found = {
             other.chat.id: other
@@ -66,10 +68,11 @@ class OtherChats:
         ]
 
     def _needs_asking(self, chat: Chat, other: OwnChat, now: datetime) -> bool:
-        """Return whether a summary is stale, and its own chat does not renew it for `chat`.
+        """Return whether a summary is stale and is renewed only if `chat` requests it.
 
-        A chat with a stale summary is due for upkeep, unless no reader was found. Its upkeep does
-        not find a private chat of other people, which asks itself if no cooldown is running.
+        A chat with a stale summary is due for upkeep, unless no reader of the summary was found.
+        Its upkeep does not find a private chat of other people. Such a chat requests the summary
+        itself when no cooldown is running.
         """
         state = other.member.summary_state or SummaryState()
         untried = state.model_copy(update={"tried_seq": 0})
@@ -85,7 +88,7 @@ class OtherChats:
         return not found and at <= now
 
     def _others(self, chat: Chat, agent: MemberRef, people: Sequence[str]) -> Iterator[OwnChat]:
-        """Yield the agent's newest open chats, then those with each of `people`, except `chat`."""
+        """Yield the agent's newest open chats, then chats with each of `people`, except `chat`."""
         for member in (agent, *(MemberRef(kind="user", id=person) for person in people)):
             relation = member_relation(chat.tenant, member)
             query = Query(relation, index="gsi1", limit=NEWEST_CHATS, newest_first=True)
@@ -104,6 +107,6 @@ class OtherChats:
 
 
 def _shows(readers: Audience, chat: Chat, now: datetime) -> bool:
-    """Return whether readers may see an agent summary that is made from a chat now."""
+    """Return whether these readers may see an agent summary that is made from a chat now."""
     audience = audience_of(chat, since_seq=first_to_summarize(chat))
     return may_show(audience, readers) and not chat.awaits(readers, now)

@@ -1,4 +1,4 @@
-"""The task that renews the summary of a job."""
+"""Select the task that renews the summary of a job."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from skein.summaries.summary_task import SummaryTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryTasks:
-    """The tasks of agent summaries, chat summaries and titles."""
+    """The tasks that renew agent summaries, chat summaries and titles."""
 
     agent_summaries: AgentSummaries
     chat_summaries: ChatSummaries
     chat_titles: ChatTitles
 
     def of(self, job: SummaryJob) -> SummaryTask:
-        """Return the task of an agent summary or, if no agent is named, of the chat's own."""
+        """Return the task for a job: a title, an agent summary or a chat summary."""
         if job.title:
             return self.chat_titles
         return self.chat_summaries if job.agent_id is None else self.agent_summaries

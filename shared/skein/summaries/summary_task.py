@@ -1,6 +1,6 @@
-"""Tasks of the background engine that renew summaries and titles: the common part.
+"""Common part of the background tasks that renew summaries and titles.
 
-A worker claims a summary by writing the time of the claim into its state, which also begins the
+A worker claims a summary by writing the time of the claim into its state. This also begins the
 cooldown. The worker's later writes fail if another worker has changed the state. The chat is due
 for upkeep as long as a summary is stale, so a crash delays a renewal by at most one cooldown.
 """
@@ -40,10 +40,10 @@ class SummaryClaim(NamedTuple):
     """The claim on a summary or a title.
 
     Attributes:
-        chat: The chat as of the claim.
+        chat: The chat when it was claimed.
         before: The state before the claim; None before the first attempt.
         state: The state since the claim.
-        member: The membership of an agent summary's agent; None for other kinds.
+        member: The membership of the agent for an agent summary; None for other kinds.
     """
 
     chat: Chat
@@ -57,12 +57,12 @@ class SummaryRequest(NamedTuple):
 
     Attributes:
         seq: The newest message that the summary covers.
-        from_seq: The first message that the summary is based on, over all renewals.
-        authors: The people whose words the summary holds, by digest.
-        words: The people who are charged: those whose words the question reads for the first time.
-        prompt: The messages to the model; empty if there is nothing to summarise.
+        from_seq: The first message on which the summary is based, over all renewals.
+        authors: The people whose words are in the summary, by digest.
+        words: The people to charge: those whose words are in a question for the first time.
+        prompt: The messages to the model; empty if there is nothing to summarize.
         schema: The JSON schema of the answer.
-        fit: Parses the summary from the answer; returns None if the answer has no valid one.
+        fit: Parses the summary in the answer; returns None if the answer has no valid summary.
     """
 
     seq: int
@@ -76,11 +76,11 @@ class SummaryRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
-    """Renewal of one kind of summary: at most one call of the model per summary and cooldown.
+    """Task that renews one kind of summary, with at most one model call per summary and cooldown.
 
-    If the model fails or its answer is invalid, the old summary is kept, and the next attempt is
-    made after the cooldown. If the tenant's daily budget is spent, the next attempt is made on the
-    next day; during a pause of background work, it is made after at least an hour.
+    If the model fails or its answer is invalid, the old summary is kept, and the next attempt
+    follows after the cooldown. If the tenant's daily budget is spent, the next attempt follows on
+    the next day. During a pause of background work, it follows after at least an hour.
     """
 
     name: ClassVar[str] = "summary"
@@ -94,20 +94,20 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
 
     @abstractmethod
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
-        """Read the messages since the watermark, and render the question."""
+        """Read the messages after the watermark, and render the question."""
 
     @abstractmethod
     def settle(
         self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
     ) -> None:
-        """Store the state after the claim, and the fields that were made.
+        """Store the state after the claim, and the new fields.
 
         Raises:
             Overtaken: Another worker has claimed the summary, or the chat has changed.
         """
 
     def read(self, claim: SummaryClaim) -> Iterator[Iterator[SummaryRequest]]:
-        """Read the messages, as one series with at most one question."""
+        """Read the messages as one series, with at most one question."""
         yield self._series(claim)
 
     def _series(self, claim: SummaryClaim) -> Iterator[SummaryRequest]:
@@ -119,7 +119,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
             self.settle(claim, before.model_copy(update={"tried_seq": batch.seq}), {})
 
     def question(self, claim: SummaryClaim, batch: SummaryRequest) -> Question[str]:
-        """Ask the light model."""
+        """Return the question for the light model."""
 
         def parse(answer: ModelAnswer) -> str:
             summary = batch.fit(answer.text)
@@ -144,7 +144,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, settled, self.made(claim, batch, answer))
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
-        """Return the fields to store; an agent summary keeps the title known to its audience."""
+        """Return the fields to store; an agent summary includes the title that its readers know."""
         summary = Summary(
             text=text,
             from_seq=batch.from_seq,
@@ -157,14 +157,15 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         return {"summary": summary}
 
     def fail(self, claim: SummaryClaim, batch: SummaryRequest, failure: Failure) -> None:
-        """Count the failure, which extends the cooldown."""
+        """Count a failure, which extends the cooldown."""
         failures = claim.state.failures + 1
         self.settle(claim, claim.state.model_copy(update={"failures": failures}), {})
 
     def release(self, claim: SummaryClaim, outcome: Outcome) -> None:
-        """Extend the cooldown to the time of the next attempt if the budget is spent.
+        """Postpone the next attempt if the budget is spent.
 
-        Attempts that wait for the tenant's budget or a pause are spread over an hour.
+        Attempts that wait for the tenant's budget or for the end of a pause are spread over an
+        hour.
         """
         if outcome.not_before is None:
             return
@@ -179,7 +180,8 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     ) -> Sequence[Item]:
         """Read the messages from `since` up to `chat.last_seq`, in one query.
 
-        Messages posted after the chat was read are left out, because its members may have changed.
+        Messages posted after the chat was read are left out, because the chat's members may have
+        changed.
         """
         query = Query(
             chat.key.pk,
@@ -193,26 +195,26 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatSummaryTask(SummaryTask):
-    """Renewal of a summary or title that is stored on the chat's own item.
+    """Task that renews a summary or title stored in the chat's own item.
 
     Each write raises the chat's version.
 
     Attributes:
-        stored_in: The attribute of the chat with the state.
+        stored_in: The attribute of the chat that has the state.
     """
 
     stored_in: ClassVar[str]
 
     @abstractmethod
     def renewal_at(self, chat: Chat) -> datetime | None:
-        """Return when the renewal is allowed; None if it is not due."""
+        """Return when the renewal is allowed; None if none is needed."""
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:
-        """Return whether the result made from `chat` still fits the current chat."""
+        """Return whether a result made from `chat` still fits the current chat, `fresh`."""
         return fresh.epoch == chat.epoch
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return further fields that are derived from the new ones."""
+        """Return further fields to store, which are derived from the new fields."""
         return {}
 
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
@@ -230,9 +232,9 @@ class ChatSummaryTask(SummaryTask):
     def settle(
         self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
     ) -> None:
-        """Store the state on the chat; see `SummaryTask`."""
-        # Compared in stored form, because the table keeps milliseconds and the clock is more
-        # precise.
+        """Store the state in the chat; see `SummaryTask`."""
+        # States are compared as stored, because the clock is more precise than the table, which
+        # keeps milliseconds.
         stored = claim.chat.attributes().get(self.stored_in)
 
         def attempt() -> None:
@@ -247,7 +249,7 @@ class ChatSummaryTask(SummaryTask):
 
 
 def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
-    """Return the people whose words a new summary holds, by digest."""
+    """Return the people whose words are in a new summary, by digest."""
     known = earlier.authors if earlier is not None else NO_AUTHORS
     return known.joined(*(message.words for message in messages))
 
@@ -258,11 +260,11 @@ def words_of(messages: Iterable[Message]) -> Words:
 
 
 def messages_for_elsewhere(chat: Chat, items: Iterable[Item]) -> list[Message]:
-    """Select the messages whose content other chats may be shown; see `Authors.by_rule`."""
+    """Return the messages whose content may be shown in other chats; see `Authors.by_rule`."""
     return [message for message in text_messages(chat, items) if not message.words.by_rule]
 
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
-    """Select the messages written by people and agents from a chat's items."""
+    """Return the messages of people and agents among a chat's items, if they have text."""
     messages = (chat.as_now(each) for each in Message.each_of(items))
     return [message for message in messages if message.conversational and message.full_text]

@@ -1,7 +1,6 @@
-"""Upkeep: bring a chat's derived data up to date, outside the posting of messages.
+"""Upkeep: bring a chat's derived data up to date, separately from the posting of messages.
 
-The chat is due for upkeep as long as any derived data is stale, and only upkeep clears the due
-pointer.
+The chat is due for upkeep as long as any derived data is stale. Only upkeep clears the due pointer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +33,13 @@ KEYS_PER_READ = 100
 class Upkeep:
     """Worker that updates a chat's derived data and sends jobs for stale summaries.
 
-    Derived data is the activity hour, which moves the chat up in its members' lists, the members'
-    names, a group's retention and the location of closed memberships. Separate workers renew
-    the summaries. The first upkeep of an hour, and the one after an agent has joined, also runs the
-    recall sweep, which finds messages that are missing in the index. It also sends jobs for stale
-    summaries of the agents' other chats that prompts in this chat would show.
+    Derived data is the activity hour (which moves the chat up in its members' lists), the members'
+    names, a group's retention and the location of closed memberships. Other workers renew the
+    summaries.
+
+    Two upkeeps do more: the first one of an hour, and the first one after an agent has joined. They
+    run the recall sweep, which finds messages that are missing in the index. They also send jobs
+    for stale summaries of the agents' other chats that prompts in this chat would show.
     """
 
     table: Table
@@ -49,7 +50,10 @@ class Upkeep:
     settings: Settings
 
     def keep(self, job: UpkeepJob) -> None:
-        """Update a chat's derived data; keep the chat due for the rest (idempotent)."""
+        """Update a chat's derived data (idempotent).
+
+        The chat stays due for summaries that may be renewed only later.
+        """
         try:
             stale = optimistic(self.clock, lambda: self._keep_once(job))
         except NotFound:
@@ -61,14 +65,14 @@ class Upkeep:
         chat, now = snapshot.chat, self.clock.now()
         new_hour = chat.listed_hour != chat.activity_hour
         settings_key = TenantSettings.key_of(chat.tenant)
-        # All chats of a tenant read this key, so a chat reads it only if it is needed.
+        # All chats of a tenant share this key, so it is read only if it is needed.
         settings = [settings_key] if chat.kind == "group" and new_hour else []
         found = self._read([*settings, *record_keys(chat)])
         for member in snapshot.members:
             self._bring_up(chat, member, found)
         if new_hour:
             self.recall_sweep.check(chat, snapshot.members)
-            # Before the write, so that no job is lost.
+            # The jobs are sent before the write, so that none is lost.
             self.dispatch.send_surely(self._wanted(snapshot))
         after = list(renewals(snapshot, self.settings))
         times: list[datetime] = [max(renewal.at, now + OUTBOX_GRACE) for renewal in after]
@@ -97,7 +101,7 @@ class Upkeep:
         return [renewal.job for renewal in after if renewal.at <= now]
 
     def _wanted(self, snapshot: ChatSnapshot) -> list[SummaryJob]:
-        """Return jobs for stale agent summaries of other chats that this chat would show."""
+        """Return jobs for stale agent summaries of other chats that prompts here would show."""
         chat, now = snapshot.chat, self.clock.now()
         return [
             SummaryJob(
@@ -111,19 +115,19 @@ class Upkeep:
         ]
 
     def _left(self, chat: Chat) -> list[NamedMember]:
-        """Read the members who have left; they are needed only if a member was renamed."""
+        """Read the members who have left. They are needed only if a member was renamed."""
         every = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
         return [membership.member for membership in every.members if not membership.active]
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """Read items in batches of 100; only the largest chats need a second batch."""
+        """Read items in batches of 100. Only the largest chats need a second batch."""
         found: dict[Key, Item] = {}
         for start in range(0, len(keys), KEYS_PER_READ):
             found |= self.table.get_many(keys[start : start + KEYS_PER_READ])
         return found
 
     def _bring_up(self, chat: Chat, membership: Membership, found: Mapping[Key, Item]) -> None:
-        """Write a member's activity hour and name, if they are stale."""
+        """Write a member's activity hour and name if they are stale."""
         called = as_called_now(chat, membership.member, found)
         change: dict[str, Any] = {}
         if chat.listed_hour != chat.activity_hour:
@@ -131,7 +135,7 @@ class Upkeep:
         if called != membership.member:
             change["member"] = called.model_dump(mode="json")
         if change:
-            # A member who leaves meanwhile raises the chat's version, so the attempt is repeated.
+            # If a member leaves meanwhile, the chat's version changes and the attempt is repeated.
             there = all_of(Absent("left_seq"), Is("chat_id", chat.id))
             as_read = Is("member", membership.member.model_dump(mode="json"))
             condition = all_of(there, as_read) if "member" in change else there

@@ -1,4 +1,4 @@
-"""The reads for a prompt, which fetch what all sections need together."""
+"""Read everything from which a prompt is built, with few calls for all sections together."""
 
 __all__ = [
     "cache",

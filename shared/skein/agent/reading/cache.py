@@ -1,9 +1,9 @@
-"""The context cache of a container: an agent's memories, and the messages of a chat.
+"""Context cache of a container: an agent's memories, and the messages of a chat.
 
-Cached data is never stale. Cached memories carry the revision of their partition, which every
-change raises. Each turn compares it with the current revision. Cached messages carry the epoch of
-their chat, which an erasure raises. Each turn reads the messages after the newest cached one. So
-the cache saves bytes and not calls.
+Cached data is never stale. Memories are cached with the revision of their partition, which every
+change raises. Each turn compares the cached revision with the current one. Messages are cached with
+the epoch of their chat, which an erasure raises. Each turn reads the messages after the newest
+cached message. The cache therefore saves bytes, not calls.
 """
 
 import json
@@ -37,7 +37,7 @@ class CacheEntry:
 
     Attributes:
         state: The revision or the epoch with which the items were read.
-        items: The items, each as JSON, which is compact, immutable and of a known size.
+        items: The items as JSON, which is compact, immutable and of a known size.
         seconds: The time to live of the entry.
     """
 
@@ -51,15 +51,15 @@ class CacheEntry:
         return ENTRY_BYTES + sum(len(item) + ITEM_BYTES for item in self.items)
 
     def read(self) -> list[Item]:
-        """Decode the items."""
         return [json.loads(item) for item in self.items]
 
 
 class ContextCache:
-    """Cache of items that were read, with least-recently-used eviction.
+    """Cache of items from the table, with least-recently-used eviction.
 
     Args:
         clock: The clock by which entries expire.
+        metrics: Where hits and misses are counted.
         max_bytes: The memory limit of all entries together.
     """
 
@@ -80,7 +80,7 @@ class ContextCache:
             return int(self._entries.currsize)
 
     def get(self, name: str) -> CacheEntry | None:
-        """Return the entry of a name, without checking its state."""
+        """Return the entry `name`, without checking its state."""
         with self._lock:
             return self._entries.get(name)
 
@@ -93,12 +93,17 @@ class ContextCache:
                 self._entries[name] = entry
 
     def drop(self, name: str) -> None:
-        """Remove the entry of a name, if any."""
         with self._lock:
             self._entries.pop(name, None)
 
     def count(self, *, hits: int, misses: int, absent: int) -> None:
-        """Report hits and misses as metrics, and how many of the misses had no entry at all."""
+        """Count hits and misses as metrics.
+
+        Args:
+            hits: How many entries were used.
+            misses: How many reads could not use an entry.
+            absent: How many of the misses had no entry at all.
+        """
         if hits:
             self._metrics.count("ContextCacheHits", hits)
         if misses:
@@ -111,14 +116,18 @@ def _packed(items: Iterable[Item]) -> Iterable[bytes]:
     return (json.dumps(item, separators=(",", ":")).encode() for item in items)
 
 
-LATE_ANSWER = timedelta(minutes=1)  # an answer may be stored a moment after its choice expires
+LATE_ANSWER = timedelta(minutes=1)  # an answer may be stored shortly after the choice expires
 LATE_MESSAGES = 5  # spare messages in a query, for messages posted since the chat was read
 
 
 class KeptReads:
-    """The cached reads of one reading; `keep` stores them for the next reading.
+    """Reads of one reading that use the context cache.
+
+    `keep` stores what was read for the next reading.
 
     Args:
+        table: The table.
+        cache: The context cache.
         now: The current time. Cached messages that have expired by then are ignored.
     """
 
@@ -133,7 +142,8 @@ class KeptReads:
     def owned(self, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
         """Read an agent's items in one scope with one query.
 
-        A second query follows if the agent's memories have changed since they were cached.
+        If the agent's memories have changed since they were cached, a second query reads the
+        memories.
         """
         name = f"memories|{owned_partition(tenant, agent_id, scope)}"
         kept = self._kept(name)
@@ -153,10 +163,10 @@ class KeptReads:
         return items
 
     def messages(self, chat: Chat, start: int) -> list[Item]:
-        """Return the messages of a chat from seq `start` on, oldest first, with one query.
+        """Return the messages of a chat whose `seq` is at least `start`, oldest first.
 
-        The query reads only messages that are newer than the newest cached one. An open choice, and
-        the messages after it, are not cached.
+        One query reads only messages that are newer than the newest cached message. The cache never
+        has a message with an open choice, or any message after it.
         """
         name = f"messages|{chat_partition(chat.tenant, chat.id)}"
         kept = self._kept(name)
@@ -193,7 +203,7 @@ class KeptReads:
         return choice.status(self._now - LATE_ANSWER) != "open"
 
     def keep(self, settings: Settings) -> None:
-        """Cache the items that were read, or drop the entries if caching is off."""
+        """Cache the items that were read. If caching is off, drop the entries."""
         if settings.context_cache_seconds:
             for name, (state, items) in self._read.items():
                 self._cache.put(name, state, items, seconds=settings.context_cache_seconds)

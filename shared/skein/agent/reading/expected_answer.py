@@ -1,4 +1,4 @@
-"""Whether someone expects a run's answer in its chat."""
+"""Decide whether someone expects an answer from a run in its chat."""
 
 from skein.agent.sections.trigger import ShownTrigger
 from skein.interface.history import History
@@ -15,11 +15,13 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
     """Return whether someone expects this agent to answer in the run's own chat.
 
     An answer is always expected in a direct chat and in a group of two. In a larger group, an
-    answer is expected if a message to answer names the agent or replies to it, if the run has
-    received a reply to its question, or if a person requested the run.
+    answer is expected in three cases: a message to answer names the agent or replies to it, the run
+    has received a reply to its question, or a person requested the run.
 
     Args:
-        home: The run's own chat; None for a run without one.
+        run: The run.
+        home: The run's own chat; None if the run has no chat.
+        reading: The reading from which the prompt is built.
     """
     if home is None or run.own_chat_id != home.id:
         return False
@@ -31,7 +33,7 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
 
 
 def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
-    """Return the messages that triggered the run, as far as the reading has them."""
+    """Return the messages that triggered the run, as far as they are in the reading."""
     shown = reading.of(History).messages if reading.shows(home.id) else ()
     found = {one.seq: one for one in shown}
     message = reading.of(ShownTrigger).message

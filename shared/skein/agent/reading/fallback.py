@@ -1,7 +1,4 @@
-"""Readings with only the current message, for a degraded context or a chat without context.
-
-If the run answers several messages, the reading also holds those before the current message.
-"""
+"""Build readings with only the messages to answer: degraded contexts, and chats without context."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +32,10 @@ SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # their text is stored in th
 
 
 def can_degrade(run: Run, chat: Chat | None) -> bool:
-    """Return whether a run has a current message or a trigger text to answer without context."""
+    """Return whether a run can answer without context.
+
+    This requires a current message, or a trigger with a text of its own.
+    """
     if current_seq(run, chat) is not None:
         return True
     if run.trigger.type not in SPEAKING_TRIGGERS:
@@ -55,12 +55,15 @@ def read_degraded(
     """Read the agent and the messages that a run answers, in one batch call.
 
     Args:
+        table: The table.
         run: A run for which `can_degrade` is true.
         chat: The active chat.
         member: The agent's membership in the active chat.
+        now: The current time.
+        settings: The settings of the deployment.
 
     Raises:
-        NotFound: The agent or the current message is gone.
+        NotFound: The agent or the current message no longer exists.
         Transient: Reading failed.
     """
     current = current_seq(run, chat)
@@ -107,8 +110,8 @@ def _shown_trigger(run: Run, chat: Chat | None, shown: Sequence[Message]) -> Sho
 def without_context(run: Run, reading: Reading) -> Reading:
     """Reduce a reading to the messages that the run answers.
 
-    If the run answers no message, for example after a wait timed out, the reading holds the newest
-    message of another member instead. For the run of a plan or a service, it holds the trigger.
+    A run may answer no message, for example after a wait has timed out. The reading then has the
+    newest message of another member. For the run of a plan or a service, it has the trigger.
     """
     if reading.chat is not None and run.leaves_messages(reading.chat.id):
         return _reduced(reading, History(seen_to=reading.member.seen_seq if reading.member else 0))
@@ -126,7 +129,8 @@ def without_context(run: Run, reading: Reading) -> Reading:
 def _reduced(reading: Reading, history: History) -> Reading:
     """Return the reading with only this history, its trigger and its threads.
 
-    The run still belongs to its active thread, which the prompt does not show.
+    The prompt does not show the threads. They are kept because the run still belongs to its active
+    thread.
     """
     items = (history, reading.of(ShownTrigger), reading.of(Threads))
     return replace(reading, items=items, person=None, prompt_mark="context_off")
@@ -135,11 +139,17 @@ def _reduced(reading: Reading, history: History) -> Reading:
 def seen_to(
     seen: int, messages: Sequence[Message], shown: Sequence[Message], agent: MemberRef
 ) -> int:
-    """Return how far SEEN may move when only some messages were shown.
+    """Return the new position of SEEN when a prompt shows only some messages.
 
-    SEEN moves past shown messages, the agent's own messages, and messages that are never shown to
-    agents. It stops before any other member's message that was not shown, so that this message
-    stays new for the agent's next run.
+    SEEN moves past messages that are shown, the agent's own messages, and messages that agents are
+    never shown. It stops before the first message of another member that is not shown. This message
+    therefore stays new for the agent's next run.
+
+    Args:
+        seen: The current position, a `seq`.
+        messages: The messages that were read.
+        shown: The messages that the prompt shows.
+        agent: The agent.
     """
     known = {message.seq: message for message in messages}
     while (following := known.get(seen + 1)) is not None:
@@ -151,7 +161,7 @@ def seen_to(
 
 
 def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
-    """Return the seq of the first message that the run answers together with the current one."""
+    """Return the `seq` of the first message that the run answers; None if there is none."""
     trigger = run.trigger
     here = chat is not None and chat.id == run.chat_id
     if current is None or not here or trigger.seq != current or trigger.from_seq is None:
@@ -162,7 +172,7 @@ def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
 def _asked(
     messages: Sequence[Message], first: int | None, current: int | None, agent: MemberRef
 ) -> tuple[Message, ...]:
-    """Return the messages to answer, the current message last."""
+    """Return the messages to answer. The current message is the last one."""
     if first is None or current is None:
         return ()
     return tuple(
@@ -180,9 +190,9 @@ def _asked(
 def _keys_of_messages(
     chat: Chat | None, current: int | None, seen: int, asked_from: int | None
 ) -> list[Key]:
-    """Return the keys of the messages to answer, and of up to 20 since SEEN.
+    """Return the keys of the messages to answer, and of the messages after SEEN.
 
-    If more than 20 messages follow SEEN, only the keys of the messages to answer are returned.
+    If more than `MAX_BETWEEN` messages follow SEEN, only the messages to answer are included.
     """
     if chat is None or current is None or asked_from is None:
         return []

@@ -1,7 +1,7 @@
-"""The table from which prompts are read, with a circuit breaker around the reads.
+"""Table with a circuit breaker around the reads from which prompts are built.
 
-An agent can answer with a degraded context when these reads fail or are slow. All other reads
-decide whether an action is allowed, so no circuit breaker skips them.
+If these reads fail or are slow, an agent can answer with a degraded context. Other reads decide
+whether an action is allowed, so they do not go through a circuit breaker.
 """
 
 from collections.abc import Sequence

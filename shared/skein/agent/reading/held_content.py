@@ -1,4 +1,4 @@
-"""The held content of a prompt, which decides whether later posts are allowed."""
+"""Determine the held content of a prompt, which decides in which chats the run may post later."""
 
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.trigger import ShownTrigger
@@ -29,13 +29,13 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
 
 
 def told_by_rules(reading: Reading) -> SharingStamp | None:
-    """Return what a prompt shows because of sharing rules; None if it shows no such content."""
+    """Return the stamp of what a prompt shows because of sharing rules; None if nothing."""
     rules = reading.sharing.for_readers if reading.sharing is not None else None
     return stamp_of(reading.of(RecalledMessages).entries, rules) if rules is not None else None
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:
-    """Return the people whose words a reading holds, including words that the prompt leaves out."""
+    """Return the people whose words are in a reading, even if the prompt leaves them out."""
     person, plan = reading.person, run.trigger.plan
     return Authors.in_digests([person.id] if person is not None else []).joined(
         *(authors for items in reading.items for authors in items.authors()),
@@ -44,7 +44,7 @@ def _authors_in(reading: Reading, run: Run) -> Authors:
 
 
 def _goes_beyond_session(reading: Reading, run: Run) -> bool:
-    """Return whether a reading holds people's words from outside the chat's current session."""
+    """Return whether a reading has people's words from outside the chat's current session."""
     chat, plan, history = reading.chat, run.trigger.plan, reading.of(History)
     if chat is None or (reading.person is not None and reading.person.profile):
         return True

@@ -1,8 +1,8 @@
-"""The context loader, which returns a full reading or a degraded context.
+"""Context loader: reads everything for a prompt, or only a degraded context.
 
-A degraded context replaces a full reading that fails or takes too long. A degraded context holds
-only the current message, so that a waiting person still gets an answer. Prompts for people outside
-the context roll-out also hold only the current message.
+If reading everything fails or takes too long, a degraded context with only the current message is
+used, so that a waiting person still gets an answer. People outside the context roll-out also get
+prompts with only the current message.
 """
 
 import logging
@@ -30,13 +30,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextLoader:
-    """Loader of the readings from which prompts are built.
+    """Service that loads readings, from which prompts are built.
 
     Args:
-        reader: Makes full readings.
-        table: The table that a degraded context is read from.
-        clock: The clock, which also bounds the reading time.
-        settings: The time limit of a reading, and the context roll-out.
+        reader: Reads everything for a prompt.
+        table: The table from which a degraded context is read.
+        clock: The clock, which also enforces the time limit.
+        metrics: Where degraded contexts are counted.
+        settings: The deployment's settings, from which a degraded context is built.
     """
 
     reader: Reader
@@ -52,25 +53,26 @@ class ContextLoader:
         member: Membership | None,
         prefetched: PrefetchedItems = NOTHING,
     ) -> Reading:
-        """Read the data for a new activation, or a degraded context.
+        """Read the data for a new activation; if that fails, read a degraded context.
 
         Args:
+            run: The run.
             chat: The active chat.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
 
         Raises:
-            NotFound: The agent is gone.
-            Transient: There is no current message to answer without context, or reading that
-                message also failed.
+            NotFound: The agent no longer exists.
+            Transient: Reading failed. The run cannot answer without context, or reading a degraded
+                context also failed.
         """
         return self._limited(run, self._whole_or_degraded(run, chat, member, prefetched))
 
     def whole(self, run: Run, chat: Chat | None, member: Membership | None) -> Reading:
-        """Read the data for a prompt in full, without a time limit, for an operator.
+        """Read everything for a prompt that an operator requests, without a time limit.
 
         Raises:
-            NotFound: The agent is gone.
+            NotFound: The agent no longer exists.
             Transient: Reading failed.
         """
         return self._limited(run, self.reader.read(run, chat, member))
@@ -103,26 +105,28 @@ class ContextLoader:
         member: Membership | None,
         prefetched: PrefetchedItems = NOTHING,
     ) -> Reading:
-        """Read the data for an activation with a recorded prompt, without a time limit.
+        """Read the data for an activation whose prompt is recorded, without a time limit.
 
-        Later steps still depend on that prompt, so the audience must include everything that the
-        prompt showed. The audience of a degraded context would not.
+        Later steps depend on the recorded prompt. Their audience must include everything that the
+        prompt showed, so a degraded context cannot be used.
 
         Args:
+            run: The run.
             chat: The chat that the prompt showed.
             member: The agent's membership in that chat.
             prefetched: The items that were just read together with the run.
 
         Raises:
-            NotFound: The agent is gone.
+            NotFound: The agent no longer exists.
             Transient: Reading failed.
         """
         return self.reader.read(run, chat, member, prefetched, recalls=False)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
-        """Remove the context from the reading if the phone number may have a new owner.
+        """Remove the context from a reading if its phone number is unproven.
 
-        The same happens if the roll-out does not include the chat's person.
+        An unproven number may have a new owner. The context is also removed if the roll-out does
+        not include the chat's person.
         """
         if reading.unproven is not None:
             return replace(without_context(run, reading), prompt_mark="number_unproven")
@@ -132,9 +136,9 @@ class ContextLoader:
         return without_context(run, reading)
 
     def _in_time(self, read: Callable[[], Reading]) -> Reading:
-        """Read within `READ_SECONDS`.
+        """Call `read`, and wait at most `READ_SECONDS` for its result.
 
-        A reading that takes longer is abandoned, not interrupted.
+        A call that takes longer is abandoned, not interrupted.
 
         Raises:
             Unavailable: Reading took too long.
@@ -146,11 +150,11 @@ class ContextLoader:
 
 
 def gets_context(user_id: str, settings: RolloutSettings) -> bool:
-    """Return whether this person's agents get context; stable per person."""
+    """Return whether this person's agents get context. The result is stable per person."""
     share = settings.context_rollout_percent * SHARES / EVERYBODY
     return settings.context_enabled and share_of(user_id) < share
 
 
 def share_of(user_id: str) -> int:
-    """Return a person's share, a fixed number from 0 to 9,999."""
+    """Return a fixed number from 0 to 9,999 for a person, which the roll-out uses."""
     return stable_hash(f"context:{user_id}") % SHARES

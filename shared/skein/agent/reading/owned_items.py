@@ -1,10 +1,9 @@
-"""The query for a partition of an agent's items, which reads the items of all sections at once.
+"""Query a partition of an agent's items, for all sections at once.
 
-The items are adjacent by sort key: first memories, then goals, pinned documents, live runs, open
-errands, threads and the revision, then plans. So one query from the end reads all of them, and a
-query that stops at the goals reads everything but the memories, which may be cached. Each section
-declares the sort keys that it uses (`SectionItems.owned`), and a test checks that the query reads
-them.
+By sort key, memories come first, then goals, pinned documents, live runs, open errands, threads and
+the revision, then plans. One query from the end therefore reads all items. If the memories are
+cached, the query stops at the goals. Each section declares the sort keys that it uses
+(`SectionItems.owned`), and a test checks that the query reads them.
 """
 
 from collections.abc import Sequence
@@ -17,14 +16,14 @@ from skein.planning.models.plan import Plan
 from skein.ports import Table
 
 MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order
-MAX_OTHER_ITEMS = 700  # goals, plans and others that are read first, including hidden ones
+MAX_OTHER_ITEMS = 700  # goals, plans and other items before the memories, including hidden items
 
 
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
-    """Read the live memories of one partition with one query, including faded journal entries.
+    """Read the live memories of one partition, including faded journal entries.
 
-    Operators' memories come first, then core memories, then journal entries, each newest first.
-    If the query ends before the first journal entry, a second query reads the journal.
+    Operators' memories come first, then core memories, then journal entries, each newest first. One
+    query is usual. If it ends before the first journal entry, a second query reads the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
     return _with_journal(table, partition, last=Memory.PREFIX.last, limit=MAX_LIVE)
@@ -35,12 +34,15 @@ def owned_items(
 ) -> Sequence[Item]:
     """Read the plans, live runs, goals and memories of one partition with one query.
 
-    The revision is among the items and is read before its memories. Memories come last, in the
-    order of `live_items`.
+    The revision is also returned, and is read before the memories. Memories come last, in the order
+    of `live_items`.
 
     Args:
+        table: The table.
+        tenant: The tenant.
+        agent_id: The agent.
         scope: The scope of the partition.
-        memories: Whether to read the memories, too.
+        memories: Whether to read the memories.
     """
     partition = owned_partition(tenant, agent_id, scope)
     if not memories:

@@ -1,13 +1,15 @@
-"""The reader, which reads the items of all sections in two rounds of calls.
+"""The reader: it reads the items of all sections in two rounds of calls.
 
 Round one runs in parallel. It queries the messages, the keys of other chats, and the agent's own
-items. Round two gets the chats of those keys, and the items that sections name by key, in one batch
-call. A second batch follows only if sections then need further keys, for example because the active
-thread uses skills that the tenant wrote. If the agent has a tool that writes, a query and a batch
-follow for the calls that it has already made for the messages to answer. The number of calls does
-not grow with the length of a chat or the number of chats.
+items. Round two is one batch call. It gets the other chats, and the items that sections name by
+key.
 
-Recall adds its calls to round two, and a round of its own.
+More calls follow only in two cases. If the items of round two name further keys, a second batch
+gets them, for example skills of the active thread. If the agent has a tool that writes, one query
+and one batch read the calls that it has already made for the messages to answer.
+
+The number of calls does not grow with the length of a chat or the number of chats. Recall adds
+calls to round two, and a round of its own.
 """
 
 import operator
@@ -67,7 +69,7 @@ from skein.services.visibility.insiders import (
 from skein.services.visibility.sharing_reads import SharingReading, read_sharing
 from skein.settings import Settings
 
-INDEX_ROWS = 46  # two keys per row, so that these and the keys named in a reading fit in one batch
+INDEX_ROWS = 46  # two keys per row, which fit into one batch together with the named keys
 PARALLEL_READS = 6
 NOTHING: PrefetchedItems = MappingProxyType({})
 
@@ -82,20 +84,20 @@ class _FirstRound:
 
     @property
     def chat_partitions(self) -> tuple[str, ...]:
-        """The partitions of the chats in the rows, each once, most recently active first."""
+        """The partitions of the chats in the index rows, each once, most recently active first."""
         rows = [row for page in self.related for row in page.items]
         newest = sorted(rows, key=lambda row: row["gsi1sk"], reverse=True)
         return tuple(dict.fromkeys(row["pk"] for row in newest))
 
     @property
     def all_rows(self) -> bool:
-        """Whether the pages hold all index rows."""
+        """Whether the pages have all index rows."""
         return all(page.next_start is None for page in self.related)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Reader of the data that a run's prompt is built from."""
+    """Service that reads the data from which a run's prompt is built."""
 
     table: GuardedReads
     cache: ContextCache
@@ -116,13 +118,14 @@ class Reader:
         """Read the data for an activation of a run.
 
         Args:
-            chat: The active chat; None for none.
+            run: The run.
+            chat: The active chat; None if there is none.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
             recalls: Whether to recall old messages.
 
         Raises:
-            NotFound: The agent is gone.
+            NotFound: The agent no longer exists.
         """
         began = self.clock.now()
         scope = scope_of(chat)
@@ -166,11 +169,12 @@ class Reader:
         """Read the items that the run and the first round refer to, and build the reading.
 
         Args:
+            run: The run.
             chat: The active chat.
             member: The agent's membership in the active chat.
             first: The items of the first round.
             prefetched: The items that were just read together with the run.
-            began: When the reading began; None recalls no old messages.
+            began: When the reading began. With None, no old messages are recalled.
         """
         newest = [chat.as_now(message) for message in Message.each_of(first.newest)] if chat else []
         known = {key: item for key, item in prefetched.items() if item is not None}
@@ -205,7 +209,10 @@ class Reader:
     def _sharing(
         self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
     ) -> SharingReading | None:
-        """Read the sharing rules of the chat, or none if the run was rebuilt too often."""
+        """Read the sharing rules that apply to the chat; None if there are none.
+
+        After too many rebuilds of the run, the rules for its readers are left out.
+        """
         if chat is None or not _may_have_rules(run, prefetched):
             return None
         sharing = read_sharing(self.table, chat, prefetched, self.clock.now(), self.settings)
@@ -214,7 +221,7 @@ class Reader:
         return sharing
 
     def _queried(self, read: SectionReads) -> SectionReads:
-        """Run the sections' queries, then read the further items that the results refer to."""
+        """Run the sections' queries, then read the items to which the results refer."""
         queries = [query for kind in read.possible(QUERYING) for query in kind.queries(read)]
         items = [item for query in queries for item in self.table.query(query).items]
         if not items:
@@ -224,7 +231,7 @@ class Reader:
         return self._with_more(replace(read, found={**read.found, **queried}), known)
 
     def _with_more(self, read: SectionReads, known: Collection[Key]) -> SectionReads:
-        """Read the items that sections ask for and that were not read already."""
+        """Read the items that sections name by key, except keys in `known`."""
         more = [key for key in _keys_of_sections(read) if key not in known]
         return replace(read, found={**read.found, **self.table.get_many(more)}) if more else read
 
@@ -235,7 +242,7 @@ class Reader:
         began: datetime | None,
         sharing: SharingReading | None,
     ) -> Reading:
-        """Build the reading from everything that was read."""
+        """Build the reading from the items that were read, and finish the recall."""
         run, chat, found = read.run, read.chat, read.found
         agent, config = found_configuration(run, chat, found, self.settings)
         read = _with_insiders(read, agent)
@@ -274,7 +281,8 @@ class Reader:
 def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
     """Return whether the tenant may have sharing rules.
 
-    The tenant's settings say so, if they were read with the run, as for its first activation.
+    For the first activation, the tenant's settings are read with the run and have the answer.
+    Otherwise, True is returned.
     """
     key = TenantSettings.key_of(run.tenant)
     if key not in prefetched:
@@ -284,9 +292,10 @@ def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
 
 
 def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
-    """Add the insiders to what was read, and replace other chats' titles that must not be shown.
+    """Add the insiders, and replace titles of other chats that must not be shown.
 
     Args:
+        read: What was read.
         agent: The agent as just read.
     """
     run, chat, found = read.run, read.chat, read.found
@@ -304,8 +313,8 @@ class _SecondKeys(NamedTuple):
     """The keys of the second round.
 
     Attributes:
-        named: The keys that the run, the active chat and the first round name.
-        chats: The key of another chat, the key of the agent's membership, and so on in pairs.
+        named: The keys that follow from the run, the active chat and the first round.
+        chats: For each other chat, the key of the chat and the key of the agent's membership.
         all_chats: Whether `chats` has all other chats of the first round.
     """
 
@@ -338,24 +347,24 @@ def _keys_of_round(
 
 
 def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
-    """Return the keys that the items of all sections name, each once."""
+    """Return the keys that the sections name, each once."""
     return dict.fromkeys(key for kind in read.possible(NAMING) for key in kind.keys(read))
 
 
 def _found_items(read: SectionReads) -> tuple[SectionItems, ...]:
-    """Return the items of the kinds that the agent or the chat may have."""
+    """Return the items of the sections that can exist for this agent and chat."""
     return tuple(kind.found(read) for kind in read.possible(ITEMS))
 
 
 def _own_chats(read: SectionReads, found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
-    """Return the undiscarded chats in which the agent is an active member.
+    """Return the chats in which the agent is an active member, except discarded chats.
 
-    A chat to which a reader is invited is left out until the reader has accepted.
+    A chat to which a reader is invited is left out until the reader accepts.
 
     Args:
         read: What was read before.
         found: The items that were read.
-        keys: The key of a chat, the key of the agent's membership, and so on in pairs.
+        keys: For each chat, the key of the chat and the key of the agent's membership.
     """
     chats = []
     for chat_key, member_key in zip(keys[::2], keys[1::2], strict=True):
@@ -370,18 +379,21 @@ def _own_chats(read: SectionReads, found: Mapping[Key, Item], keys: Sequence[Key
 
 
 def _audience_of_history(run: Run, chat: Chat | None, history: History) -> Audience:
-    """Return the people who were present for all shown messages, or else the run's audience."""
+    """Return the people who were present for all shown messages.
+
+    Without an active chat, the run's audience is returned.
+    """
     if chat is None:
         return run.audience
     return audience_of(chat, since_seq=history.messages[0].seq if history.messages else 1)
 
 
 def prefetch_keys(job: RunJob) -> list[Key]:
-    """Return the keys of items that most readings need, derived from the job.
+    """Return the keys of items that most readings need, as far as the job tells.
 
-    These are items of the agent, the tenant and the person. The keys are a guess. A right guess
-    saves a call, and a wrong one costs some read capacity. A reading gets all other items that it
-    needs.
+    They are items of the agent, the tenant and the person. Each key is a guess: a right guess saves
+    a call, and a wrong guess only costs read capacity. The reading itself gets all other items that
+    it needs.
 
     Raises:
         ValueError: The job's run id is invalid.
@@ -407,7 +419,7 @@ def prefetch_keys(job: RunJob) -> list[Key]:
 
 @contextmanager
 def _read_pool() -> Iterator[ThreadPoolExecutor]:
-    """Yield threads for parallel reads; a recall that is still running is not waited for."""
+    """Yield a thread pool for parallel reads; on exit, do not wait for a recall that still runs."""
     pool = ThreadPoolExecutor(PARALLEL_READS)
     try:
         yield pool
@@ -416,7 +428,7 @@ def _read_pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[tuple[str, int]]:
-    """Return the messages that a prompt shows: of the history, the trigger and borrowed context."""
+    """Return the messages that a prompt shows: history, trigger and borrowed context."""
     refs = set(asked_refs(read.run))
     for each in items:
         if isinstance(each, History) and read.chat is not None:
@@ -428,9 +440,10 @@ def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[
 
 
 def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[Message], bool]:
-    """Return a function that tests whether the shown history already quotes a message.
+    """Return a function that tells whether the shown history already quotes a message.
 
-    A message that an agent sent here from another chat is shown with the words that caused it.
+    If an agent sent a message here from another chat, the history shows that message together with
+    the words that caused it.
     """
     origins, agent = set[tuple[str, str]](), MemberRef(kind="agent", id=read.run.agent_id)
     for each in items:

@@ -1,4 +1,4 @@
-"""The sections of the core, and the order of all sections in a prompt."""
+"""Sections of the core, and the order of all sections in a prompt."""
 
 __all__ = [
     "basics",

@@ -1,6 +1,6 @@
 """IDENTITY, ACTIVE CHAT, CONVERSATION, TODAY and NOW: the agent, its chat and the time.
 
-They are made from the agent, the active chat and the clock, which every reading has.
+These sections need only the agent, the active chat and the clock, which every reading has.
 """
 
 from zoneinfo import ZoneInfo
@@ -23,7 +23,7 @@ def identity(given: SectionInput) -> Section:
 
 
 def identity_of(agent: Agent, counter: TokenCounter) -> Section:
-    """Render the name and the system prompt of an agent."""
+    """Render an agent's name and system prompt."""
     head = f"IDENTITY:\n  name: {quoted(agent.name)}"
 
     def frame(words: str) -> str:
@@ -34,10 +34,10 @@ def identity_of(agent: Agent, counter: TokenCounter) -> Section:
 
 
 def active_chat(given: SectionInput) -> Section | None:
-    """Render the title of the active chat, if neither the history nor the trigger names it.
+    """Render the title of the active chat, unless the history or TRIGGER names it.
 
-    In a direct chat with its history as roles, the title is shown here and not in TRIGGER, because
-    the title never changes.
+    In a direct chat with its history as roles, the title is shown here and not in TRIGGER. It never
+    changes, so the provider can cache it.
     """
     chat, home = given.reading.chat, given.reading.of(ShownTrigger).home
     if chat is None:
@@ -50,9 +50,10 @@ def active_chat(given: SectionInput) -> Section | None:
 
 
 def conversation(given: SectionInput) -> Section | None:
-    """Render when a direct chat's session began, and when the previous one ended.
+    """Render when a direct chat's session began, and when the previous session ended.
 
-    The section does not change during the session. Other chats and first sessions do not have it.
+    The section does not change during the session. It is left out in other chats and in first
+    sessions.
     """
     chat, zone = given.reading.chat, given.context.zone
     session = chat.session if chat is not None else None
@@ -69,16 +70,16 @@ def conversation(given: SectionInput) -> Section | None:
 def today(given: SectionInput) -> Section:
     """Render the weekday and the date in the time zone of NOW.
 
-    The section comes before the history, so that the provider can cache both within a day.
+    The section comes before the history. The provider can therefore cache both for a day.
     """
     now, zone = given.reading.now, ZoneInfo(given.reading.zone)
     return one_line("TODAY", f"{now.astimezone(zone):%A %Y-%m-%d}", given.counter)
 
 
 def now(given: SectionInput) -> Section:
-    """Render the time of day to the minute, in the zone of the reading and in UTC.
+    """Render the time of day to the minute, in the reading's time zone and in UTC.
 
-    The date is in TODAY. The UTC time shows its own date if that date is a different one.
+    The date is in TODAY. The UTC time includes a date only if the date in UTC is a different one.
     """
     moment, zone = given.reading.now, given.reading.zone
     utc = to_utc(moment)

@@ -1,10 +1,10 @@
 """BORROWED CONTEXT: messages of another chat that the agent asked to see, shown once.
 
-- Read: the staging for the active chat, by key, and the chat that its messages come from. If that
-  chat is among the agent's chats that were read, its ten newest messages are read again, by key.
-- Kept: the newest messages, or else the staged ones, if they may be shown and no later reset hides
-  them in either chat. If the prompt holds only insiders' words, only their messages are kept.
-  Nothing is kept if a reader is invited to the other chat.
+- Read: the staged messages for the active chat, and their chat, both by key. If that chat is among
+  the agent's chats that were read, its ten newest messages are read again by key.
+- Kept: the newest messages, or else the staged messages. They are kept only if they may be shown,
+  no later reset in either chat hides them, and no reader is invited to the other chat. If the
+  prompt may have only insiders' words, other people's messages are left out.
 - Order: oldest first. If there is no room for all messages, the oldest are left out.
 """
 
@@ -41,8 +41,8 @@ class BorrowedItems(SectionItems):
     """The borrowed context of this activation, if it may be shown.
 
     Attributes:
-        context: The staging, with the messages as they are now if they could be read again.
-        newer: How many newer messages the other chat has, if the readers may know the number.
+        context: The staged messages, or the newest messages of the chat if these were read again.
+        newer: How many newer messages the other chat has. 0 if the readers may not know.
     """
 
     context: BorrowedContext | None = None
@@ -50,18 +50,18 @@ class BorrowedItems(SectionItems):
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
-        """Return the key of the staging, if the run belongs to a chat."""
+        """Return the key of the staged messages, if the run belongs to a chat."""
         home = Run.home_of(job.run_id)
         in_chat = home.startswith("chat_")
         return [BorrowedContext.key_of(job.tenant, home, job.agent_id)] if in_chat else ()
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the staging for the active chat, and of the chat that it comes from.
+        """Return the keys of the staged messages for the active chat, and of their chat.
 
-        The other chat costs no call if the staging was read with the run. If the active chat is
-        private and the other chat open, the other chat is always read, because a reader may have
-        been invited to it since.
+        If the staged messages were read with the run, the other chat costs no extra call. If the
+        active chat is private and the other chat is open, the other chat is always read, because a
+        reader may have been invited to it since.
         """
         run, chat = read.run, read.chat
         if chat is None:
@@ -83,7 +83,7 @@ class BorrowedItems(SectionItems):
     def found(cls, read: SectionReads) -> "BorrowedItems":
         """Keep the context if it may be shown and no later reset hides it.
 
-        A reset counts both in the chat that borrowed and in the chat that the messages come from.
+        Resets count in both chats: the chat that borrowed, and the chat of the messages.
         """
         borrowed = _staged_in(read)
         if borrowed is None:
@@ -112,7 +112,7 @@ class BorrowedItems(SectionItems):
         )
 
     def holds_all_of(self, chat_id: str, summary: Summary) -> bool:
-        """Return whether a chat's summary covers only these messages."""
+        """Return whether a chat's summary covers only messages that are borrowed."""
         context = self.context
         if context is None or context.source_chat_id != chat_id:
             return False
@@ -120,12 +120,12 @@ class BorrowedItems(SectionItems):
         return first <= summary.from_seq and summary.seq <= last
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the borrowed messages may hold."""
+        """Return the people whose words may be in the borrowed messages."""
         return [_words_of(self.context.messages if self.context is not None else ())]
 
 
 def borrowed_message(message: Message, chat: Chat) -> BorrowedMessage:
-    """Return a message of another chat as borrowed context shows it."""
+    """Return a message of another chat, as borrowed context stores it."""
     return BorrowedMessage(
         seq=message.seq,
         author=message.sender.name,
@@ -136,7 +136,7 @@ def borrowed_message(message: Message, chat: Chat) -> BorrowedMessage:
 
 
 def _staged_in(read: SectionReads) -> BorrowedContext | None:
-    """Return the staging for the active chat."""
+    """Return the staged messages for the active chat; None if there are none."""
     run, chat = read.run, read.chat
     if chat is None:
         return None
@@ -146,13 +146,13 @@ def _staged_in(read: SectionReads) -> BorrowedContext | None:
 
 
 def _source_in(read: SectionReads, borrowed: BorrowedContext) -> Chat | None:
-    """Return the chat of the borrowed messages, if the agent was found to be a member."""
+    """Return the chat of the borrowed messages, if the agent is still a member."""
     others = (own.chat for own in read.others)
     return next((chat for chat in others if chat.id == borrowed.source_chat_id), None)
 
 
 def _read_again(read: SectionReads, borrowed: BorrowedContext) -> BorrowedContext | None:
-    """Return the staging with the newest messages of its chat, if they may be shown."""
+    """Return the context with the newest messages of its chat; None if they may not be shown."""
     source = _source_in(read, borrowed)
     if source is None:
         return None

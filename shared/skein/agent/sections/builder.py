@@ -1,7 +1,7 @@
-"""The prompt builder, which fits the sections of an activation into a token limit.
+"""Prompt builder: fits the sections of an activation into a token limit.
 
-`order` lists the sections in their order. The history gets the tokens that the others leave, and at
-least a quarter of the total if it needs that many.
+`order` lists the sections in their order. The history gets the tokens that the other sections
+leave. If it needs more, it gets at least a quarter of the total.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,13 +57,13 @@ from skein.settings import Settings
 NUDGE = "timeline_nudge"
 SEND, REPLY_TO = "send_message", "reply_to"
 MAX_OTHER_MESSAGES = 3  # two system messages and the nudge
-HISTORY_SHARE = 4  # the history keeps at least a quarter of the tokens, if it needs that much
+HISTORY_SHARE = 4  # if the history needs them, it gets at least a quarter of the tokens
 PLAIN = frozenset({"IDENTITY", "INSTRUCTIONS"})  # the sections of a prompt without context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptBuilder:
-    """Builder of prompts from readings."""
+    """Service that builds prompts from readings."""
 
     tokens: RememberedTokens
     settings: Settings
@@ -73,6 +73,7 @@ class PromptBuilder:
 
         Args:
             run: The run, with its trigger.
+            reading: The reading.
             tools: The agent's tools. Their size counts against the prompt's limit.
         """
         model = reading.agent.model or self.settings.default_model
@@ -124,7 +125,7 @@ class PromptBuilder:
         tools: Sequence[ToolSpec],
         model: str,
     ) -> PromptRecord:
-        """Render the sections and as much of the history as there is room for."""
+        """Render the sections, and as much of the history as fits."""
         reading, context, roles = given.reading, given.context, given.roles
         shown_images = self._pictures(media.images, reading, model)
         tokens_left = given.tokens_left - sum(part.tokens for part in shown_images)
@@ -161,7 +162,7 @@ class PromptBuilder:
         return _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
 
     def _pictures(self, images: Sequence[ImageRef], reading: Reading, model: str) -> list[Section]:
-        """Return the section with the pictures for the model, if there are any."""
+        """Return a section with the pictures for the model; empty if there are none."""
         if not images:
             return []
         detail = reading.config.effective.image_detail
@@ -169,7 +170,7 @@ class PromptBuilder:
         return [pictures(images, size, self.tokens)]
 
     def _tokens_left(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
-        """Return the tokens left for all sections after the answer, the tools and the frames."""
+        """Return the tokens left for sections after the answer, the tools and the frames."""
         whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
         offered = self.tokens.count(f"[{', '.join(tool.text for tool in tools)}]")
         frames = MAX_OTHER_MESSAGES * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
@@ -184,7 +185,7 @@ class PromptBuilder:
     ) -> PromptRecord:
         """Render the history as messages, with the volatile sections before the current message.
 
-        If there is no current message, the volatile sections come last, and the nudge follows.
+        If there is no current message, the volatile sections and the nudge come last.
         """
         turns = tuple(
             HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries
@@ -204,10 +205,11 @@ class PromptBuilder:
 def _rendered(
     sections: Sequence[Callable[[SectionInput], Section | None]], given: SectionInput
 ) -> list[Section]:
-    """Render the sections that the prompt of the reading has, in their order.
+    """Render the sections that the prompt needs, in their order.
 
-    A prompt without context has only IDENTITY and INSTRUCTIONS. A degraded context also has TODAY,
-    NOW and, without a current message, TRIGGER. TRIGGER also says if the number is unproven.
+    A prompt without context has only IDENTITY and INSTRUCTIONS. A degraded context also has TODAY
+    and NOW, and TRIGGER if there is no current message. If the person's number is unproven, TRIGGER
+    is also included, and says so.
     """
     reading, read = given.reading, {type(each) for each in given.reading.items}
     rendered: list[Section] = []
@@ -235,10 +237,10 @@ def _rendered(
 
 
 def _arranged(sections: Sequence[Section], tokens_left: int) -> list[Section]:
-    """Shorten sections until all of them fit into `tokens_left` tokens, and keep their order.
+    """Shorten sections until all of them fit into `tokens_left` tokens; keep their order.
 
-    `SectionNote.gives_way` says which sections are shortened first, each as much as needed or
-    possible.
+    `SectionNote.gives_way` determines which sections are shortened first. Each section is shortened
+    as much as needed, or as much as it can be.
     """
     ranks = {name: note.gives_way for name, note in SECTIONS.items() if note.gives_way is not None}
     size = sum(section.tokens for section in sections)
@@ -265,7 +267,7 @@ def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:
 def _with_pictures(
     record: PromptRecord, images: tuple[ImageRef, ...], parts: Sequence[Section]
 ) -> PromptRecord:
-    """Return the record with the pictures and their section, if there are any."""
+    """Return the record with the pictures and their section; unchanged without pictures."""
     if not images:
         return record
     added = _record(parts, nudge="")

@@ -1,4 +1,4 @@
-"""INSTRUCTIONS: how to speak and how to stay silent, in parts that fit the situation."""
+"""INSTRUCTIONS: how the agent speaks and stays silent, in parts that fit the situation."""
 
 from collections.abc import Iterator
 from textwrap import indent
@@ -16,9 +16,9 @@ SWITCH, CREATE = "switch_thread", "create_thread"
 
 
 def instructions(given: SectionInput) -> Section:
-    """Render the instructions for the situation of a prompt.
+    """Render the instructions that fit the situation of a prompt.
 
-    Each situation has one way to speak and one way to stay silent.
+    In each situation, there is one way to speak and one way to stay silent.
     """
     return prose("INSTRUCTIONS", indent("\n".join(_parts(given)), "  "), given.counter)
 
@@ -52,7 +52,7 @@ def _parts(given: SectionInput) -> Iterator[str]:
 
 
 def _format(given: SectionInput, *, group: bool) -> Iterator[str]:
-    """Yield the meanings of the marks that the history contains."""
+    """Yield the explanations of the marks that the history uses."""
     if given.roles:
         yield render("instructions_roles_group" if group else "instructions_roles_direct")
     elif given.reading.chat is not None:
@@ -62,7 +62,7 @@ def _format(given: SectionInput, *, group: bool) -> Iterator[str]:
 
 
 def _ways_to_act(given: SectionInput, *, in_text: bool) -> Iterator[str]:
-    """Render how to speak and save with as few answers of the model as possible."""
+    """Yield how to speak and save with as few model calls as possible."""
     if in_text:
         yield render("instructions_speak_in_text")
         if given.saves:

@@ -1,7 +1,7 @@
-"""OPEN QUESTIONS: questions to the person of a direct chat that are not answered yet.
+"""OPEN QUESTIONS: unanswered questions to the person of a direct chat.
 
-The list of the person's open choices is read with everything else. Questions outside the history
-window are read by number. Questions in other chats and questions before a reset are not shown.
+The list of the person's open choices is read with everything else. Questions before the history
+window are read by key. Questions in other chats and questions before a reset are not shown.
 """
 
 from collections.abc import Iterable
@@ -34,14 +34,14 @@ class OpenQuestions(SectionItems):
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
-        """Return the key of the choices of the person that the run traces back to."""
+        """Return the key of the choices of the person to whom the run traces back."""
         if job.user_id is None:
             return ()
         return [PersonChoices.key_of(job.tenant, job.user_id)]
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the person's choices and of questions before the window."""
+        """Return the keys of the person's choices, and of questions before the history window."""
         person = person_at(read.chat)
         if person is None or read.chat is None:
             return []
@@ -52,7 +52,7 @@ class OpenQuestions(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "OpenQuestions":
-        """Keep the questions that are open now."""
+        """Keep the questions that are open now and may be shown."""
         chat, known = read.chat, {message.seq: message for message in read.messages}
         if chat is None:
             return cls()
@@ -73,12 +73,12 @@ class OpenQuestions(SectionItems):
         )
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people who wrote the questions, which are the agent's own messages."""
+        """Return the people whose words the questions may have."""
         return [words_of(self.messages)]
 
 
 def _asked(read: SectionReads) -> list[int]:
-    """Return the numbers of the agent's questions in the chat, from the list if it was read."""
+    """Return the `seq` of each open question of the agent in the chat; empty if not read yet."""
     person = person_at(read.chat)
     if person is None or read.chat is None:
         return []
@@ -96,7 +96,7 @@ def _asked(read: SectionReads) -> list[int]:
 
 
 def open_questions(given: SectionInput) -> Section | None:
-    """Render the open questions with how each is answered; None if there are none."""
+    """Render the open questions, each with how it is answered; None if there are none."""
     lines = []
     for message in given.reading.of(OpenQuestions).messages:
         if message.choice is not None:

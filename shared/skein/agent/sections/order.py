@@ -1,7 +1,7 @@
-"""The order of the sections in a prompt, and the items that are read.
+"""The order of the sections in a prompt, and the items that they need.
 
-Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix, which
-the provider's prefix cache serves. The history comes between the two parts.
+Sections are ordered from stable to volatile. Consecutive prompts then share a long prefix, which
+the provider can cache. The history comes between the stable and the volatile sections.
 """
 
 from collections.abc import Callable, Mapping
@@ -92,12 +92,12 @@ NEEDS: Mapping[Callable[[SectionInput], Section | None], type[SectionItems]] = {
     handed_back: Briefings,
     done_before: RecordedCalls,
 }
-"""The items that a section renders; if there are none, the section is skipped."""
+"""The kind of items that a section renders. If the reading has none, the section is skipped."""
 IN_CHAT: Mapping[Callable[[SectionInput], Section | None], str] = {
     desk: "desk",
     outreach: "contact_order",
 }
-"""The attribute of the active chat that a section renders; if unset, the section is skipped."""
+"""The attribute of the active chat that a section renders. If unset, the section is skipped."""
 ITEMS: tuple[type[SectionItems], ...] = (
     History,
     MessageMedia,
@@ -125,4 +125,4 @@ def _overriding(method: str) -> tuple[type[SectionItems], ...]:
 
 
 GUESSING, NAMING, QUERYING = map(_overriding, ("guess", "keys", "queries"))
-"""The kinds of items that are read together with the run, by key, or by a query."""
+"""The kinds of items that are read with the run, by key, and by a query."""

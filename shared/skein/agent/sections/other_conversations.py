@@ -2,11 +2,12 @@
 
 - Read: the same chats as for YOUR CHATS. Their summaries are stored with them.
 - Kept: summaries that may be shown and that began after the last reset of their chat. If the prompt
-  holds only insiders' words, so must the summary. The summary's chat must have had a message in the
-  last six hours, or, in a direct chat, be one of the three newest chats with its person.
+  may have only insiders' words, the same applies to the summary. The chat must have had a message
+  in the last six hours. In a direct chat, the three newest other chats with its person are also
+  kept.
 - Order: most recently active first, at most 10. In a private prompt, chats of outsiders come last,
   and only a few of them are shown (`for_readers`). In a direct chat, the summary of the person's
-  last session in another chat has a section of its own.
+  last session in another chat is in LAST CONVERSATION.
 """
 
 from collections.abc import Iterable
@@ -35,10 +36,10 @@ BORROW = "borrow_context"
 
 @dataclass(frozen=True, slots=True)
 class LastSession:
-    """The last session of a direct chat's person, if it was in another direct chat.
+    """The last session of a direct chat's person, which was in another direct chat.
 
     Attributes:
-        chat: The other direct chat of the same person and the same agent.
+        chat: The other direct chat, of the same person and the same agent.
         summary: The chat summary of that chat.
     """
 
@@ -48,12 +49,12 @@ class LastSession:
 
 @dataclass(frozen=True, slots=True)
 class OtherSummaries(SectionItems):
-    """The agent's other chats whose agent summary may be shown, and the person's last session.
+    """The agent's summaries of its other chats, and the last session of a direct chat's person.
 
     Attributes:
-        chats: The chats, most recently active first. A chat's agent summary may be shown even to
-            readers who may not see the chat itself.
-        last_session: The last session of a direct chat's person, if it was in another direct chat.
+        chats: The chats with the agent's summary of each, most recently active first. The summary
+            may be shown even to readers who may not see the chat itself.
+        last_session: The last session of the person, if it was in another direct chat.
     """
 
     chats: tuple[tuple[OwnChat, Summary], ...] = ()
@@ -78,7 +79,7 @@ class OtherSummaries(SectionItems):
         return cls(tuple(chats[:MAX_CONVERSATIONS]), _last_session(read))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the summaries and the titles hold."""
+        """Return the people whose words are in the summaries and titles."""
         shown = [(own.chat, summary) for own, summary in self.chats]
         if self.last_session is not None:
             shown.append((self.last_session.chat, self.last_session.summary))
@@ -86,7 +87,7 @@ class OtherSummaries(SectionItems):
 
 
 def _shown_summary(read: SectionReads, own: OwnChat) -> Summary | None:
-    """Return a chat's agent summary, if it may be shown and is newer than the last reset."""
+    """Return the agent's summary of a chat, if it may be shown and is newer than the last reset."""
     summary = own.member.summary
     return summary if summary is not None and _may_show(read, own.chat, summary) else None
 
@@ -97,10 +98,10 @@ def _may_show(read: SectionReads, chat: Chat, summary: Summary) -> bool:
 
 
 def _last_session(read: SectionReads) -> LastSession | None:
-    """Return the person's last session, if it was not in the active chat.
+    """Return the person's last session, if it was in another chat than the active one.
 
-    After a session that began with a reset, no session from before the reset is shown. A summary
-    that may repeat words shown by a sharing rule is never shown in another chat.
+    If the current session began with a reset, no session from before the reset is returned. A
+    summary that may have words shown by a sharing rule is never shown in another chat.
     """
     person = person_at(read.chat)
     if person is None or not read.active:
@@ -123,7 +124,8 @@ def _last_session(read: SectionReads) -> LastSession | None:
 def last_session(given: SectionInput) -> Section | None:
     """Render the summary of the person's last session in another chat; None if there is none.
 
-    The agent's own summary of that chat follows, unless the chat summary contains all its words.
+    The agent's own summary of that chat follows, unless the chat's summary already says everything
+    in it.
     """
     found = given.reading.of(OtherSummaries)
     last = found.last_session
@@ -151,10 +153,10 @@ def last_session(given: SectionInput) -> Section | None:
 
 
 def other_conversations(given: SectionInput) -> Section | None:
-    """Render the agent summaries of its other chats; None if there are none.
+    """Render the agent's summaries of its other chats; None if there are none.
 
-    A chat that LAST CONVERSATION shows is not repeated, and neither is a summary that covers only
-    messages from BORROWED CONTEXT.
+    The chat in LAST CONVERSATION is left out. A summary is also left out if it covers only messages
+    that BORROWED CONTEXT shows.
     """
     reading, lines, tellings = given.reading, [], []
     found, borrowed = reading.of(OtherSummaries), reading.of(BorrowedItems)
@@ -176,6 +178,6 @@ def other_conversations(given: SectionInput) -> Section | None:
 
 
 def _telling(chat: Chat, summary: Summary) -> Telling:
-    """Return a summary as content of all messages from its first one to the chat's last one."""
+    """Return a summary as content of the chat's messages, from its first message to the last."""
     span = Span(chat_id=chat.id, first_seq=summary.from_seq, last_seq=chat.last_seq)
     return Telling((span,), summary.text)

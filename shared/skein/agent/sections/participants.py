@@ -1,8 +1,8 @@
 """PARTICIPANTS: the legend of a chat, and the names of everyone in a prompt.
 
-The items that name people are read for other sections. The members come in order of joining, then
-senders who have left. If there is no room, the ids are left out, then the full names, then members
-who sent none of the messages.
+The section needs only items that are read for other sections. Members come in the order of joining,
+then senders who have left. If there is no room, the ids are left out first, then the full names,
+then members who sent none of the shown messages.
 """
 
 from bisect import bisect_right
@@ -37,7 +37,7 @@ USER_ID = "user_id"
 def participants(given: SectionInput) -> Section | None:
     """Render the legend; None without a chat.
 
-    A direct chat of one person and one agent has a legend only if one of them was renamed.
+    In a direct chat of one person and one agent, it is rendered only if one of them was renamed.
     """
     chat, messages = given.reading.chat, given.reading.of(History).messages
     if chat is None:
@@ -74,9 +74,9 @@ def participants(given: SectionInput) -> Section | None:
 def names_in(reading: Reading) -> Names:
     """Return the names in the prompt of a reading.
 
-    The names of the active chat come first. They are followed by the names of the other chats, of
-    the people who asked for the agent's messages, of the authors in borrowed context, and of the
-    sources of items.
+    The members of the active chat come first. They are followed by the members of other chats, the
+    senders of other shown messages, the people who asked for the agent's messages, the authors in
+    borrowed context, and the people in the sources of memories and goals.
     """
     messages, context = reading.of(History).messages, reading.of(BorrowedItems).context
     names = Names.of(reading.agent.as_member.ref, reading.chat, messages)
@@ -102,6 +102,6 @@ def names_in(reading: Reading) -> Names:
 
 
 def speakers_in(reading: Reading) -> frozenset[str]:
-    """Return the names of the agent, and of the members and senders that a prompt shows."""
+    """Return the names of the agent, and of all members and senders that a prompt shows."""
     own = plain_name(reading.agent.as_member)
     return frozenset({YOU, own, *names_in(reading).known.values()})

@@ -1,8 +1,8 @@
-"""The payload of a webhook, rendered as lines behind bars.
+"""Render the payload of a webhook as lines behind bars.
 
-A payload can contain any text. JSON is shown as JSON: indented, and never quoted a second time. All
-unprintable characters are escaped, so that no string can begin a line. Numbers keep their digits,
-and repeated names stay.
+A payload can contain any text. A JSON payload is indented, but not quoted again. All unprintable
+characters are escaped, so that no string can begin a new line. Numbers keep their digits, and
+repeated names stay.
 """
 
 import json
@@ -16,21 +16,21 @@ INDENT = "  "
 
 
 class _Number(str):
-    """A number of JSON as it was written."""
+    """A JSON number, as it was written."""
 
     __slots__ = ()
 
 
 class _Object(NamedTuple):
-    """The names and values of a JSON object as they were written."""
+    """The names and values of a JSON object, as they were written."""
 
     pairs: list[tuple[str, Any]]
 
 
 def payload_block(payload: str) -> str:
-    """Render a payload: its description, then its lines behind bars.
+    """Render a payload: its kind, then its lines behind bars.
 
-    JSON is indented. Other text is shown line by line.
+    JSON is indented. Any other text is shown line by line.
     """
     try:
         value = json.loads(
@@ -51,7 +51,7 @@ def _refused(constant: str) -> NoReturn:
 
 
 def _lines(value: Any, level: int) -> list[str]:
-    """Render a value on lines; a short or very deep one on a single line."""
+    """Render a value as lines. A short or very deep value has one line."""
     flat = _flat(value)
     if len(flat) <= WIDTH or level == DEEPEST:
         return [flat]

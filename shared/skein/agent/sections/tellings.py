@@ -1,4 +1,4 @@
-"""The content of the history, its summary and the plans, which memories must not repeat."""
+"""Content that a prompt already shows, which memories must not repeat."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ PROMISING = "agent ask asks asked promise promised remind reminds reminded remin
 
 
 def tellings_of(given: SectionInput) -> Iterator[Telling]:
-    """Yield the content of the history window, CONVERSATION SUMMARY and PLANS."""
+    """Yield the content of the plans, the history window and CONVERSATION SUMMARY."""
     chat = given.reading.chat
     yield from map(_of_plan, given.reading.of(Plans).plans)
     if chat is None:
@@ -29,14 +29,14 @@ def tellings_of(given: SectionInput) -> Iterator[Telling]:
 
 
 def _window(given: SectionInput) -> list[int]:
-    """Return the shown messages by seq, without a trigger message that may precede the window."""
+    """Return the `seq` of each message in the history window, without an older trigger message."""
     first, *later = sorted(given.shown) or [0]
     old = later and first == current_seq(given.run, given.reading.chat)
     return later if old or not first else [first, *later]
 
 
 def _of_plan(plan: Plan) -> Telling:
-    """Return the content of a plan: its words and time, and who asked for it."""
+    """Return the content of a plan: its words, its time, and who asked for it."""
     source = plan.made_from.source
     names = (each.name for each in source.named) if source is not None else ()
     at = minute_of(plan.next_at) if plan.next_at is not None else ""

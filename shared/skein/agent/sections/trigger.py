@@ -1,10 +1,10 @@
-"""TRIGGER: who or what started the run, where, and how its wait ended.
+"""TRIGGER: who or what started the run, in which chat, and how its wait ended.
 
-- Read: the trigger's chat and message, if no other section reads them.
-- Kept: the trigger, if the run's audience allows the readers to know the trigger. A run that waited
-  in another chat hides its trigger from readers who were not present for it.
-- Left out: an ordinary message at the end of the prompt. INSTRUCTIONS state this cause, so that
-  the provider can cache it.
+- Read: the trigger's chat and message, unless other sections read them.
+- Kept: the trigger, if the run's audience includes the readers. If the run waited in another chat,
+  readers of that chat who were not present for the trigger are not shown it.
+- Left out: an ordinary message at the end of the prompt. INSTRUCTIONS explain this case, so that
+  the provider can cache the explanation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,13 +49,13 @@ HIDDEN = {
 
 @dataclass(frozen=True, slots=True)
 class ShownTrigger(SectionItems):
-    """The parts of a run's trigger that readers of the active chat may know.
+    """The parts of a run's trigger that the readers of the active chat may know.
 
     Attributes:
-        home: The chat that the run belongs to, if the trigger may be shown.
-        message: The message that triggered the run, if the trigger may be shown.
-        may_be_shown: Whether the trigger may be shown. A run that waited in another chat hides its
-            trigger from readers who were not present for it.
+        home: The chat to which the run belongs, if the trigger may be shown.
+        message: The message that triggered the run, if it may be shown.
+        may_be_shown: Whether the readers may know the trigger. This is false if the run waited in
+            another chat whose readers were not present for the trigger.
     """
 
     home: Chat | None = None
@@ -64,7 +64,7 @@ class ShownTrigger(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the trigger's chat and message, except those already read."""
+        """Yield the keys of the trigger's chat and message, unless they are read already."""
         run, chat, seq = read.run, read.chat, read.run.trigger.seq
         home_id = run.own_chat_id
         if home_id is None:
@@ -86,18 +86,18 @@ class ShownTrigger(SectionItems):
         return cls(home=home, message=message)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the authors of the message and the title; the run's plan names its own authors."""
+        """Return the authors of the message and the title. A plan has its own list of authors."""
         message = [self.message.words] if self.message is not None else []
         return [*message, *([self.home.title_authors] if self.home is not None else [])]
 
 
 def trigger(given: SectionInput) -> Section | None:
-    """Render a run's trigger: who or what started the run, where, and how a wait ended.
+    """Render a run's trigger: who or what started the run, in which chat, and how a wait ended.
 
-    The text of the trigger's message is repeated only if the history does not show the message.
+    The text of the message is included only if the history does not show the message.
 
     Returns:
-        The section; None in a direct chat with its history as roles if the last message started
+        The section. None in a direct chat with its history as roles, if the last message started
         the run and there is nothing to add.
     """
     days = given.reading.unproven
@@ -136,17 +136,17 @@ def _cause(given: SectionInput) -> Section | None:
 
     if service is None:
         return around("TRIGGER", text, frame, counter, least=least)
-    # The mark of a cut has a line of its own, without a bar, so that a payload cannot imitate it.
+    # A cut is marked on its own line without a bar, so that a payload cannot imitate the mark.
     section = around("TRIGGER", text, frame, counter, least=least, gap="\n  ")
     return section.within(given.tokens_left // PAYLOAD_SHARE)
 
 
 def _causes(given: SectionInput, *, last: bool) -> list[str]:
-    """Return the sentences on what started the run; none if INSTRUCTIONS already say it.
+    """Return the sentences on what started the run; empty if INSTRUCTIONS already explain it.
 
     Args:
         given: The input of the section.
-        last: Whether the trigger's message is the last of the history.
+        last: Whether the trigger's message is the last message of the history.
     """
     run, found = given.run, given.reading.of(ShownTrigger)
     home, message = found.home, found.message
@@ -174,9 +174,9 @@ def _of_service(service: ServiceTrigger, where: str) -> str:
 
 
 def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool) -> list[str]:
-    """Return the sentences on a message: its sender, chat, addressees, and other triggered agents.
+    """Return the sentences on a message: its sender, chat, named members and started agents.
 
-    Empty in a direct chat with its history as roles if the message is the last one and there is
+    Empty in a direct chat with its history as roles, if the message is the last one and there is
     nothing to add.
     """
     run, reading, names = given.run, given.reading, given.names
@@ -215,7 +215,7 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
 def _addressees(
     given: SectionInput, home: Chat, message: Message, agents: Sequence[NamedMember]
 ) -> str:
-    """Return the rest of the sentence on a message: what it replies to, and who it names."""
+    """Return the end of the sentence: the message that it replies to, and the members it names."""
     reading, names, words = given.reading, given.names, ""
     asked = [each for each in agents if names_member(message, each)]
     others = [
@@ -238,8 +238,8 @@ def _addressees(
 def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
     """Return the sentence on a plan: its name, its chat, who set it, and when it was due.
 
-    In a direct chat with its history as roles, the chat is left out because ACTIVE CHAT names it.
-    A due date of today is left out because TODAY has it.
+    In a direct chat with its history as roles, ACTIVE CHAT names the chat, so the sentence does
+    not. The date is left out if the plan was due today, because TODAY has it.
     """
     reading, user_id = given.reading, given.run.trigger.user_id
     setter = _member(home, user_id)
@@ -258,7 +258,7 @@ def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
 
 
 def _of_resume(given: SectionInput) -> list[str]:
-    """Return the sentences on how the newest wait ended, and on the chat that is now active."""
+    """Return the sentences on how the newest wait ended, and on which chat is active now."""
     resume, chat = given.run.resumed, given.reading.chat
     moved = _of_other_home(given)
     if resume is None:
@@ -283,14 +283,14 @@ def _of_resume(given: SectionInput) -> list[str]:
 
 
 def _known(given: SectionInput, chat_id: str) -> list[Chat]:
-    """Return the chat with an id, if the prompt may name it."""
+    """Return a list with the chat of this id; empty if the prompt may not name it."""
     active = [given.reading.chat] if given.reading.chat is not None else []
     chats = [*active, *(own.chat for own in given.reading.of(YourChats).listed)]
     return [chat for chat in chats if chat.id == chat_id][:1]
 
 
 def _of_other_home(given: SectionInput) -> list[str]:
-    """Return the sentence on the active chat, if it is not the chat that the run belongs to."""
+    """Return the sentence on the active chat, if the run belongs to another chat."""
     chat, found = given.reading.chat, given.reading.of(ShownTrigger)
     if chat is None or found.home is None or found.home.id == chat.id or not found.may_be_shown:
         return []
@@ -303,7 +303,7 @@ def _of_other_home(given: SectionInput) -> list[str]:
 
 
 def _unproven(given: SectionInput, days: int) -> Section:
-    """Render the section for an unproven number, without the cause, which may be private."""
+    """Render the section for an unproven number. It omits the cause, which may be private."""
     reading = given.reading
     lines = [UNPROVEN.format(days=days)]
     if current_seq(given.run, reading.chat) is None:
@@ -313,7 +313,7 @@ def _unproven(given: SectionInput, days: int) -> Section:
 
 
 def _addressed(given: SectionInput) -> str:
-    """Return the sentence on the messages that address the agent; '' if TRIGGER names them all."""
+    """Return the sentence on other messages that address the agent; '' if there are none."""
     run, reading = given.run, given.reading
     messages = reading.of(History).messages
     asked = addressed(run, reading.chat, messages, reading.agent.as_member)
@@ -329,7 +329,7 @@ def _addressed(given: SectionInput) -> str:
 
 
 def _member(chat: Chat | None, user_id: str | None) -> NamedMember | None:
-    """Return a person in the roster of a chat, by their current or a former id."""
+    """Return a person in a chat's roster, by current or former id; None if not in the roster."""
     if chat is None or user_id is None:
         return None
     now = chat.formerly.get(user_id, user_id)

@@ -1,7 +1,7 @@
-"""USER PROFILE: the profile of a direct chat's person, if that person is the chat's only reader.
+"""USER PROFILE: the profile of a direct chat's person, if they are the only reader.
 
-The person's record is read with the chat, because it also has the time zone of the prompt. Values
-are listed as they are stored: name, time zone, then the others.
+The user's record is read with the chat, because it also has the time zone of the prompt. Values are
+listed as they are stored: the name, the time zone, then the others.
 """
 
 import json
@@ -21,8 +21,8 @@ def user_profile(given: SectionInput) -> Section | None:
     """Render the person's profile, and the fields that the agent may update.
 
     Returns:
-        The section; None if only the name is known, which the history shows, and the agent may
-        not update any field.
+        The section. None if only the name is known (the history shows it) and the agent may not
+        update any field.
     """
     user, agent = given.reading.person, given.reading.agent
     may_update = NOTING in agent.enabled_tools and bool(agent.profile_fields)
@@ -42,7 +42,7 @@ def user_profile(given: SectionInput) -> Section | None:
 
 
 def _shown(value: Any) -> str:
-    """Render a value as JSON on one line; a long value as a cut string."""
+    """Render a value as JSON on one line. A long value becomes a string that is cut."""
     if isinstance(value, str):
         return quoted(value if len(value) <= MAX_VALUE else value[:MAX_VALUE] + CUT)
     whole = json.dumps(value, ensure_ascii=False)

@@ -1,12 +1,13 @@
-"""YOUR CHATS and ACTIVE RUNS: the agent's chats that may be shown, and its work in them.
+"""YOUR CHATS and ACTIVE RUNS: the agent's chats that may be shown, and its runs in them.
 
 - Read: as many of the agent's most recently active chats as fit into the batch, each with the
   agent's membership, and the marks of its runs without a chat.
-- Kept: the active chat and the most recently active others that may be shown, 20 in all. A private
-  prompt shows only a few chats of outsiders, who are not readers of the prompt (`for_readers`).
-- Order: newest first. If all chats are shown, they are in the order of creation, which new messages
-  do not change; the section then comes before the history. In a private prompt, chats of outsiders
-  follow after the others.
+- Kept: the active chat and the most recently active other chats that may be shown, 20 in all. A
+  private prompt shows only a few chats of outsiders, who are people that do not read the prompt
+  (`for_readers`).
+- Order: newest first. If all chats are shown, they are in the order of creation instead, which new
+  messages do not change, and the section comes before the history. In a private prompt, chats of
+  outsiders come after the others.
 """
 
 from collections import Counter
@@ -30,8 +31,8 @@ from skein.services.visibility.audience import destination_of
 SHOWN_CHATS = 20
 ACTIVE_FOR = timedelta(hours=6)
 MAX_OF_OUTSIDER = 3  # chats of one outsider in one section of a private prompt
-NOBODY = ""  # stands for the person of a chat that everybody has left
-NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
+NOBODY = ""  # the person of a chat that everyone has left
+NAMED_MEMBERS = 20  # members of a chat that are listed by name; further ones are only counted
 CHAT_ID = "chat_id"
 QUESTION_CHARACTERS = 200  # of the question that a waiting run has asked
 
@@ -41,9 +42,11 @@ class LiveRun:
     """A run of the agent that has not ended.
 
     Attributes:
+        run_id: The id of the run.
         chat: The chat where the run works or waits; None for a run without a chat.
         waiting: Whether the run waits for a reply in that chat.
-        named: Whether the run's id may be shown. The id of a run contains the id of its home chat.
+        named: Whether the run's id may be shown. It contains the id of the chat to which the run
+            belongs.
         wait: The run's wait, if it waits in `chat`.
     """
 
@@ -56,11 +59,13 @@ class LiveRun:
 
 @dataclass(frozen=True, slots=True)
 class YourChats(SectionItems):
-    """The agent's chats that may be shown, including the active one, and its live runs.
+    """The agent's chats that may be shown, including the active chat, and its live runs.
 
     Attributes:
-        complete: Whether `listed` has all of the agent's chats.
-        question: The message in the active chat whose reply a run is waiting for.
+        listed: The chats to list.
+        complete: Whether `listed` has all of the agent's chats that may be shown.
+        live_runs: The agent's runs that have not ended.
+        question: The message in the active chat for whose reply a run waits.
     """
 
     listed: tuple[OwnChat, ...] = ()
@@ -71,7 +76,7 @@ class YourChats(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of the message in the active chat whose reply a run is waiting for."""
+        """Return the key of the message in the active chat for whose reply a run waits."""
         wait = read.member.wait if read.member is not None else None
         if wait is None or read.chat is None or any(m.seq == wait.seq for m in read.messages):
             return []
@@ -79,7 +84,7 @@ class YourChats(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "YourChats":
-        """Keep the active chat and the newest others that may be shown, with their live runs."""
+        """Keep the active chat and the newest other chats that may be shown, with their runs."""
         readers = read.readers
         active = [
             replace(own, chat=own.chat.titled_by(read.insiders, readers)) for own in read.active
@@ -101,13 +106,13 @@ class YourChats(SectionItems):
         return cls(tuple(listed), complete, runs, _question(read))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the titles and the open question hold."""
+        """Return the people whose words are in the titles and the open question."""
         words = [self.question.words] if self.question is not None else []
         return (*(own.chat.title_authors for own in self.listed), *words)
 
     @property
     def awaiting(self) -> LiveRun | None:
-        """The run that waits for days in the active chat and can be given a reply."""
+        """A run that waits for days for a reply in the active chat; see the tool `resume_run`."""
         question = self.question
         if question is None:
             return None
@@ -124,7 +129,7 @@ class YourChats(SectionItems):
 
 
 def _question(read: SectionReads) -> Message | None:
-    """Return the active chat's message whose reply a run is waiting for, if it may be shown."""
+    """Return the message in the active chat for whose reply a run waits, if it may be shown."""
     wait, chat = read.member.wait if read.member is not None else None, read.chat
     if wait is None or chat is None:
         return None
@@ -139,17 +144,23 @@ def _question(read: SectionReads) -> Message | None:
 def for_readers(
     read: SectionReads, chats: Iterable[OwnChat]
 ) -> tuple[list[OwnChat], list[OwnChat]]:
-    """Return the chats that a prompt may name, newest first: the readers' own, then others.
+    """Return the chats that a prompt may name: its readers' chats and other chats, newest first.
 
-    For a prompt of an open chat, all chats count as the readers' own. The readers of a prompt
-    without a chat are the audience of its run. A private prompt has open chats of outsiders only if
-    they had a message in the last six hours, and at most three of one outsider. All chats that
-    everybody has left count as those of one outsider, because whoever opened them can leave them. A
-    prompt that holds only insiders' words has none. So a person cannot fill the prompts of people
-    who share no chat with them.
+    In the prompt of an open chat, all chats count as chats of its readers. The readers of a prompt
+    without a chat are the audience of its run.
+
+    A private prompt shows an outsider's open chats only if they had a message in the last six
+    hours, and at most three of each outsider. A person therefore cannot fill the prompts of people
+    with whom they share no chat. Anyone could open chats and leave them, so all chats that everyone
+    has left count as chats of one outsider. A prompt that may have only insiders' words shows no
+    chats of outsiders.
 
     Args:
+        read: What was read.
         chats: Chats that may be shown to the readers.
+
+    Returns:
+        The chats of the readers, and the chats of outsiders.
     """
     newest = newest_first(chats)
     readers = read.readers if read.chat is not None else read.run.audience
@@ -171,16 +182,16 @@ def for_readers(
 
 
 def newest_first(chats: Iterable[OwnChat]) -> list[OwnChat]:
-    """Sort chats by their last message, newest first."""
+    """Return the chats sorted by their last message, newest first."""
     return sorted(chats, key=lambda own: own.last_active_at, reverse=True)
 
 
 def _live_runs(
     chats: Sequence[OwnChat], lone: Sequence[str], *, homes: Collection[str]
 ) -> tuple[LiveRun, ...]:
-    """Return the live runs of `chats` and those without a chat, each once.
+    """Return the live runs in `chats` and those without a chat, each once.
 
-    A run without a chat that waits in a chat is returned as waiting there. If a run of a private
+    If a run without a chat waits in a chat, it is returned as waiting there. If a run of a private
     chat waits in an open chat, its id is not shown there.
 
     Args:
@@ -200,21 +211,21 @@ def _live_runs(
 
 
 def listed_elsewhere(reading: Reading) -> tuple[Chat, ...]:
-    """Return the listed chats except the active one; empty without an active chat."""
+    """Return the listed chats except the active chat; empty if there is no active chat."""
     return others_listed(reading) if reading.chat is not None else ()
 
 
 def others_listed(reading: Reading) -> tuple[Chat, ...]:
-    """Return the chats except the active one whose ids YOUR CHATS shows."""
+    """Return the chats that YOUR CHATS lists, except the active chat."""
     active = reading.chat.id if reading.chat is not None else None
     listed = (own.chat for own in reading.of(YourChats).listed)
     return tuple(chat for chat in listed if chat.id != active)
 
 
 def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:
-    """Return the listed chats that share a person with this one but have readers who can't see it.
+    """Return the listed chats for which a person here may be asked to approve a post.
 
-    Such a person may be asked whether to post there.
+    These chats share a person with the active chat, but have readers who may not see it.
     """
     here = set(reading.chat.person_ids) if reading.chat is not None else set()
     others = (c for c in listed_elsewhere(reading) if not may_show(reading.destination, c.readers))
@@ -222,7 +233,7 @@ def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:
 
 
 def name_of(given: SectionInput, title: str, chat_id: str) -> str:
-    """Return the quoted title of another chat, with its id if the model needs it here.
+    """Return the quoted title of another chat, with the chat's id if the model needs it here.
 
     The id is left out if no tool takes it, or if YOUR CHATS lists the chat under a unique title.
     """
@@ -234,20 +245,20 @@ def name_of(given: SectionInput, title: str, chat_id: str) -> str:
 
 
 def all_your_chats(given: SectionInput) -> Section | None:
-    """Render the list of all of the agent's chats, which rarely changes."""
+    """Render the agent's chats if all of them are listed; this list rarely changes."""
     return _your_chats(given) if given.reading.of(YourChats).complete else None
 
 
 def your_newest_chats(given: SectionInput) -> Section | None:
-    """Render the list of the newest chats, which changes with each message, if not all fit."""
+    """Render the agent's newest chats if not all of them fit; this list changes often."""
     return None if given.reading.of(YourChats).complete else _your_chats(given)
 
 
 def _your_chats(given: SectionInput) -> Section | None:
-    """Render the agent's chats, with up to 20 members for each other chat.
+    """Render the agent's chats, with up to 20 members of each chat except the active one.
 
     Returns:
-        The section; None if no tool takes their ids, or if there is no chat except the active one.
+        The section. None if no tool takes a chat's id, or if the active chat is the only one.
     """
     if not given.takes(CHAT_ID) or not given.reading.of(YourChats).listed:
         return None
@@ -271,8 +282,8 @@ def _your_chats(given: SectionInput) -> Section | None:
 def active_runs(given: SectionInput) -> Section | None:
     """Render the agent's other live runs; None if there are none.
 
-    The entry of a waiting run names the members whose reply it is waiting for. If it waits for
-    days, the entry also has the end of the wait and, in the chat of the question, the question.
+    The entry of a waiting run names the members for whose reply it waits. If the run waits for
+    days, the entry also says until when. In the chat of the question, it quotes the question.
     """
     lines, names, with_ids = [], given.names, given.takes("run_id")
     here = given.reading.of(YourChats).awaiting
@@ -291,14 +302,14 @@ def active_runs(given: SectionInput) -> Section | None:
 
 
 def _until(live: LiveRun, zone: tzinfo) -> str:
-    """Return when a wait of several days ends; '' for a shorter wait."""
+    """Return until when a wait of several days lasts; '' for a shorter wait."""
     if live.wait is None or live.wait.any_until is None:
         return ""
     return f" until {live.wait.until.astimezone(zone):%Y-%m-%d %H:%M %Z}"
 
 
 def _asked(given: SectionInput) -> str:
-    """Return the question whose reply a run is waiting for."""
+    """Return the text that quotes the question for whose reply a run waits."""
     question = given.reading.of(YourChats).question
     if question is None:
         return ""

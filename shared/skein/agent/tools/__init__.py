@@ -1,4 +1,4 @@
-"""The tools of the core, and the table of all tools by name.
+"""Tools of the core, and the table of all tools by name.
 
 To add a tool, write a function with `@tool` in one of the modules of `MODULES`, and add its name to
 `ToolName` (`skein/models/directory/agent.py`). CONTRIBUTING.md lists the other steps.
@@ -54,7 +54,7 @@ MODULES = (
 
 
 # For each tool that needs an id: the tools that return one, and whether the prompt shows one.
-# The live runs include the current one.
+# The live runs always include the current run.
 IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
     enter_chat.name: ((), lambda reading: bool(others_listed(reading))),
     borrow_context.borrow_context.name: ((), lambda reading: bool(others_listed(reading))),
@@ -81,13 +81,13 @@ IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
 
 
 def _has_ids(name: str, reading: Reading) -> bool:
-    """Return whether the model can know an id that a tool needs."""
+    """Return whether the model can know an id that the tool needs."""
     givers, shown = IDS.get(name, ((), lambda _: True))
     return shown(reading) or not set(givers).isdisjoint(reading.agent.enabled_tools)
 
 
 def written() -> dict[str, Tool]:
-    """Collect the tools of all modules, by name."""
+    """Return the tools of all modules, by name."""
     found = (each for module in MODULES for each in vars(module).values())
     return {each.name: each for each in found if isinstance(each, Tool)}
 
@@ -103,21 +103,22 @@ def enabled(names: Sequence[str]) -> tuple[Tool, ...]:
 
 
 def offered(reading: Reading) -> tuple[OfferedTool, ...]:
-    """Return the tools that the model is offered for a reading's prompt, the tenant's tools last.
+    """Return the tools that the model is offered with a prompt; the tenant's own tools come last.
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
-    not offered if every other chat has readers who may not see this one and no person to ask.
-    `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
-    is the way to say nothing. No tool shows `continue`, because the instructions for text do not
-    explain it. A tool that needs an id is offered if the prompt shows such an id, or another tool
-    returns one.
+    offered only if the model can write in another chat or send files. `enter_chat` and `end_run`
+    are not offered, because the text stays in this chat and `[silence]` is the way to say nothing.
+    No tool shows its argument `continue`, because the instructions for text do not explain it.
+
+    A tool that needs an id is offered only if the prompt shows such an id or another tool returns
+    it.
     """
     own = reading.of(OwnToolItems).tools
     return (*_built_in(reading), *own)
 
 
 def _may_send_files(reading: Reading) -> bool:
-    """Return whether there may be files that an agent can send."""
+    """Return whether the agent may have files to send."""
     names = {documents.list_documents.name, documents.read_document.name}
     shown = not names.isdisjoint(reading.agent.enabled_tools)
     return shown or any(message.media for message in reading.of(History).messages)

@@ -1,4 +1,4 @@
-"""The tool `borrow_context`, which shows another chat's last messages for one activation."""
+"""The tool `borrow_context`, which shows another chat's newest messages for one activation."""
 
 from skein.agent.sections.borrowed import borrowed_message
 from skein.agent.tools.chats import own_chat
@@ -58,6 +58,6 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
 
 
 def _active_chat(call: ToolContext, chat_id: str) -> Chat:
-    """Return the active chat, which can differ from the prompt's chat."""
+    """Return the active chat, which may be another chat than the prompt's."""
     shown = call.reading.chat
     return shown if shown is not None and shown.id == chat_id else own_chat(call, chat_id)[0]

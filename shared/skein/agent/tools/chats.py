@@ -14,7 +14,7 @@ from skein.services.common.quoting import quoted
 
 MAX_MESSAGES = 50
 MAX_CHARACTERS = 2_000
-MAX_BYTES = 20_000  # of a timeline; the oldest messages that do not fit are left out
+MAX_BYTES = 20_000  # of a timeline; if it is longer, the oldest messages are left out
 
 
 @tool(effect="read")
@@ -45,7 +45,7 @@ def read_messages(
 
 
 def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
-    """Return one of the agent's chats with the agent's membership.
+    """Return one of the agent's chats, with the agent's membership.
 
     Raises:
         NotFound: The agent is not a member of a chat with this id, or a reader of the prompt is

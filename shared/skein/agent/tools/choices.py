@@ -1,4 +1,4 @@
-"""The tool `ask_choice`, which asks one person of the active chat a question."""
+"""The tool `ask_choice`, which asks a person in the active chat a question."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -85,7 +85,7 @@ def ask_choice(
 
 
 def _asked(call: ToolContext, new: NewChoice) -> tuple[Message, Audience]:
-    """Ask a question, and return it with the people who read it.
+    """Post the question; return its message and the people who read it.
 
     Raises:
         LostLease: Another worker has taken the run over.
@@ -106,10 +106,12 @@ def _asked(call: ToolContext, new: NewChoice) -> tuple[Message, Audience]:
 
 
 def _addressee(chat: Chat, names: Names, person: str | None) -> NamedMember:
-    """Return the person of a chat that a call names, by the name in the prompt or by id.
+    """Return the person to ask, by the name in the prompt or by id.
+
+    Without a name, the only person of the chat is returned.
 
     Raises:
-        Correctable: The chat has no such person, or several of that name.
+        Correctable: The chat has no such person, or several people match.
     """
     people = [member for member in chat.roster if member.kind == "user"]
     named = names.joined(people)

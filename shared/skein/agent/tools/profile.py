@@ -1,4 +1,4 @@
-"""The tool `update_profile`, for the profile of a direct chat's person."""
+"""The tool `update_profile`, which changes the profile of a direct chat's person."""
 
 from typing import Annotated
 
@@ -61,7 +61,7 @@ def update_profile(
 
 
 def _source(call: ToolContext, person: NamedMember) -> ProfileSource:
-    """Return the run, and the person's messages that it answers, as the source of a value."""
+    """Return the source of a value: the run, and the person's messages that it answers."""
     run, reading = call.activation.run, call.reading
     reply = run.resumed.seq if run.resumed is not None else None
     messages = [

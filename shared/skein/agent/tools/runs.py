@@ -65,7 +65,7 @@ def stop_run(call: ToolContext, run_id: Id) -> str:
         if not may_affect(run, other.audience):
             raise Failed("a private run may stop only runs for the same people")
         check_effect(run, other.own_chat_id)
-        if (other.status, other.error) != ("canceled", why):  # else an earlier attempt stopped it
+        if (other.status, other.error) != ("canceled", why):  # not by an earlier attempt
             call.service(RunCompletion).cancel(
                 other, reason=Reason.STOPPED_BY_AGENT, error=why, guard=call.activation.claim.guard
             )

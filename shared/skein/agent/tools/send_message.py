@@ -1,4 +1,4 @@
-"""The tool `send_message`, for the active chat or another chat."""
+"""The tool `send_message`, which posts in the active chat or in another chat."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -108,7 +108,7 @@ def send_message(
     if speaks_in_text(call.reading) and here and not media:
         raise Correctable(TEXT_GOES_HERE)
     if reply_to is not None and not here and target not in _listed(call):
-        raise Correctable(UNKNOWN_NUMBER)  # whether it exists would tell the chat's length
+        raise Correctable(UNKNOWN_NUMBER)  # existing numbers would reveal the chat's length
     words = spoken(text, speakers_in(call.reading))
     if not words:
         raise Correctable(NOTHING_TO_SAY)
@@ -124,14 +124,14 @@ def send_message(
 
 @cache
 def variant(*, elsewhere: bool, asks: bool, files: bool = False) -> Tool:
-    """Return the variant of `send_message` for a situation; `send_message` carries out its calls.
+    """Return `send_message` with the description and the arguments that fit the situation.
 
     Args:
-        elsewhere: Whether the model's text goes to the active chat, so that a call must name
-            another chat.
-        asks: Whether a person may be asked to approve posts elsewhere. One question may name
-            several chats.
-        files: Whether there may be files to send, including to the active chat.
+        elsewhere: Whether the model's text is posted in the active chat. The tool is then only for
+            other chats and files.
+        asks: Whether a person may be asked to approve posts in other chats. One question may
+            concern several chats.
+        files: Whether there may be files to send, also to the active chat.
     """
     shown: dict[str, Any] = {}
     if elsewhere and not files:
@@ -198,7 +198,7 @@ def _post(
     wait: bool,
     until: datetime | None,
 ) -> str:
-    """Post a text in each chat, and propose it for the chats that need a person's approval."""
+    """Post a text in each chat; in chats that require it, ask a person for approval first."""
     done: list[str] = []
     to_agree: list[NewMessage] = []
     for new in messages:
@@ -208,7 +208,7 @@ def _post(
             else:
                 done.append(_say(call, new, originals) + (ANOTHER_WAIT if wait else ""))
         except NeedsConsent:
-            if originals:  # a person approves words, which do not show a file
+            if originals:  # a person approves only words, and would not see the file
                 raise Failed(FILES_STAY) from None
             to_agree.append(new)
     if to_agree:
@@ -217,7 +217,7 @@ def _post(
 
 
 def _propose(call: ToolContext, messages: Sequence[NewMessage]) -> str:
-    """Ask the person that the run answers whether to post the text, in one question."""
+    """Ask the person whom the run answers whether to post the text; ask once for all chats."""
     asked = call.service(Proposals).propose(
         call.activation.claim,
         messages[0].text,
@@ -254,10 +254,10 @@ def _say(call: ToolContext, new: NewMessage, originals: Sequence[Original]) -> s
 
 
 def _sent(call: ToolContext, chat_id: str, seq: int) -> str:
-    """Return the result of a post; the number of a message elsewhere names its chat.
+    """Return the result of a post, with the message's number and, for another chat, its title.
 
-    The number is left out if the prompt does not list the chat: it would tell the readers of this
-    chat how many messages the other has.
+    If the prompt does not list the other chat, the number is left out: it would reveal to the
+    readers how many messages that chat has.
     """
     if call.reading.shows(chat_id):
         return f"sent as msg:{seq}"
@@ -266,14 +266,16 @@ def _sent(call: ToolContext, chat_id: str, seq: int) -> str:
 
 
 def _listed(call: ToolContext) -> dict[str, str]:
-    """Return the quoted titles of the other chats that YOUR CHATS lists, by their ids."""
+    """Return the quoted titles of the other chats in YOUR CHATS, by chat id."""
     return {chat.id: quoted(chat.display_title) for chat in others_listed(call.reading)}
 
 
 def remember_sent(call: ToolContext, posted: Message, heard_by: Audience) -> None:
-    """Note a message that the run sent, for its next prompts.
+    """Note a message that the run has sent; the run's later prompts show it.
 
     Args:
+        call: The tool call.
+        posted: The message.
         heard_by: The people who were present where the message was posted.
     """
     sent = SentMessage(
@@ -301,13 +303,13 @@ def _ask(call: ToolContext, new: NewMessage, until: datetime | None) -> str:
 
 
 def made_for(call: ToolContext) -> Audience:
-    """Return the audience of the held content that the message is made from, or NOBODY."""
+    """Return the audience of the held content from which the message is made, or NOBODY."""
     held = call.activation.run.held
     return held.audience if held is not None else NOBODY
 
 
 def origin_of(call: ToolContext, target: str) -> Origin | None:
-    """Return the origin of a message, if it goes to a different chat than the run's."""
+    """Return the origin of a message; None if it goes to the run's own chat."""
     run, trigger = call.activation.run, call.reading.of(ShownTrigger)
     message, home = trigger.message, trigger.home
     if message is None or home is None or target == run.chat_id:
@@ -318,5 +320,5 @@ def origin_of(call: ToolContext, target: str) -> Origin | None:
         asked_by=message.sender.name,
         asker=message.sender.ref,
         text=message.text[:ORIGIN_CHARACTERS],
-        audience=run.audience.narrowed(destination_of(home)),  # the title is current
+        audience=run.audience.narrowed(destination_of(home)),  # only they may see the current title
     )

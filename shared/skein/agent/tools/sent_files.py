@@ -1,4 +1,4 @@
-"""The files and documents that a call of `send_message` names, if the agent may show them."""
+"""Find the files and documents that a call of `send_message` names."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ NO_FILE = "nothing was sent: this chat has no file {}"
 
 
 def originals_named(call: ToolContext, names: Sequence[str]) -> list[Original]:
-    """Return the files of the active chat, and the documents, that a call names.
+    """Return the files of the active chat and the documents that a call names.
 
-    The returned files and documents count as shown to the activation. So the post is refused in
-    every chat where their words would be refused.
+    They count as shown to the activation. The post is therefore refused in every chat where their
+    words would be refused.
 
     Raises:
-        Failed: There is no such file or document.
-        Forbidden: The readers of the prompt may not see the file.
+        Failed: A file or document does not exist.
+        Forbidden: The readers of the prompt may not see a file.
     """
     return [_original(call, name) for name in names]
 

@@ -39,18 +39,19 @@ class MemoryFields(BaseModel):
 
 
 class Memory(MemoryFields, AgentItem):
-    """A fact that an agent has learnt, with the audience of its sources.
+    """A fact that an agent has learned, with the audience of its sources.
 
-    A query from the end reads the most important live memories first: those of operators, then
-    core, then journal, each newest first. So an operator's memories are never crowded out.
+    A query from the end reads the most important live memories first: operators' memories, then
+    core memories, then journal entries, each newest first. A limit on the query therefore never
+    leaves out an operator's memory in favor of others.
 
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
         made_by: What created the memory: consolidation, a tool, the API or reflection.
-        learned_at: For a memory from a consolidation, the time of the newest source message; None
-            means that the agent learned it when the memory was created.
+        learned_at: For a memory from a consolidation, the time of the newest source message. None
+            if the agent learned it when the memory was created.
         fades_at: When a journal entry fades; None for core memories.
-        superseded_by: The memory that replaced this one.
+        superseded_by: The memory that replaced this memory.
         status: `live`, `removed` or `superseded`. A journal entry that has faded remains `live`.
         considered: Whether reflection has decided about this journal entry. Reflection does not
             consider it again, even if an operator restores it.
@@ -73,15 +74,21 @@ class Memory(MemoryFields, AgentItem):
 
     @staticmethod
     def live_prefix(kind: MemoryKind) -> str:
-        """Return the sort key prefix of a kind's live memories, without those of operators."""
+        """Return the sort key prefix of live memories of a kind, without operators' memories."""
         return f"{Memory.PREFIX}{_CORE if kind == 'core' else _JOURNAL}"
 
     @staticmethod
     def prefixes(*, kind: MemoryKind | None, live: bool, ended: bool) -> tuple[str, ...]:
-        """Return sort key prefixes of one or both kinds: live before ended, operators' first.
+        """Return the sort key prefixes of memories, live before ended, operators' first.
 
-        Operators' memories of both kinds share one prefix. Faded journal entries keep their live
-        prefix, so the prefixes that may contain them are also returned for ended memories.
+        Operators' memories of both kinds share one prefix. A faded journal entry keeps its live
+        prefix. The prefixes that can have faded entries are therefore also returned for ended
+        memories.
+
+        Args:
+            kind: The kind of memories; None for both kinds.
+            live: Whether to include live memories.
+            ended: Whether to include ended memories.
         """
         core, journal = (_OPERATORS, _CORE), (_OPERATORS, _JOURNAL)
         ranks = {"core": core, "journal": journal, None: Memory.RANKS}[kind]
@@ -93,24 +100,24 @@ class Memory(MemoryFields, AgentItem):
 
     @property
     def promoted_from(self) -> str | None:
-        """The id of the journal entry that reflection made this memory from; else None."""
+        """The id of the journal entry from which reflection made this memory, if it did."""
         return next(iter(self.made_from.items), None) if self.made_by == "reflection" else None
 
     @property
     def rests_on_one_person(self) -> bool:
-        """Whether this open memory comes from one person's messages and is not confirmed."""
+        """Whether the memory is open and unconfirmed, and comes from one person's messages only."""
         writers = self.made_from.writers
         alone = len(writers.ids) == 1 and not writers.many
         return alone and self.audience.open and not self.by_operator
 
     @property
     def day(self) -> str:
-        """The day in UTC on which the agent learned it."""
+        """The day in UTC on which the agent learned the memory, such as `2026-02-18`."""
         return f"{self.learned_at or self.created_at:%Y-%m-%d}"
 
     @property
     def age(self) -> tuple[datetime, str]:
-        """The sort key for lists with the oldest memory first."""
+        """The sort key for lists that begin with the oldest memory."""
         return self.created_at, self.id
 
     def faded(self, now: datetime) -> bool:
@@ -128,18 +135,18 @@ class Memory(MemoryFields, AgentItem):
     def promotable(self) -> bool:
         """Whether reflection may still promote this journal entry.
 
-        Reflection must not end entries of operators, or open entries with too many authors
+        Reflection must not end an operator's entry, or an open entry with too many authors
         (`Readers.changes`).
         """
         unowned = self.audience.open and self.authors.many
         return not (self.kind == "core" or self.considered or self.by_operator or unowned)
 
     def restored(self) -> Self:
-        """Return the memory as live again; a journal entry keeps the time at which it fades."""
+        """Return the memory as live again. A journal entry still fades at its original time."""
         return Memory.model_copy(super().restored(), update={"superseded_by": None})
 
     def to_item(self) -> Item:
-        """Return the memory as table attributes; a journal entry has a pointer for reflection."""
+        """Return the memory as table attributes; an undecided journal entry has a due pointer."""
         item = super().to_item()
         if self.fades_at is None:
             return item

@@ -17,10 +17,10 @@ REFLECTED = SortKeyPrefix("REFLECTED#")
 
 
 class BackgroundRecord(Stored):
-    """The record of one question of a background task, without anybody's words.
+    """The record of one question of a background task. It has no words of people.
 
     Attributes:
-        usage: The tokens of the question, and of earlier ones that led to it.
+        usage: The tokens of the question, and of earlier questions that led to it.
         failure: Why the question failed, as `Failure.why`; None if it succeeded.
     """
 
@@ -41,14 +41,14 @@ class BackgroundRecord(Stored):
 
 
 class KeptCounts(Value):
-    """Counts of the memories that came from a chunk.
+    """Counts of what was stored from a chunk.
 
     Attributes:
         core: How many core memories were stored.
         journal: How many journal entries were stored.
         superseded: How many older memories were superseded.
         removed: How many memories were removed because they are wrong.
-        doubles: How many memories were not stored, because the agent already had the same one.
+        doubles: How many memories were not stored, because the agent already had the same memory.
         profile: How many fields of the person's profile were set.
         own_words: How many memories of the person's own words were stored.
     """
@@ -63,14 +63,14 @@ class KeptCounts(Value):
 
 
 class ConsolidationRecord(BackgroundRecord):
-    """The record of consolidating one chunk of a chat for one agent.
+    """The record of the consolidation of one chunk of a chat for one agent.
 
     Attributes:
         id: `con_<ulid>`.
         from_seq: The first message of the chunk.
         to_seq: The last message of the chunk.
-        messages: How many people's and agents' messages the chunk held.
-        passed_over: Whether the model was not asked because all people who were present for the
+        messages: How many messages of people and agents the chunk has.
+        passed_over: Whether the model was not asked, because all people who were present for the
             chunk have left the chat.
     """
 
@@ -92,14 +92,14 @@ class ConsolidationRecord(BackgroundRecord):
 
 
 class ReflectionRecord(BackgroundRecord):
-    """The record of one model call that decided about journal entries.
+    """The record of one question about journal entries.
 
-    The record holds the ids of the memories, not their text.
+    It has the ids of the memories, but not their text.
 
     Attributes:
         id: `ref_<ulid>`.
         scope: The scope of the journal entries; see `owned_partition`.
-        considered: The ids of the journal entries that the model was asked about.
+        considered: The ids of the journal entries in the question.
         promoted: The ids of the core memories that were made from some of them.
     """
 

@@ -113,7 +113,7 @@ class ErasurePreviewResource(Resource):
 
     @classmethod
     def from_preview(cls, preview: ErasurePreview) -> Self:
-        """Build the resource of a preview, without counts of zero."""
+        """Build the resource of a preview; leave out kinds with a count of zero."""
         return cls(
             erased=dict(+preview.erased),
             replaced=dict(+preview.replaced),

@@ -1,4 +1,4 @@
-"""Entries of the audit log: one immutable entry per audited call, by day."""
+"""Entries of the audit log: one immutable entry per audited call, stored by day."""
 
 from datetime import date, datetime
 from typing import Annotated, ClassVar, Literal, Self
@@ -55,7 +55,7 @@ AuditKind = Literal[
 
 
 class AuditEntry(Stored):
-    """One entry of the audit log; holds ids and an operator's reason, never a person's words.
+    """One entry of the audit log. It has ids and an operator's reason, but no words of people.
 
     Attributes:
         id: `aud_<ulid>`.
@@ -64,8 +64,8 @@ class AuditEntry(Stored):
         verb: The action of the caller.
         kind: The kind of thing that the call read or changed.
         ids: The ids of the thing, by the names of the call's parameters; empty for a list.
-        route: The route of the call, such as `GET /v1/runs/{run_id}`; `answer to a choice` for a
-            consent.
+        route: The route of the call, such as `GET /v1/runs/{run_id}`. For a consent, it is `answer
+            to a choice`.
         refused: Whether the call was refused because of a missing role or a setting.
         reason: Why an operator accesses private content, in the operator's words; None for other
             calls.
@@ -105,10 +105,10 @@ class AuditEntry(Stored):
 
 
 class Access(Stored):
-    """The record for one person that an operator saw their private content, made with the entry.
+    """A person's record of an operator's access to their private content, made with the entry.
 
     Attributes:
-        id: The id of the entry.
+        id: The id of the audit entry.
         who: The `sub` of the operator's token.
         verb: What the operator did.
         kind: The kind of thing that was accessed.
@@ -128,7 +128,7 @@ class Access(Stored):
 
     @classmethod
     def of(cls, entry: AuditEntry, reason: str, user_id: str) -> Self:
-        """Build a person's record of an entry."""
+        """Build the record of an audit entry for one person."""
         return cls(
             tenant=entry.tenant,
             user_id=user_id,
@@ -142,7 +142,7 @@ class Access(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str, at: datetime, entry_id: str) -> "Key[Access]":
-        """Return the key of a person's record; keys sort by time."""
+        """Return the key of a person's access record; keys sort by time."""
         return Key(User.key_of(tenant, user_id).pk, f"{Access.PREFIX}{rfc3339(at)}#{entry_id}")
 
     @property

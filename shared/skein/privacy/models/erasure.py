@@ -1,4 +1,4 @@
-"""Erasures of people and of single messages: their progress, and the notes that they need."""
+"""Erasures of people and of single messages: their progress and their working records."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -23,12 +23,13 @@ ErasureStage = Literal[
     "find", "close", "quotes", "chats", "kept", "runs", "rest", "resting", "done"
 ]
 NamedTexts = Literal["keep", "replace", "remove"]
-"""The operator's decision about texts of others that have the person's full name."""
+"""What the operator decides about texts of others that have the person's full name."""
 
 FIRST_STAGE: ErasureStage = "find"
 ERASURE = SortKeyPrefix("ERASURE#")
 BACKUP_DAYS = 35  # the maximum period of DynamoDB's point-in-time recovery
-# After this time, an eventually consistent read does not find erased text; usually after a second.
+# After this time, eventually consistent reads no longer return erased text. Usually, this takes one
+# second.
 REPLICATION = timedelta(seconds=10)
 
 
@@ -36,10 +37,10 @@ class DeletedMessage(Value):
     """A message that a person has deleted.
 
     Attributes:
-        posted_at: When it was posted.
-        run_id: For a question whether to post words, the run that proposed them.
-        forgotten: Whether the person has asked to forget it, so that items made from it are
-            deleted.
+        posted_at: When the message was posted.
+        run_id: The run that asked, if the message is a question whether to post words.
+        forgotten: Whether the person has asked to forget the message. In that case, items made from
+            it are deleted, too.
     """
 
     chat_id: Identifier
@@ -72,19 +73,20 @@ class ErasureChanges(TypedDict, total=False):
 class Erasure(LeasedItem):
     """The erasure of a person, and later its report; or the erasure of a deleted message.
 
-    It holds ids and numbers, but none of the person's data. The erasure of a message is deleted
-    once it is done.
+    It has ids and numbers, but no other data of the person. The erasure of a message is deleted
+    when it is done.
 
     Attributes:
         id: `era_<ulid>`.
-        requested_by: The `sub` of the operator's token.
+        requested_by: The `sub` of the operator's token. For a message, the id of the person who
+            deleted it.
         message: The deleted message; None for the erasure of a person.
         named_texts: What happens to texts of others that have the person's full name.
         stage: The current stage; `resting` between two sweeps.
         after: The cursor of the stage.
         sweeps: The counts of each sweep that has begun.
         canceled: How many runs the current sweep has canceled and memberships it has closed. If
-            there are any, another sweep follows.
+            this is not 0, another sweep follows.
     """
 
     tenant: Tenant
@@ -109,7 +111,7 @@ class Erasure(LeasedItem):
 
     @staticmethod
     def sort_key_in(sk: str) -> str:
-        """Return the sort key of the erasure that an item of the partition belongs to.
+        """Return the sort key of an erasure from the sort key of one of its items.
 
         Args:
             sk: The sort key of an erasure, or of one of its working records.
@@ -122,9 +124,9 @@ class Erasure(LeasedItem):
 
     @property
     def swept_at(self) -> datetime | None:
-        """The time from which reads no longer find the erased data, so new items can't contain it.
+        """The time after which new items cannot contain erased data; None if not known yet.
 
-        The first sweep has ended by then, and its writes are on all replicas of the table.
+        By then, the first sweep has ended and all replicas of the table have its writes.
         """
         ended_at = self.sweeps[0].ended_at
         return ended_at + REPLICATION if ended_at is not None else None
@@ -138,7 +140,7 @@ class Erasure(LeasedItem):
 
 
 class Subject(Stored):
-    """The ids, names and addresses of the person; deleted once the erasure is done.
+    """The ids, names and addresses of the person; deleted when the erasure is done.
 
     Attributes:
         ids: The person's id and former ids.
@@ -173,16 +175,17 @@ class Subject(Stored):
 class ErasedChat(Stored):
     """An erasure's note on one of the person's chats.
 
-    The erasure needs the note after the person is removed from the chat. The note is deleted once
+    The erasure needs the note after the person is removed from the chat. The note is deleted when
     the erasure is done.
 
     Attributes:
-        private: Whether agents of the chat may own items in the chat's private scope.
-        agents: All agents that were ever members.
-        others: All other people who were ever members.
-        since: Since when messages may mention the person.
+        private: Whether the chat is private. Its agents may then own items in the chat's scope.
+        agents: All agents that are or were members.
+        others: All other people who are or were members.
+        since: The time from which messages may mention the person.
         first_seq: The first message that the person wrote.
-        shown_in: Other chats whose messages have an origin in this chat, and since when.
+        shown_in: Other chats with messages whose origin is in this chat; the value is the time of
+            the first such message.
     """
 
     tenant: Tenant
@@ -211,12 +214,12 @@ class ErasedChat(Stored):
 class Quotes(Stored):
     """Hashes of what the person wrote in a part of a chat; see `quotes_in`.
 
-    Later sweeps compare texts with them, when the messages have lost their words. They are deleted
-    once the erasure is done.
+    Later sweeps still need the hashes, because the messages have lost their words by then. The
+    record is deleted when the erasure is done.
 
     Attributes:
-        first_seq: The first of these messages.
-        hashes: 16 hexadecimal digits for each.
+        first_seq: The `seq` of the first of these messages.
+        hashes: 16 hexadecimal digits for each hash, without separators.
     """
 
     tenant: Tenant
@@ -237,7 +240,7 @@ class Quotes(Stored):
 
     @staticmethod
     def prefix_of(tenant: str, erasure_id: str) -> Key:
-        """Return the partition, and the prefix of the sort keys of an erasure's records."""
+        """Return the partition key and the sort key prefix of an erasure's records of quotes."""
         erasure = Erasure.key_of(tenant, erasure_id)
         return Key(erasure.pk, f"{erasure.sk}#QUOTES#")
 
@@ -248,7 +251,7 @@ class Quotes(Stored):
 
     @property
     def word_hashes(self) -> set[int]:
-        """The hashes of the words to look for, 64 bits each."""
+        """The hashes as 64-bit numbers."""
         return {int(self.hashes[at : at + 16], 16) for at in range(0, len(self.hashes), 16)}
 
     def to_item(self) -> Item:

@@ -1,8 +1,8 @@
-"""Forgettings: a person's yes to delete messages, and a request for it from another chat.
+"""Forgettings: a person's yes to delete messages, and requests to be asked about it.
 
-The answer's transaction stores the forgetting together with the answer. Its due pointer makes it an
-outbox item: a job deletes the messages, and the tick repeats a job that was lost. A request is an
-outbox item, too: its job searches the messages and asks the person.
+The transaction that stores the answer also stores the forgetting. Its due pointer makes it an
+outbox item: a job deletes the messages, and the tick queues a lost job again. A request is also an
+outbox item. Its job searches the messages and asks the person.
 """
 
 from datetime import datetime
@@ -19,24 +19,28 @@ from skein.models.outbox.jobs import ForgettingJob
 
 
 class ForgottenMessage(Value):
-    """A message that is deleted if the person says yes."""
+    """A message to delete if the person says yes."""
 
     chat_id: Identifier
     seq: int
 
 
 class ForgettingData(Stored):
-    """The data of the question: the messages to delete."""
+    """The data of the question whether to forget messages.
+
+    Attributes:
+        forgets: The messages to delete. The last one is the person's request.
+    """
 
     forgets: tuple[ForgottenMessage, ...]
 
 
 class Forgetting(Stored):
-    """A person's yes to forget messages; deleted once they are.
+    """A person's yes to forget messages; deleted when the messages are deleted.
 
     Attributes:
         id: The id of the question's message.
-        messages: The messages to delete, with the question itself as the last.
+        messages: The messages to delete. The last one is the question itself.
         created_at: When the person said yes.
     """
 
@@ -57,13 +61,13 @@ class Forgetting(Stored):
         user_id: str,
         at: datetime,
     ) -> Self:
-        """Build the forgetting of a person who says yes.
+        """Build the forgetting of a person who answered yes.
 
         Args:
-            question: The message that asks.
-            forgets: The messages that it names.
+            question: The question, which is a message of the agent.
+            forgets: The messages that the question lists, and the request.
             user_id: The person.
-            at: The time of the yes.
+            at: The time of the answer.
         """
         asked = ForgottenMessage(chat_id=question.chat_id, seq=question.seq)
         return cls(
@@ -88,19 +92,18 @@ class Forgetting(Stored):
         return ForgettingJob(tenant=self.tenant, user_id=self.user_id, forgetting_id=self.id)
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the forgetting as table attributes, with its due pointer."""
         return self.attributes() | due_pointer("choice", self.key, due_at)
 
 
 class ForgetRequest(Stored):
     """A person's request to forget messages, made in a chat that others may read.
 
-    It is deleted once the person is asked, or nothing is found.
+    The request is deleted when the person is asked, or when no messages are found.
 
     Attributes:
         id: `fgt_<digest>`, which is derived from the tool call.
-        run_id: The run that made it.
-        query: Words of the messages.
+        run_id: The run in which the person made the request.
+        query: Words that occur in the messages.
         zone: The time zone of the days in the question.
     """
 
@@ -124,7 +127,7 @@ class ForgetRequest(Stored):
 
     @property
     def job(self) -> ForgettingJob:
-        """The job that searches the messages and asks the person."""
+        """The job that searches for the messages and asks the person."""
         return ForgettingJob(tenant=self.tenant, user_id=self.user_id, forgetting_id=self.id)
 
     def due(self, at: datetime) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Entries of the erasure register, with which a restored table is compared."""
+"""Entries of the erasure register, which is applied to a restored table."""
 
 from typing import Annotated
 
@@ -12,15 +12,17 @@ REGISTER_SHARDS = 4
 
 
 class RegisteredErasure(Stored):
-    """An erasure in the register, which is stored outside of the table.
+    """An erasure in the register, which is a table of its own.
 
-    An entry holds ids and times only. It does not expire: a backup of any age may be restored.
+    An entry has only ids and times. It does not expire, because a backup of any age may be
+    restored.
 
     Attributes:
-        user_ids: The ids of the person, and of callers that were merged into the person.
-        requested_at: When the erasure began; a person with a newer record is another person.
+        user_ids: The ids of the person, and of users that were merged into the person.
+        requested_at: When the erasure was requested. A user record that was created later belongs
+            to another person, or to a person who has come back.
         message: The deleted message; None for the erasure of a person.
-        named_texts: The operator's decision, which a restore applies again.
+        named_texts: The operator's decision, which applies again after a restore.
     """
 
     tenant: Tenant
@@ -54,7 +56,7 @@ class RegisteredErasure(Stored):
 
     @classmethod
     def key_of(cls, shard: int | str, tenant: str, erasure_id: str) -> "Key[RegisteredErasure]":
-        """Return the key of an entry; the entries of a shard sort by time."""
+        """Return the key of an entry; within a shard, entries sort by the time of the erasure."""
         return Key(cls.partition(shard), f"{key_part(erasure_id)}#{key_part(tenant)}")
 
     @property
