@@ -34,7 +34,7 @@ CreatedAt = Annotated[Instant, Field(description="When the item was created.")]
 EndedAt = Annotated[Instant | None, Field(description="When it ended; null before.")]
 OptionalName = Annotated[Name | None, Field(description="The name.")]
 
-# The codes of `skein.errors`, and those of skein.http for errors that no caller caused.
+# The codes of `skein.errors`, and those of `skein.http` for errors that no caller caused.
 ErrorCode = Literal[
     "invalid",
     "unauthenticated",
@@ -60,9 +60,9 @@ class Request(BaseModel):
 class ChangeRequest(Request, PartialModel):
     """Changes to a resource. Omitted fields stay unchanged; see `given`.
 
-    A subclass inherits the fields that have a default when the resource is created. Null resets
-    those that may be null. Null leaves all other fields unchanged, including required fields that
-    the subclass declares itself.
+    A subclass inherits the fields that have a default when the resource is created. Null resets an
+    inherited field that may be null. Null leaves all other fields unchanged, including the fields
+    that the subclass declares itself.
     """
 
     @property
@@ -103,7 +103,7 @@ REQUEST_WORDS = frozenset(
         "pattern",
     }
 )
-"""The words of a JSON schema that limit or replace what a request gives."""
+"""The keywords of a JSON schema that limit values of a request or replace missing ones."""
 
 
 def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -153,7 +153,7 @@ class Page(Resource, Generic[Shown]):
 
     @classmethod
     def of(cls, source: Any, /) -> Self:
-        """Build the page from a listing of what `of` of the items' class takes."""
+        """Build the page from a listing, whose items the `of` of this page's item class accepts."""
         shown = get_args(cls.model_fields["items"].annotation)[0]
         return cls(items=tuple(map(shown.of, source.items)), next_cursor=source.next_cursor)
 

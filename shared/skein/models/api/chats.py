@@ -61,7 +61,7 @@ class MemberRequest(Request):
 
     @property
     def ref(self) -> MemberRef:
-        """Return the reference that services use."""
+        """The reference that services use."""
         return MemberRef(kind=self.kind, id=self.id)
 
 
@@ -456,9 +456,9 @@ class MessageResource(Resource):
     ) -> Self:
         """Build the resource of a message, as members of its chat may see it.
 
-        A run id contains the id of the run's home, and an agent's stored `client_id` contains the
-        run id. Both could reveal a private chat in which the agent was asked to post the message.
-        The `client_id` of words to which the sender agreed names the question.
+        Stored ids that could reveal a private chat are not shown. A run id contains the id of the
+        chat or agent that holds the run, and an agent's `client_id` contains the run id. The
+        `client_id` of a text that a person agreed to post names the question.
 
         Args:
             message: The message.

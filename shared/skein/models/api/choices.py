@@ -100,7 +100,7 @@ class ViaResource(Resource):
 
     @classmethod
     def shown(cls, via: Via, chat_id: str) -> Self:
-        """Build the resource for a chat, whose readers may not know the chat of the choice."""
+        """Build the resource for readers of a chat; a choice in another chat is not named."""
         here = via.chat_id == chat_id
         return cls(
             agent_id=via.agent_id,

@@ -66,7 +66,7 @@ class WholeAgent(AgentFields, Request):
 
     @property
     def configured(self) -> dict[str, Any]:
-        """The values of all fields, by name, as an agent has them."""
+        """The values of all fields by name, in the form that `Agent` has."""
         values = {name: getattr(self, name) for name in CONFIGURED}
         return {**values, "settings": self.settings.values}
 
@@ -169,7 +169,7 @@ class AgentResource(AgentConfiguration, IdentifiedAgent):
 
 
 WarningCode = Literal["unlisted_model", "no_tool_called"]
-"""Which problem of an agent's configuration a warning tells."""
+"""Which problem of an agent's configuration a warning reports."""
 
 
 class AgentWarning(Resource):
@@ -541,7 +541,7 @@ class EffectiveSettingResource(Resource):
 
 @cache
 def _definitions() -> dict[str, Any]:
-    """Return the JSON schemas of the settings that operators may override."""
+    """Return the JSON schemas of the settings that operators may override, by name."""
     properties: dict[str, Any] = OverridableSettings.model_json_schema()["properties"]
     return properties
 

@@ -135,10 +135,10 @@ class PromptResource(Resource):
     def from_parts(cls, prompt: PromptRecord, first: TokenUsage | None) -> Self:
         """Build the resource of a prompt.
 
-        A cache serves the beginning of a request, which is the tools and then the sections.
+        The provider's prefix cache serves the beginning of a request: the tools, then the sections.
 
         Args:
-            prompt: The prompt, readable.
+            prompt: The prompt in the form of `PromptRecord.readable`.
             first: The usage of the first request with this prompt.
         """
         left = None

@@ -26,5 +26,5 @@ class SentCode(Resource):
 
     @classmethod
     def of_code(cls, code: NumberCode) -> "SentCode":
-        """Build the resource of a code, without the code."""
+        """Build the resource of a code, without its digits."""
         return cls(phone=code.address.address, line=code.line.address, valid_until=code.valid_until)

@@ -250,10 +250,10 @@ class RunResource(Resource):
         preview: RunPreviewResource | None = None,
         money: Money | None = None,
     ) -> Self:
-        """Build the resource of a run for a list; withheld if private.
+        """Build the resource of a run for a list; its content is withheld if the run is private.
 
         Args:
-            private: Whether the operator may see private content.
+            private: Whether the operator may see private content, so that nothing is withheld.
             preview: The first words of the run.
             money: The cost of its tokens.
         """
@@ -265,8 +265,8 @@ class RunResource(Resource):
     def for_members(cls, run: Run) -> Self:
         """Build the resource of a run, as members of its chat may see it.
 
-        `error`, the reasons, `tools`, `held` and `traced_to` are omitted: the first three can tell
-        of another chat, and the others of people who are not members.
+        `error`, the reasons, `merged_into` and `tools` are omitted because they can reveal another
+        chat. `held` and `traced_to` are omitted because they can reveal people who are not members.
         """
         trigger = run.trigger.model_copy(update={"traced_to": None})
         shown = run.model_copy(
@@ -284,7 +284,7 @@ class RunResource(Resource):
 
 
 def _waits_until(run: Run) -> datetime | None:
-    """Return until when a run waits for a reply; None if it does not wait."""
+    """Return when a run stops waiting for a reply; None if it does not wait."""
     return run.wait.until if run.wait is not None else None
 
 

@@ -25,7 +25,7 @@ MAX_CHARACTERS = 2_000
 
 
 class BorrowedMessage(Value):
-    """A message of the other chat.
+    """One message of the borrowed context.
 
     Attributes:
         seq: The number of the message in its chat.
@@ -47,8 +47,8 @@ class BorrowedContext(Stored):
     Attributes:
         staging: The id of this staging. Only a run whose prompt showed the staging clears it.
         source_chat_id: The chat of the messages, which may be deleted before they are shown.
-        audience: The people who were present for all messages; checked again each time they are
-            shown.
+        audience: The people who were present for all messages. The audience is checked again each
+            time the messages are shown.
         last_message_at: When the newest of the messages was written.
     """
 

@@ -58,7 +58,7 @@ NAMED_PEOPLE = 3  # people named in the description of a chat without a title
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
-    """Return the key of a chat's partition: chat, memberships, messages and runs."""
+    """Return the partition key of a chat, its memberships, its messages and its runs."""
     return f"{key_part(tenant)}#CHAT#{key_part(chat_id)}"
 
 
@@ -155,7 +155,7 @@ class TitleChanges(TypedDict, total=False):
 class Chat(ChatFields, Stored):
     """A chat, stored as one item.
 
-    Every write raises `version`. Posting a message is conditional on it (optimistic lock).
+    Every write raises `version`. Posting a message is conditional on the version (optimistic lock).
 
     Attributes:
         line: The line on which the chat began, for its settings; None for a chat in the app.
@@ -167,10 +167,10 @@ class Chat(ChatFields, Stored):
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
-        formerly: The current user id of people who have posted here, by their old ids.
+        formerly: The current ids of people who have posted here under other ids, by the old ids.
         summary: The chat summary, in the third person.
         summary_state: When the chat summary was last renewed, and whether that succeeded.
-        made_title: The messages that the light model made the title from; None if people set it.
+        made_title: The messages from which the light model made the title; None for other titles.
         title_state: When the light model was last asked for a title, and how often that failed.
         named: Whether a person has set or removed the title, so that no title is generated.
         title_authors: The people whose words the title contains, by digest.
@@ -179,7 +179,7 @@ class Chat(ChatFields, Stored):
         listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
         upkeep_at: When upkeep must renew data derived from the chat; the time of the due pointer.
         consolidation_at: When the messages may be consolidated; the due time of `Consolidation`.
-        epoch: Raised by an erasure; part of every cache key.
+        epoch: A counter that an erasure raises; part of every cache key.
         documents: The ids of the documents that the chat owns.
         person_seq: For a direct chat, the newest text of its person, or 0; resets do not count.
         session: For a direct chat, the session since the last gap or reset.
@@ -334,8 +334,8 @@ class Chat(ChatFields, Stored):
     def hides(self, seq: int, at: datetime, *, here: "Chat | None") -> bool:
         """Return whether a reset hides a message of this chat from agents.
 
-        A reset ends the conversation so far in its chat. In a direct chat, it also hides earlier
-        messages of its person in their other direct chats.
+        A reset hides all earlier messages of its chat. A reset in a direct chat also hides earlier
+        messages in the person's other direct chats.
 
         Args:
             at: The time of the message.
@@ -380,9 +380,9 @@ class Chat(ChatFields, Stored):
         return tuple(each for each in self.invited if each.member.id != user_id)
 
     def awaits(self, readers: Audience, now: datetime) -> bool:
-        """Return whether one of these people has an open invitation.
+        """Return whether one of the readers has an open invitation to the chat.
 
-        Such a chat is hidden from their private prompts, because others added them to it.
+        The chat is then hidden from private prompts for these readers, because others invited them.
         """
         return readers.counts(each.member.id for each in self.invited if each.open(now))
 
@@ -420,14 +420,14 @@ class Chat(ChatFields, Stored):
 
     @property
     def _alone(self) -> tuple[str, ...]:
-        """The person of a direct chat with an agent."""
+        """The person of a direct chat with an agent; empty for other chats."""
         agents = any(member.kind == "agent" for member in self.roster)
         return self.person_ids if self.kind == "direct" and agents else ()
 
     def as_now(self, message: "Message") -> "Message":
         """Return a message with its sender's current id and name, and its addressee's current id.
 
-        The stored item keeps the old ones.
+        The stored item keeps the old values.
         """
         choice = message.choice
         if choice is not None and choice.addressee in self.formerly:
@@ -485,27 +485,30 @@ class Message(Stored):
         kind: The kind of message. A `deleted` message was deleted by its sender, and the text of an
             `erased` message was removed by an erasure; both have no text.
         client_id: The sender's idempotency key: the same sender and key mean the same message.
-        depth: The chain depth: 0 for a person's message, one more for each agent in between.
+        depth: The chain depth: 0 for a person's message, and for an agent's message 1 more than
+            that of its run.
         run_id: For an agent's message, the run that posted it.
         authors: For an agent's message, the people whose messages that run was shown, by digest.
         traced_to: For an agent's message, the person that the run traces back to.
         expects_reply: Whether the sender waits for an answer.
         choice: The question and its answer, for a message of the kind `choice`.
-        answers: For a person's answer to an agent's choice, that agent; no other agent is
-            triggered.
-        via: The choice in which the person, as the sender, agreed to this text of an agent.
+        answers: For a person's answer to an agent's choice, the id of that agent, which is the only
+            agent that the answer triggers.
+        via: For an agent's text that a person posts, the agent and the choice in which the person
+            agreed to post the text.
         template: The message template that the sender chose, for times when free text may not be
             sent.
-        report_of: The work whose result the message reports; its text is never changed.
+        report_of: The work, such as an errand, whose result the message reports. The text of such a
+            message is never changed.
         introduction: The introduction that precedes the first text to a person.
-        team: For a message of the team, the team's name, which an SMS shows beside the sender.
+        team: For a message of the team, the team's name, which an SMS shows after the sender.
         resets: Whether this is a person's reset, which is answered without the model.
         keeps: Whether this is a person's request to keep the talk private, which is also answered
             without the model.
         noticed_rules: The sharing rules that the message announces to the person of a direct chat.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
-        reason: Why the message started no run of the other agents.
+        reason: Why the message started no run of the agents that are not in `runs` or `reasons`.
         reasons: The reasons for individual agents, by agent id, if they differ from `reason`.
         deliveries: The deliveries of the message to phones.
         undelivered: Why people of a direct chat get no SMS with this message of an agent.
@@ -576,7 +579,7 @@ class Message(Stored):
 
     @property
     def conversational(self) -> bool:
-        """Whether it is part of the conversation: a text, or a question that a text answers."""
+        """Whether this is conversation: a text, or a question with a purpose in `IN_TALK`."""
         if self.kind == "choice":
             return self.choice is not None and self.choice.purpose in IN_TALK
         return self.kind in {"text", "team"}
@@ -600,7 +603,6 @@ class Message(Stored):
 
     @property
     def media_ids(self) -> tuple[str, ...]:
-        """The ids of the message's pictures and files."""
         return tuple(media.id for media in self.media if media.id is not None)
 
     @property
@@ -636,7 +638,6 @@ class Message(Stored):
 
     @classmethod
     def from_item(cls, item: Item) -> "Message":
-        """Build the message from table attributes."""
         if "files" in item:
             item = {**item, "media": item["files"]}
         if item.get("choice") is not None and "repeats" in item:
@@ -647,8 +648,8 @@ class Message(Stored):
         """Return the message as table attributes.
 
         The files are stored in an attribute of their own, because release 0.2.0 expects a URL in
-        each entry of `media`. `Choice.repeats` is too, because release 0.3.0 refuses a choice with
-        a field that it doesn't know.
+        each entry of `media`. `Choice.repeats` is also stored in an attribute of its own, because
+        release 0.3.0 refuses a choice with a field that it doesn't know.
         """
         made = super().attributes()
         if self.media:

@@ -13,11 +13,11 @@ from skein.models.common.base import Identifier, Instant, NamedMember, Stored, V
 from skein.models.visibility.audience import Audience
 
 QUESTION = "question"
-"""The purpose of a question by an agent; questions with any other purpose are asked by Skein."""
+"""The purpose of questions that an agent asks. Skein asks questions with other purposes."""
 CALL = "tool"
 """The purpose of a question whether to call a tool of the tenant."""
 IN_TALK = frozenset({QUESTION, CALL})
-"""The purposes whose answers start the agent: question and answer are part of the talk."""
+"""The purposes of questions whose answers start the agent; they are part of the talk."""
 CONSENT = "consent"
 INVITATION = "invitation"
 
@@ -26,7 +26,7 @@ ChoiceStatus = Literal["open", "answered", "expired"]
 YES = "yes"
 NO = "no"
 SEE = "see"
-"""The only option of an invitation's announcement; it shows who invites to which chat."""
+"""The only option of an announced invitation; it shows who invites the person to which chat."""
 MAX_OPTIONS = 5
 MAX_LABEL = 40
 MAX_QUESTION = 1_000
@@ -96,7 +96,7 @@ class Choice(Value):
         addressee: The person who may answer.
         purpose: Why the question is asked. The effect that is registered for the purpose defines
             what an answer does (`skein/interface/extensions.py`).
-        expires_at: When it can no longer be answered.
+        expires_at: When the question can no longer be answered.
         answer: The answer; None while the question is unanswered.
         repeats: For a message that repeats a question, the message with the original question. The
             question is answered once, through either message.
@@ -135,12 +135,11 @@ class Choice(Value):
         return "expired" if now >= self.expires_at else "open"
 
     def option(self, option_id: str) -> Option | None:
-        """Return the option with an id; None if there is none."""
         return next((option for option in self.options if option.id == option_id), None)
 
 
 class InvitationData(Stored):
-    """The data of a choice that asks an invited person: the chat to join."""
+    """The data of a choice that asks an invited person to join a chat."""
 
     invited_to: Identifier
 

@@ -1,6 +1,6 @@
 """Consents: a person's agreement to post an agent's text in their name, and each post's result.
 
-The answer's transaction stores the consent together with the answer. Its due pointer makes it an
+The transaction that stores the answer also stores the consent. The due pointer makes the consent an
 outbox item: a job posts the text in each chat, and the tick sends a lost job again.
 """
 
@@ -31,11 +31,11 @@ class ConsentData(Stored):
 
 
 class ConsentedDestination(Destination):
-    """One chat of a consent, and whether the text was posted there.
+    """One chat of a consent, and whether the text was posted in it.
 
     Attributes:
-        seq: The posted message; None if there is none.
-        failure: Why the text was not posted; None if it was, or may still be posted.
+        seq: The posted message; None if the text was not posted.
+        failure: Why the text was not posted; None if it was posted, or may still be posted.
     """
 
     status: PostStatus = "posting"
@@ -56,8 +56,7 @@ class Consent(Stored):
         notified: Whether the person was notified of each post that failed.
         version: The optimistic lock: every change raises it.
         created_at: When the person agreed.
-        expires_at: When the consent expires, in seconds since 1970; at the same time as its
-            question.
+        expires_at: When the consent and its question expire, in seconds since 1970.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("CONSENT#")
@@ -137,7 +136,7 @@ class Consent(Stored):
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether every post has succeeded or failed, and the person was notified of failures."""
         return self.next_post is None and (self.notified or not self.failed)
 
     def with_posts(
@@ -146,11 +145,10 @@ class Consent(Stored):
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`, or its removal once nothing is left to do."""
+        """Return the due pointer at `at`; once the consent is over, its removal."""
         return dict(NOT_DUE) if self.over else due_pointer("choice", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the consent as table attributes, with its due pointer."""
         return self.attributes() | {
             name: value for name, value in self.due(due_at).items() if value is not None
         }

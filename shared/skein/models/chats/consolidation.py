@@ -12,8 +12,8 @@ from skein.models.outbox.due import NOT_DUE, DueKind, LeasedItem, due_pointer
 class Consolidation(LeasedItem):
     """The item whose due pointer makes a chat's consolidation due.
 
-    It is separate from the chat, since the chat has its own due pointer. The consolidation is due
-    as long as `Chat.consolidation_at` is set; both are set and cleared together.
+    The item is separate from the chat, since the chat has its own due pointer. The due pointer and
+    `Chat.consolidation_at` are set and cleared together.
 
     Attributes:
         kind: The chat's kind, which decides which function finds the due pointer: the tick for a

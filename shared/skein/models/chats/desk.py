@@ -47,13 +47,13 @@ class DeskState(Value):
         since: When the chat was put on the desk.
         agent_id: The agent that asked for a person; None if no agent did.
         holder: Who holds the chat; None while it is waiting.
-        taken_at: When the holder took it.
+        taken_at: When the holder took the chat.
         answered_at: When the holder first posted a message.
         spoke_at: When the holder last posted a message, or took the chat.
         spoke_seq: The holder's newest message; 0 for none.
-        from_seq: The chat's `last_seq` when the holder took it.
+        from_seq: The chat's `last_seq` when the holder took the chat.
         unanswered: For each agent that was stopped before it answered, the first message without an
-            answer, by agent id. For other agents, it is the first message after `from_seq`.
+            answer, by agent id. For other agents, the first message after `from_seq` counts.
         due_work: Whether plans and calls of services that become due in the meantime wait or are
             dropped.
     """
@@ -84,8 +84,8 @@ class Briefing(Value):
     Attributes:
         holder: The person who held the chat.
         text: The text; empty if the holder wrote nothing, or was silent for too long.
-        from_seq: The chat's `last_seq` when the holder took it.
-        seq: The chat's `last_seq` when it was handed back.
+        from_seq: The chat's `last_seq` when the holder took the chat.
+        seq: The chat's `last_seq` when the chat was handed back.
         audience: The people who were present from `from_seq` on.
         authors: The people whose words the text may contain, by digest.
         silent: Whether the chat was handed back automatically.

@@ -12,7 +12,7 @@ from skein.models.common.storage import Exists, Item, Key, SortKeyPrefix, Update
 from skein.models.visibility.ownership import StoredAuthors, StoredMadeFrom
 from skein.models.visibility.provenance import NO_AUTHORS, NOTHING
 
-ABOUT = timedelta(days=1)  # how long before a stay its texts may refer to messages
+ABOUT = timedelta(days=1)  # a stay's texts may refer to messages from this long before the stay
 WORDS = ("reason", "summary", "briefing")
 DeskEnd = Literal["handed_back", "silence", "discarded"]
 """Why a stay ended: the holder handed the chat back (or, without a holder, an operator dismissed
@@ -28,21 +28,20 @@ class DeskStay(Stored):
         id: `dsk_<ulid>`.
         since: When the chat was put on the desk.
         agent_id: The agent that asked for a person; None if no agent did.
-        reason: Why the agent asks, in its own words; shown only to the holder.
+        reason: Why the agent asks for a person, in its own words; shown only to the holder.
         summary: The agent's summary of the matter; shown only to the holder.
         authors: The people whose words the reason, summary and briefing may contain, by digest.
         made_from: The messages of the chat from which the agent wrote the reason and the summary.
         noticed_at: When the people of the chat were notified that a person was requested; None
-            before.
-        holder: The person who holds or held the chat; None before.
+            before that.
+        holder: The person who holds or held the chat; None while the chat waits.
         briefing: The holder's note to the agents at the end.
-        ended_at: When the stay ended; None before.
+        ended_at: When the stay ended; None while it lasts.
         ended_by: Why it ended.
         notified: Whether the people of the chat were notified of an end that the holder did not
             choose.
         version: The optimistic lock: every change raises it.
-        expires_at: When the stay expires, in seconds since 1970; the same as for a message of that
-            time.
+        expires_at: When the stay expires, in seconds since 1970, like a message of the same time.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("DESK#")
@@ -108,5 +107,5 @@ def desk_relation(tenant: str) -> str:
 
 
 def is_current(stay: DeskStay, chat: Chat | None) -> bool:
-    """Return whether a chat is on the desk with this stay; the index may list ended ones."""
+    """Return whether a chat is on the desk with this stay; the index may still list ended stays."""
     return chat is not None and chat.desk is not None and chat.desk.session == stay.id

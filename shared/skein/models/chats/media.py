@@ -23,7 +23,7 @@ from skein.models.visibility.provenance import NO_AUTHORS, Authors
 MediaState = Literal["pending", "ready", "failed"]
 MediaReason = Literal["too_large", "type_refused", "unreadable", "gone", "upload_missing"]
 
-SMALL_TYPE = "image/jpeg"  # the sides of smaller copies of pictures
+SMALL_TYPE = "image/jpeg"  # the media type of smaller copies of pictures
 SMALL_BYTES = 600 * 1024  # the size limit of an MMS
 MAX_BYTES = 5_000_000
 MAX_PIXELS = 25_000_000
@@ -40,18 +40,18 @@ class MediaFile(LeasedItem):
     """A picture or file of a chat. It is visible only to those who may read its message.
 
     Attributes:
-        sender: The person or agent that sent or uploaded it.
-        authors: For an agent's file, the people whose words it may contain, by digest.
+        sender: The person or agent that sent or uploaded the file.
+        authors: For an agent's file, the people whose words the file may contain, by digest.
         content_type: The media type as claimed; once the file is ready, the real one.
         size: The length in bytes; 0 while it is unknown.
         sha256: The checksum that the client stated for an upload, in hexadecimal.
         width, height: The size in pixels of a picture that is ready.
         reason: Why the file failed.
-        seq: The message that contains the file; None if it is not part of a message yet.
+        seq: The message that contains the file; None until a message contains it.
         source: The provider's URL, until the file has been fetched.
         copied_from: The id of the file that this is a copy of.
-        description: A description of a picture.
-        described_by: The model that described it.
+        description: What a picture shows, or how a document begins.
+        described_by: The model that described the picture; None for a document.
         description_tries: How often a model was asked to describe the picture.
         excerpt: The beginning of the text of a document.
         characters: The length of the whole text of a document.
@@ -100,7 +100,7 @@ class MediaFile(LeasedItem):
 
     @property
     def described(self) -> bool:
-        """Whether the file has a description or an excerpt."""
+        """Whether the file has a description."""
         return self.description is not None
 
     def describable(self, now: datetime) -> bool:
@@ -141,7 +141,6 @@ class MediaFile(LeasedItem):
 
     @property
     def job(self) -> MediaJob:
-        """The job that processes the file."""
         return MediaJob(tenant=self.tenant, chat_id=self.chat_id, media_id=self.id)
 
     def named(self) -> Media:
@@ -170,5 +169,8 @@ def file_names(tenant: str, chat_id: str, media_id: str) -> tuple[str, str, str,
 
 
 def _file_part(text: str) -> str:
-    """Escape a text for use between the `/` of a file's name; `.` and `..` have no meaning."""
+    """Escape a text for use between the `/` of a file's name.
+
+    Dots are escaped too, so that `.` and `..` have no special meaning.
+    """
     return quote(text, safe="").replace(".", "%2E")

@@ -37,8 +37,8 @@ class MembershipChanges(TypedDict, total=False):
 class Membership(Stored):
     """One member in one chat, with the member's own state there.
 
-    A membership is closed by `left_seq` and never deleted. Each post reads the open memberships;
-    closed ones are stored under another prefix.
+    A membership is closed by `left_seq` and never deleted. Each post reads the open memberships.
+    Closed memberships are stored under another prefix.
 
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.
@@ -58,7 +58,8 @@ class Membership(Stored):
         burst: SMS that have just arrived, and the earliest time at which an answer to them begins.
         awaited_media: Files of new messages; the answer waits for them for a short time.
         wait: The run that waits in this chat for a reply; the run may belong to another chat.
-        agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
+        agent_wakes: When agents' messages started the newest runs here. These times limit how often
+            agents can trigger each other.
         paused: Whether agents' messages no longer trigger this agent; a person's message clears
             this.
         late_since: When people here were told that the agent's answer is late because the model is
@@ -155,12 +156,12 @@ class Membership(Stored):
 
     @property
     def remembered_seq(self) -> int:
-        """The highest message that the agent no longer needs to consolidate."""
+        """The highest message that is consolidated or was posted before the agent joined."""
         return max(self.consolidated_seq, self.joined_seq)
 
     @property
     def own_words_read(self) -> int:
-        """The highest message that need not be read any more for memories of own words."""
+        """The highest message read for memories of own words, or posted before the agent joined."""
         return max(self.own_words_seq, self.joined_seq)
 
     @property
@@ -178,7 +179,7 @@ class Membership(Stored):
         return self.attributes() | self.relation(chat, chat.activity_hour)
 
     def relation(self, chat: Chat, activity_hour: datetime) -> dict[str, Any]:
-        """Return the `gsi1` attributes; none for the agent of a private chat."""
+        """Return the `gsi1` attributes; empty for an agent in a private chat."""
         if self.member.kind == "agent" and chat.visibility == "private":
             return {}
         return {
@@ -198,7 +199,7 @@ def past_relation(tenant: str, user_id: str) -> str:
 
 
 def listed_as_left(membership: Membership) -> dict[str, Any]:
-    """Return the index attributes of a closed membership; an agent's is not in the index."""
+    """Return the index attributes of a closed membership; those of agents are not indexed."""
     if membership.member.kind == "agent":
         return {"gsi1pk": None, "gsi1sk": None}
     relation = past_relation(membership.tenant, membership.member.id)

@@ -100,8 +100,8 @@ def former_with(
 ) -> tuple[FormerName, ...]:
     """Return the former names after members have left or were renamed.
 
-    Former names keep their numbers, as do members with the same name. If only one member ever had a
-    name, it is not kept when that member leaves, because the closed membership has it. If there are
+    Former names and members with the same name keep their numbers. A name that only one member ever
+    had is not kept when the member leaves, because the closed membership has the name. If there are
     more than 100 former names, the oldest are dropped.
 
     Args:
@@ -131,12 +131,12 @@ def former_with(
 def former_before(
     member: NamedMember, former: Sequence[FormerName], left: Iterable[NamedMember]
 ) -> tuple[FormerName, ...]:
-    """Return the former names, plus members who have left with the name that a member now gets.
+    """Return the former names, with those of members who left and had the name of this member.
 
     Args:
         member: The member with the new name.
         former: The former names.
-        left: The members who have left. Those with the same name keep their number.
+        left: The members who have left. Those with the name of `member` are added.
     """
     name = folded(plain_name(member))
     known = {each.ref for each in former if folded(plain_name(each)) == name}

@@ -5,7 +5,7 @@ from skein.models.visibility.audience import Audience
 
 
 class Origin(Value):
-    """Why an agent posted in a chat other than the one in which it was asked.
+    """The request that made an agent post a message in another chat.
 
     Attributes:
         chat_id: The chat in which the agent was asked.

@@ -16,7 +16,7 @@ MAX_OPEN = 3  # the maximum number of open questions to a person in one chat
 MAX_LISTED = 60  # the maximum number of open questions to a person in all chats
 MAX_INVITATIONS = 3
 MAX_CONSENTS_A_DAY = 5  # per day, of a person in one chat
-MAX_REFUSALS_A_DAY = 2  # of consents to one agent in one chat, after which it asks no more that day
+MAX_REFUSALS_A_DAY = 2  # of consents to one agent in one chat; then the agent asks no more that day
 MAX_OVER = 100  # the maximum number of codes of choices that have ended
 MAX_WRONG_CODES = 5  # the number after which answers by SMS are closed for a day
 
@@ -78,7 +78,7 @@ class OverCode(Value):
     """A code of a choice that has ended, so that a late SMS gets an explanation.
 
     Attributes:
-        chat_id: The chat of the question. An SMS with the code may already be its answer there.
+        chat_id: The chat of the question, in which a redelivered SMS may already be the answer.
         seq: The question's message.
         until: The time until which the code is kept.
     """
@@ -156,7 +156,6 @@ class PersonChoices(Stored):
 
     @classmethod
     def from_item(cls, item: Item) -> Self:
-        """Build the choices from table attributes."""
         repeated = item.get("repeated", {})
         listed = [
             {**one, "repeated_seq": repeated[where]} if (where := _place(one)) in repeated else one
@@ -183,7 +182,7 @@ class PersonChoices(Stored):
 
 
 def _place(listed: Item) -> str:
-    """Return the place of the question of a stored open choice."""
+    """Return the chat and the number of the question of a stored open choice, as one text."""
     return f"{listed['chat_id']}#{listed.get('seq')}"
 
 

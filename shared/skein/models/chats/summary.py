@@ -58,7 +58,7 @@ class MadeTitle(Value):
 class PinnedSummary(Value):
     """The chat summary that prompts show until the history window moves.
 
-    So the prompts of the same window have the same beginning.
+    So all prompts with the same window have the same beginning.
 
     Attributes:
         start: The first message of the history window to which the summary belongs.

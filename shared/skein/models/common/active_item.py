@@ -1,4 +1,4 @@
-"""An item whose status allows a run, or a message, to write to people."""
+"""Items whose status decides whether runs and messages may write to people."""
 
 from typing import Literal
 
@@ -9,9 +9,10 @@ ItemStatus = Literal["active", "paused", "over"]
 
 
 class ActiveItem(Value):
-    """The item on whose behalf a run or message is written; an operator may pause or end it.
+    """An item, such as an outreach, for which runs and messages write to people.
 
-    Its attribute `status` is `active`, `paused`, or another value once it has ended.
+    An operator may pause or end the item. Its attribute `status` is `active`, `paused`, or another
+    value once the item has ended.
     """
 
     pk: str

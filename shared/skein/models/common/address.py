@@ -19,14 +19,14 @@ def _with_addresses(name: str) -> str:
 
 
 ReachingChannel: Any = Literal[tuple(reached_by_address())]
-"""The names of the channels besides the app, for the description of the API."""
+"""The names of all channels except the app, for the description of the API."""
 
 ChannelName = Annotated[
     str,
     AfterValidator(_with_addresses),
     WithJsonSchema({"type": "string", "enum": list(get_args(ReachingChannel))}),
 ]
-"""The name of a channel besides the app."""
+"""The name of a channel other than the app."""
 
 
 class Address(Value):
@@ -60,7 +60,8 @@ class Route(Value):
     Attributes:
         channel: The channel of the person's newest message.
         line: The line that is used now. `Chat.line` is the line on which the chat began.
-        unproven: If the person's number is unproven, its days of silence; otherwise None.
+        unproven: How many days the person's number was silent, if that made the number unproven;
+            otherwise None.
     """
 
     channel: ChannelName
@@ -69,7 +70,7 @@ class Route(Value):
     unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
 
     def after(self, unproven: int | None) -> "Route":
-        """Return the route with the days of silence that made the number unproven, if any."""
+        """Return the route with another value of `unproven`."""
         return self.model_copy(update={"unproven": unproven})
 
 
@@ -83,7 +84,7 @@ def phone_address(number: str) -> Address:
 
 
 def address_at(text: str) -> Address:
-    """Return the address of a line, which the API gives in its stored form alone.
+    """Return the address of a line from its stored form, which does not name the kind.
 
     Raises:
         ValueError: The text does not have the form of any kind of address.
@@ -95,10 +96,10 @@ def address_at(text: str) -> Address:
 
 
 def route_on(channel: str, *, line: str, person: str) -> Route:
-    """Return the route of a channel between the addresses of a line and a person.
+    """Return the route between a line and a person on a channel.
 
     Raises:
-        ValueError: An address does not have the form of the channel.
+        ValueError: An address does not have the form of the channel's kind.
     """
     kind = channel_named(channel).kind
     name = kind.name if kind is not None else ""

@@ -76,7 +76,7 @@ E164 = Annotated[str, StringConstraints(pattern=r"^\+[1-9][0-9]{6,14}$")]
 
 MemberKind = Literal["user", "agent"]
 SenderKind = Literal["user", "agent", "team"]
-"""Who posts messages: members of the chat, and a person of the team who has taken it over."""
+"""Who posts messages: people, agents, and people of the team who have taken a chat over."""
 
 NULL = {"type": "null"}
 TEXTS = {"title", "description"}  # of a property in a JSON schema
@@ -127,7 +127,7 @@ class Stored(BaseModel):
 
     @classmethod
     def read(cls, source: Reads, key: Key[Self]) -> Self | None:
-        """Read the entity with a key; None if there is none."""
+        """Read the entity at a key; None if it does not exist."""
         item = source.get(key)
         return cls.from_item(item) if item is not None else None
 
@@ -135,14 +135,14 @@ class Stored(BaseModel):
     def read_each(
         cls, found: Mapping[Key, Item], keys: Iterable[Key[Self]] | None = None
     ) -> list[Self]:
-        """Return the entities of the found keys, in order; by default, of all keys."""
+        """Return the found entities in the order of `keys`; all found entities by default."""
         return [
             cls.from_item(found[key]) for key in (found if keys is None else keys) if key in found
         ]
 
     @classmethod
     def each_of(cls, items: Iterable[Item]) -> Iterator[Self]:
-        """Read the entities of this kind that a query finds, one by one."""
+        """Yield the entities of the items that a query finds."""
         return map(cls.from_item, items)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Effects that happen once: their ids, and the records that a retry finds."""
+"""Effects that must happen only once: their ids, and the records that a retry finds."""
 
 import hashlib
 from datetime import datetime, timedelta

@@ -36,7 +36,7 @@ class CheckedFile(Value):
 
     Attributes:
         width: The width of a picture in pixels; None for a document.
-        height: The height.
+        height: The height of a picture in pixels; None for a document.
         text: The text of a document, which may be empty; None for a picture.
     """
 

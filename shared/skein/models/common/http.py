@@ -17,7 +17,7 @@ class HttpRequest(Value):
 
 
 class HttpAnswer(Value):
-    """The answer of a service, of any status.
+    """The answer of a service, whatever its status.
 
     Attributes:
         content_type: The header `content-type`; empty if there is none.
@@ -81,7 +81,7 @@ class McpAnswer(Value):
     Attributes:
         refused: Whether the server says that the call failed.
         text: The text of the answer.
-        question: The question that the server asks first; None if it has answered.
+        question: The question that the server asks first; None if the server has answered.
     """
 
     refused: bool

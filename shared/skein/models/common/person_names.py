@@ -44,7 +44,7 @@ def tagged(name: str, tenant: str, user_id: str) -> str:
 
 
 def split_tag(name: str) -> tuple[str, str]:
-    """Return a name without its tag, and the tag with the space before it or ""."""
+    """Return a name without its tag, and the tag with its leading space; "" without a tag."""
     found = _TAG.search(name)
     return (name, "") if found is None else (name[: found.start()], found.group())
 

@@ -13,9 +13,9 @@ class SectionNote(NamedTuple):
     Attributes:
         source: Where its content comes from.
         why: Why it may be shown in a prompt.
-        gives_way: The order in which sections of a too long prompt are shortened, after the
-            history, lowest number first. None means that the section is never shortened, or that it
-            is the history.
+        gives_way: The order in which sections are shortened if a prompt is too long. The history is
+            shortened first, then the sections with the lowest number. None for the history, and
+            for sections that are never shortened.
     """
 
     source: str

@@ -24,10 +24,10 @@ class QuietHours(BaseModel):
     to: Annotated[LocalTime, Field(description="Local time; equal to `from`: no quiet hours.")]
 
     def end_after(self, moment: datetime, zone: str) -> datetime | None:
-        """Return the end of the quiet hours that a moment lies in.
+        """Return the end of the quiet hours that are in force at a moment.
 
-        An end that the clocks skip uses the offset before the gap. An end that occurs twice means
-        the next occurrence.
+        If a change of the clocks skips the end, the end is computed with the offset before the
+        change. If the end occurs twice, the first occurrence after `moment` counts.
 
         Args:
             zone: The IANA name of the person's time zone.

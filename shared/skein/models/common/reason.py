@@ -250,7 +250,7 @@ def known_reason(value: object) -> object:
 
 
 StoredReason = Annotated[Reason, BeforeValidator(known_reason)]
-"""A reason in an item, which a newer version may have stored."""
+"""A reason as an item stores it, perhaps written by a newer version of Skein."""
 
 
 class RecordedReason(Value):
@@ -263,7 +263,7 @@ class RecordedReason(Value):
 def reason_attributes(
     reason: Reason, at: datetime, known: Iterable[RecordedReason] = ()
 ) -> dict[str, Any]:
-    """Return the attributes that record a reason on a run, as part of another write."""
+    """Return the attributes with which another write records a reason on a run."""
     reasons = with_reason(known, reason, at)
     entries = [entry.model_dump(mode="json") for entry in reasons]
     return {"reason": reason.value, "reasons": entries}
@@ -272,7 +272,10 @@ def reason_attributes(
 def with_reason(
     known: Iterable[RecordedReason], reason: Reason, at: datetime
 ) -> tuple[RecordedReason, ...]:
-    """Add a reason to the recorded ones; each reason is kept once, newest last, eight in all."""
+    """Add a reason to the recorded reasons.
+
+    Each reason is kept once. At most eight reasons are kept, newest last.
+    """
     others = [entry for entry in known if entry.reason != reason]
     return (*others, RecordedReason(reason=reason, at=at))[-MAX_REASONS:]
 

@@ -66,7 +66,7 @@ class Retry:
 
 
 def minutes(*waits: int) -> tuple[timedelta, ...]:
-    """Return waits in minutes."""
+    """Return waits of these numbers of minutes."""
     return tuple(timedelta(minutes=wait) for wait in waits)
 
 

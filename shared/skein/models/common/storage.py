@@ -1,6 +1,6 @@
 """Keys, conditions and writes: the types with which services use the table.
 
-They cover the part of DynamoDB that Skein uses: top-level attributes, conditional writes,
+The types cover the part of DynamoDB that Skein uses: top-level attributes, conditional writes,
 transactions of at most 100 items, and ordered queries of one partition. Every `Table` (see
 `skein.ports`) supports all of them, and `tests/contract` checks that.
 """
@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 Item = dict[str, Any]
 IndexName = Literal["gsi1", "gsi2"]
 
-META = "META"  # the sort key of the item that gives a partition its name
+META = "META"  # the sort key of a partition's main item, e.g. of the chat in a chat's partition
 ENDED = "ENDED#"  # precedes the prefix of items that have ended
 
 HIGHEST_KEY = "\U0010ffff"  # sorts after every other character
@@ -71,7 +71,10 @@ class SortKeyPrefix(str):
 
 
 def key_kind(sk: str) -> str:
-    """Return the kind of item that a sort key names, the same for ended items."""
+    """Return the kind of item that a sort key names, such as `MSG`.
+
+    An item keeps its kind when it ends.
+    """
     return sk.removeprefix(ENDED).partition("#")[0]
 
 
@@ -137,7 +140,6 @@ def all_of(*conditions: Condition) -> AllOf:
 
 
 def any_of(*conditions: Condition) -> AnyOf:
-    """Return the condition that at least one of `conditions` holds."""
     return AnyOf(conditions)
 
 
@@ -172,7 +174,7 @@ def at_version(version: int) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write a whole item, or replace it; attributes that are `None` are omitted."""
+    """Create or replace a whole item; attributes that are `None` are omitted."""
 
     key: Key
     item: Mapping[str, Any]
@@ -220,8 +222,8 @@ class Query:
         index: The index to read; None reads the table itself.
         first: The lowest sort key to return.
         last: The highest sort key to return.
-        limit: The maximum number of items of the page; None, which only the table supports, returns
-            all.
+        limit: The maximum number of items of the page; None for all items, which queries of an
+            index do not support.
         newest_first: Whether to read from the highest sort key down.
         start: The `next_start` of the page before; None for the first page.
     """

@@ -273,8 +273,8 @@ class ChatSettings(BaseModel):
     ] = 180
 
 
-# Defaults of chats other than direct ones in the app. A message on a line holds less text than one
-# in the app.
+# Defaults that differ from those of direct chats in the app. A message on a line holds less text
+# than a message in the app.
 DEFAULTS_ON_LINES = {
     "message_history_limit": 5,
     "max_context_tokens": 1_000,
@@ -284,7 +284,7 @@ DEFAULTS_IN_GROUPS = {"message_history_limit": 50, "consolidation_idle_seconds":
 
 
 class RolloutSettings(BaseModel):
-    """The roll-out of context, which a tenant may override, and an operator for all tenants."""
+    """Settings of the roll-out of context, which a tenant or the whole stack may override."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -404,7 +404,7 @@ class LimitSettings(BaseModel):
 
 
 class Retention(BaseModel):
-    """The retention of messages, runs and files, of a tenant; null for without limit."""
+    """How long a tenant keeps messages, runs and files; null means without limit."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -468,7 +468,7 @@ class OverridableSettings(TenantOnlySettings, RolloutSettings, LimitSettings, Ch
 class PartialSettings(PartialModel):
     """Base class of settings that may have no value (null).
 
-    A subclass inherits the settings, too.
+    A subclass also inherits from the classes that define its settings.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -548,7 +548,7 @@ class TenantSettings(Stored):
 class StackSettings(Stored):
     """One copy of the stack's settings and pauses; all copies are identical.
 
-    Each reader reads one of the copies. Only the first has a due pointer.
+    Each reader reads one of the copies. Only the first copy has a due pointer.
     """
 
     copy_number: int

@@ -29,8 +29,8 @@ class PartFile(Value):
     """A file of the message that goes with a part.
 
     Attributes:
-        small: Whether it is the smaller copy of a picture.
-        as_link: Whether the text has a link to the file, instead of the message carrying it.
+        small: Whether the smaller copy of a picture is sent.
+        as_link: Whether the text has a link to the file instead of an attachment.
     """
 
     media_id: Identifier
@@ -68,7 +68,7 @@ class DeliveryPart(Value):
     error_code: int | None = None
 
     def counted_as(self, channel: Channel) -> tuple[str, int]:
-        """Return the name and the units that usage and prices count for the part."""
+        """Return the name and the number of units by which usage and prices count the part."""
         carries = self.file is not None and not self.file.as_link
         if carries and channel.media_name is not None:
             return channel.media_name, 1
@@ -99,15 +99,15 @@ class Delivery(Stored):
             inviter; None once everything was sent.
         seq: The message of the chat that is delivered.
         parts: The SMS of the delivery; empty until the first attempt splits the message.
-        has_codes: Whether the parts show the codes of a choice, with which it is answered by SMS.
+        has_codes: Whether the parts show codes with which the person answers a choice by SMS.
         rest_at: Where the unsent rest of a cut text begins, in characters; None if there is no
             rest, or the person has requested all of it.
         continues: For the delivery of a text's rest, the delivery of the text's beginning.
         has_files: For the delivery of a text's rest, whether it includes the message's files.
         send_at: When the line has capacity for the delivery; None until it is charged.
         announced: Whether the first part announces a long queue, and is sent at once.
-        after: An earlier delivery to the same phone that must be sent first, if there was one.
-        confirms_opt_out: Whether this confirms an opt-out, and so is sent although the person has
+        after: An earlier delivery to the same phone that must be sent first; None without one.
+        confirms_opt_out: Whether the SMS confirms an opt-out. It is sent although the person has
             opted out.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         version: The optimistic lock, since the worker and status callbacks write the same parts.
@@ -171,7 +171,7 @@ class Delivery(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of the delivery's work; the delivery's id if it has none."""
+        """The correlation id of the delivery's work; without one, the id of the delivery."""
         return self.correlation_id or self.id
 
     @property
@@ -201,11 +201,11 @@ class Delivery(Stored):
         return max(self.counted_from, self.send_at or self.counted_from)
 
     def waits_until(self, index: int) -> datetime | None:
-        """Return when a part may be posted at the line's pace; None for at any time."""
+        """Return when the line's pace allows a part; None if the part may be posted at any time."""
         return None if self.announced and index == 0 else self.send_at
 
     def due_while_paused(self) -> dict[str, Any]:
-        """Return the due pointer of this delivery during a pause; these sort by creation."""
+        """Return the due pointer of this delivery during a pause; it sorts by creation time."""
         return due_pointer("paused_delivery", self.key, self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:
@@ -213,5 +213,4 @@ class Delivery(Stored):
         return due_pointer("delivery", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the delivery as table attributes, with its due pointer at `due_at`."""
         return self.attributes() | self.due(due_at)

@@ -38,7 +38,7 @@ class MediaLink(Stored):
 
     @staticmethod
     def key_of(token_hash: str) -> "Key[MediaLink]":
-        """Return the key of a link. The request that reads it does not name a tenant."""
+        """Return the key of a link; it has no tenant, since a request knows only the token."""
         return Key(f"MEDIALINK#{token_hash}", META)
 
     @property

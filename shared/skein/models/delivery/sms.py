@@ -12,10 +12,10 @@ from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value,
 from skein.models.common.storage import META, Is, Item, Key, Put, any_of, gone
 
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
-KEPT_FOR = DAY  # ids of received SMS; the provider repeats a webhook in minutes
+KEPT_FOR = DAY  # for ids of received SMS; the provider repeats a webhook within minutes
 
-# Twilio calls a webhook only once, unless the URL's fragment asks for retries: after any kind of
-# failure, at most three, within 15 seconds
+# Twilio calls a webhook only once, unless the URL's fragment asks for retries. This fragment asks
+# for at most three retries within 15 seconds, after any kind of failure
 # (https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides).
 CONNECTION_OVERRIDES = "#ct=2000&rt=6000&tt=15000&rc=3&rp=all"
 
@@ -59,7 +59,7 @@ class OutgoingSms(Value):
         line: The address of the line, without the prefix of the channel.
         phone: The address of the person, also without the prefix.
         body: The text; with `content`, the text that the provider renders from the template.
-        content: The template in which it is sent; None for the text itself.
+        content: The template in which the SMS is sent; None if the body is sent as it is.
         media_url: The URL of the attached file; None if there is no file.
         link: The URL of a file, on a line after the text; None if there is no link.
         callback: The URL to which the provider reports the status; None if no report is needed.
@@ -80,7 +80,10 @@ class OutgoingSms(Value):
         return self.body if self.link is None else f"{self.body}\n{self.link}"
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text from the provider is this one; each post has a unique token."""
+        """Return whether a text that the provider reports is the text of this SMS.
+
+        The token at the end of the link is not compared, because each post has a new token.
+        """
         if self.link is None:
             return text == self.body
         return text.startswith(f"{self.body}\n{self.link.rpartition('/')[0]}/")
@@ -99,7 +102,7 @@ class InboundSms(Value):
     """An inbound SMS, with the provider's values.
 
     Attributes:
-        channel: The channel on which it arrived.
+        channel: The channel on which the SMS arrived.
         media: The files of the message, with their URLs at the provider.
         sender: The address of the sender, not validated yet.
         recipient: The address of the line, not validated yet.
@@ -169,7 +172,7 @@ class ReceivedSms(Stored):
         return self.attributes()
 
     def is_from_another(self, before: Item) -> bool:
-        """Return whether the SMS that was stored under the same key came from another number."""
+        """Return whether the SMS that is stored with this id came from another number."""
         return bool(before["sender_hash"] != self.sender_hash)
 
     def stored(self, now: datetime) -> Put:
@@ -208,5 +211,9 @@ class SmsHourRecord(Stored):
         return self.key_of(self.hour)
 
     def to_item(self) -> Item:
-        """Return the hour as table attributes; it expires after the comparison a week later."""
+        """Return the hour as table attributes.
+
+        The item is kept for a week and a day, because it is compared with the same hour of the
+        next week.
+        """
         return self.attributes() | {"expires_at": int((self.hour + WEEK + DAY).timestamp())}

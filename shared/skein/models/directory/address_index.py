@@ -27,17 +27,16 @@ ConsentSource = Literal["operator", "start", "person"]
 
 
 def address_partition(tenant: str, address: Address) -> str:
-    """Return the partition key of a person's address in a tenant."""
     return f"{key_part(tenant)}#ADDRESS#{address}"
 
 
 class TextConsent(Value):
-    """A person's consent to texts from agents that they have not written to.
+    """A person's consent to get texts from agents that the person has not written to.
 
     Attributes:
-        how: How it was given: by an `operator`, with a proof; or by the person, with the keyword
-            `start` or in the app.
-        by: The operator or the person who gave it.
+        how: How the consent was given: by an `operator`, with a proof; or by the person, with the
+            keyword `start` or in the app.
+        by: The operator or the person who gave the consent.
         proof: Where and how the person consented, in an operator's words.
     """
 
@@ -60,8 +59,8 @@ class AddressOwner(Stored):
         heard_by: The day of the newest message on each channel since the address was linked. A lost
             number may still have its former owner's WhatsApp, so silence is counted for each
             channel.
-        unproven: The days of silence before the SMS that made the number unproven; None if the
-            ownership need not be confirmed.
+        unproven: The days of silence before the SMS that made the number unproven; None while the
+            number is proven.
         reassigned: Whether the user has said that the number now belongs to another person.
         consents: The channels on which agents may write first, since the user has consented.
     """
@@ -82,7 +81,7 @@ class AddressOwner(Stored):
     def last_heard(self, channel: str | None = None) -> date | None:
         """Return the day of the newest message on a channel.
 
-        For no channel, or one without a message yet, return the day of the newest on any channel.
+        If the channel is None or has no message yet, the newest message on any channel counts.
         """
         return self.heard_by.get(channel or "", self.heard_on)
 
@@ -91,7 +90,9 @@ class AddressOwner(Stored):
         return 0 < days <= self._silence(today, channel)
 
     def has_lapsed(self, today: date, days: int, channel: str | None = None) -> bool:
-        """Return whether the address counts as a new person's: after a report or a long silence.
+        """Return whether the next message from the address counts as a new person's.
+
+        The address lapses when its owner reports that it changed hands, or after a long silence.
 
         Args:
             today: The day (UTC).
@@ -105,7 +106,7 @@ class AddressOwner(Stored):
 
         Args:
             today: The day (UTC).
-            days: After this many days of silence, a message makes it unproven; 0 for never.
+            days: The days of silence after which a message makes the address unproven; 0 for never.
             channel: The channel of the message.
         """
         if days == 0:
@@ -125,15 +126,15 @@ class AddressOwner(Stored):
         *,
         consents: ChannelConsents | None = None,
     ) -> Write:
-        """Return the write for a message, on condition that the owner has not changed.
+        """Return the write that records a message from the address, if the owner has not changed.
 
-        Only the first message of a day on a channel changes the item.
+        Only the first message of a day on a channel changes the days in the item.
 
         Args:
             today: The day (UTC).
             unproven: The days of silence that make the address unproven.
             channel: The channel of the message.
-            consents: The consents after the message; None if it changes none.
+            consents: The consents after the message; None if the message changes none.
         """
         same = all_of(
             Is("user_id", self.user_id), Is("unproven", self.unproven), Is("reassigned", None)
@@ -233,7 +234,7 @@ class AddressChat(Stored):
 
 
 def _stored_consents(consents: ChannelConsents) -> dict[str, Any]:
-    """Return the attribute that stores consents; None without consents."""
+    """Return the attribute that stores consents; its value is None without consents."""
     stored = {name: each.model_dump(mode="json") for name, each in consents.items()}
     return {"consents": stored or None}
 

@@ -92,7 +92,7 @@ PROFILE_MEANINGS: dict[str, str] = {
     "name": "what they want to be called",
     "time_zone": "an IANA name, such as Asia/Amman",
 }
-"""What goes into the fields of a profile that Skein knows, for models."""
+"""The meanings of the profile fields that Skein knows, as models read them."""
 
 
 def profile_field(name: str) -> str:
@@ -117,7 +117,7 @@ def agent_partition(tenant: str, agent_id: str) -> str:
 class AgentFields(BaseModel):
     """The fields of an agent that operators set and that have defaults.
 
-    Versions of the agent keep them. An enabled tool that no longer exists is ignored.
+    The agent's versions keep these fields. An enabled tool that no longer exists is ignored.
     """
 
     system_prompt: Annotated[
@@ -236,7 +236,7 @@ class Agent(AgentFields, NamedModel, Stored):
 
     @property
     def identity(self) -> str:
-        """The system prompt; a sentence with the agent's name if it is empty."""
+        """The system prompt; if it is empty, a sentence with the agent's name."""
         return self.system_prompt.strip() or f"You are {self.name}."
 
     @property
@@ -247,7 +247,7 @@ class Agent(AgentFields, NamedModel, Stored):
 
     @property
     def as_member(self) -> NamedMember:
-        """The agent as a roster entry."""
+        """The agent as an entry of a roster."""
         return NamedMember(kind="agent", id=self.id, name=self.name)
 
     def to_item(self) -> Item:
@@ -308,7 +308,6 @@ class AgentVersion(Stored):
 
 
 def versions_partition(tenant: str, agent_id: str) -> str:
-    """Return the partition key of an agent's versions."""
     return f"{agent_partition(tenant, agent_id)}#VERSIONS"
 
 
@@ -336,7 +335,6 @@ class DirectoryEntry(Stored):
 
 
 def directory_partition(tenant: str) -> str:
-    """Return the partition key of a tenant's directory of agents."""
     return f"{key_part(tenant)}#DIRECTORY"
 
 

@@ -80,7 +80,7 @@ class ReservedNumber(Stored):
 
     @staticmethod
     def key_of(address: Address) -> "Key[ReservedNumber]":
-        """Return the key of a number's reservation, next to that of its line."""
+        """Return the key of a number's reservation, in the partition of its line."""
         return Key(Line.key_of(address).pk, "RESERVED")
 
     @property

@@ -22,8 +22,8 @@ class NumberCode(Stored):
     Attributes:
         id: The id of the request, which is also the salt of the hash.
         line: The line from which the code is sent.
-        code_hash: The hash of the newest code that was sent; None before the first.
-        sent_at: When the provider accepted the SMS; None before.
+        code_hash: The hash of the newest code that was sent; None before the first code.
+        sent_at: When the provider accepted the SMS; None before that.
         tries: How often a code was entered, right or wrong.
         valid_until: When the code expires.
         expires_at: When the item may be deleted, in seconds since 1970.
@@ -58,7 +58,7 @@ class NumberCode(Stored):
         return self.code_hash is not None and self.tries < MAX_TRIES and now < self.valid_until
 
     def hash_of(self, code: str) -> str:
-        """Return the hash of a code; hashing is too slow to try all codes before one expires."""
+        """Return the hash of a code; hashing is too slow to try all codes in ten minutes."""
         salt = self.id.encode()
         return hashlib.scrypt(code.encode(), salt=salt, n=HASH_COST, r=8, p=1).hex()
 

@@ -15,7 +15,7 @@ def line_address(text: str) -> str:
     """Convert the address of a line to the stored form of its kind.
 
     Raises:
-        ValueError: The text is no full address of any kind.
+        ValueError: The text is not a full address of any kind.
     """
     errors = []
     for kind in kinds().values():

@@ -39,7 +39,7 @@ class ProfileChange(Value):
         id: `pch_<ulid>`.
         field: The name of the field.
         before: The value before the change; None if there was none.
-        before_source: The source of the name before an agent's change of the name.
+        before_source: For an agent's change of the name, the source of the earlier name.
         value: The value after the change; None if the field was removed.
         source: The source of an agent's value; None if the person set the value in the app.
         at: When the value was set.

@@ -45,19 +45,17 @@ class HeldRole(Role):
         return Role(role=self.role, subject=self.subject)
 
     def held_at(self, moment: datetime) -> bool:
-        """Return whether the person had the role at a time."""
         return self.since <= moment and (self.until is None or moment < self.until)
 
 
 def roles_at(roles: Iterable[HeldRole], moment: datetime) -> tuple[Role, ...]:
-    """Return the roles that a person had at a time."""
     return tuple(held.plain for held in roles if held.held_at(moment))
 
 
 def roles_after(
     roles: tuple[HeldRole, ...], wanted: Iterable[Role], now: datetime
 ) -> tuple[HeldRole, ...]:
-    """Return a person's roles after a change: missing roles end now, new ones begin now.
+    """Return a person's roles after a change: unwanted roles end now, and new roles begin now.
 
     The latest ended roles are kept, because a message is judged by the roles at its time.
     """

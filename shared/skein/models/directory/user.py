@@ -46,7 +46,7 @@ class UserFields(BaseModel):
 
 
 class UserChanges(TypedDict, total=False):
-    """The fields of a user that changes to the profile concern."""
+    """The fields of a user that a change to the profile can set."""
 
     name: Name
     name_source: NameSource
@@ -73,8 +73,8 @@ class User(UserFields, NamedModel, Stored):
         roles: The roles that operators assigned to this person, including some that have ended.
         refuses_shared: Whether the person has turned off receiving what others said through sharing
             rules.
-        sharing_version: Raised whenever sharing rules may share less of this person's messages, or
-            less with this person; see `sharing_changed`.
+        sharing_version: A counter that is raised whenever sharing rules may share less of this
+            person's messages, or less with this person; see `sharing_changed`.
         erasure_id: The erasure of this person. The record then contains no other data; it keeps the
             person out of new chats until it is also deleted.
         version: The optimistic lock: every change raises it.
@@ -120,14 +120,14 @@ class User(UserFields, NamedModel, Stored):
 
     @property
     def as_member(self) -> NamedMember:
-        """The person as a roster entry, which shows a chosen name with its tag."""
+        """The person as an entry of a roster, which shows a chosen name with its tag."""
         chosen = self.name_source == "chosen"
         name = tagged(self.name, self.tenant, self.id) if chosen else self.name
         return NamedMember(kind="user", id=self.id, name=name)
 
     @property
     def next_sharing(self) -> dict[str, int]:
-        """The change to a record when its roles or its sharing choice change."""
+        """The field to change together with the roles or the sharing choice of a record."""
         return {"sharing_version": self.sharing_version + 1}
 
     @classmethod
@@ -157,7 +157,7 @@ class Merge(Stored):
 
     @staticmethod
     def key_of(tenant: str, user_id: str) -> "Key[Merge]":
-        """Return the key of the merge of the user with this id into another."""
+        """Return the key of the merge of this user into another user."""
         return Key(User.key_of(tenant, user_id).pk, "MERGE")
 
     @property
@@ -165,7 +165,6 @@ class Merge(Stored):
         return self.key_of(self.tenant, self.id)
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the merge as table attributes, with its due pointer at `due_at`."""
         return self.attributes() | due_pointer("merge", self.key, due_at)
 
 
@@ -200,5 +199,4 @@ class NameWord(Stored):
 
 
 def names_partition(tenant: str) -> str:
-    """Return the partition key of a tenant's name index."""
     return f"{key_part(tenant)}#NAMES"

@@ -42,9 +42,10 @@ class WebhookService(NamedModel, Stored):
     The code calls it a source, since `service` has another meaning in the code.
 
     Attributes:
-        nonce: The random part of the secret that signs webhooks. The other part is the key of all
-            services, which is not in the table.
-        secret: The secret, to be shown once, if it was just created. It is never stored.
+        nonce: The random part of the secret that signs webhooks. The other part is a key that all
+            services share and that is not in the table.
+        secret: The secret of a service that was just created, to be shown once; otherwise empty. It
+            is never stored.
     """
 
     tenant: Tenant

@@ -8,7 +8,7 @@ from skein.models.common.base import Identifier, Instant, key_part
 from skein.models.common.storage import Is, Item, Key, SortKeyPrefix, Update
 from skein.models.visibility.ownership import OwnedItem, owned_partition
 
-REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that their query reads it
+REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that one query reads all three
 
 
 class AgentItem(OwnedItem):
@@ -100,7 +100,7 @@ def touched(tenant: str, agent_id: str, scope: str | None, counter: str = "revis
 
 
 def raised(key: Key, counter: str, found: Mapping[Key, Item]) -> Update:
-    """Return the write that raises a counter, if it has not changed (optimistic lock).
+    """Return the write that raises a counter, if the counter is unchanged (optimistic lock).
 
     Args:
         key: The key of the partition's revision.

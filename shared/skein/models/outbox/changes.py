@@ -18,7 +18,7 @@ class ItemChange:
         before: The item before the change; None if the item is new.
         after: The item after the change; None if the item was deleted.
         at: The time of the change, in whole seconds.
-        sequence: The number of the change in the stream, the same whenever it is reported.
+        sequence: The number of the change in the stream; a repeated report has the same number.
         expired: Whether the table deleted the item because it had expired.
     """
 

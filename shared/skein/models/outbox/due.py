@@ -69,7 +69,7 @@ class Lease(Value):
     A lease must be longer than the longest call that its worker makes between two renewals.
 
     Attributes:
-        fence: The fencing token: each claim on the same work has a higher one.
+        fence: The fencing token: each new claim on the same work has a higher token.
         until: When the lease ends.
     """
 
@@ -96,7 +96,10 @@ class LeasedItem(Stored):
         return self.busy_until is not None and self.busy_until > now
 
     def claimed(self, until: datetime) -> Self:
-        """Return the item with a claim until the lease ends; its write needs `as_claimed`."""
+        """Return the item with a claim until the lease ends.
+
+        The write of the item needs the condition `as_claimed`.
+        """
         return LeasedItem.model_copy(self, update={"fence": self.fence + 1, "busy_until": until})
 
     @property

@@ -159,7 +159,7 @@ class UpkeepJob(Job):
 class MediaJob(Job):
     """A picture or file may have to be fetched, checked or deleted."""
 
-    queue = "media"  # a release before had them in "upkeep"
+    queue = "media"  # an earlier release put these jobs in "upkeep"
 
     kind: Literal["media"] = "media"
     chat_id: Identifier
@@ -167,11 +167,11 @@ class MediaJob(Job):
 
 
 class SummaryJob(Job):
-    """An agent summary or, without an agent, a chat summary may be out of date.
+    """A summary may be out of date: an agent summary, or the chat summary if `agent_id` is None.
 
     Attributes:
-        wanted_in: The other chat that would show the agent summary and requests it; None if the
-            chat itself requests it because it has changed.
+        wanted_in: The other chat that requests the agent summary for its own prompt; None if the
+            chat of the summary requests it after a change.
         title: Whether the chat needs a title instead of a summary.
     """
 
@@ -226,9 +226,10 @@ class LiveEvent(Value):
     """A change that may be sent to the people of a chat over the live channel.
 
     Attributes:
-        type: The kind of change: a `message` is new or `changed`, a `run` has another status, a
-            member has `read`, is `typing` or has `left`, the `chat` itself has changed, a person's
-            `invitation` has been created or ended, or too much has changed to list it (`resync`).
+        type: The kind of change. `message` is a new message, `changed` a changed message, and `run`
+            a new status of a run. `read`, `typing` and `left` report what a member does. `chat`
+            is a change of the chat itself, and `invitation` the start or end of an invitation.
+            `resync` means that too much has changed to list it.
         seq: The message that is new or changed.
         member: The member who has read, is typing or has left, or the invited person.
     """
@@ -259,7 +260,7 @@ class ErasureJob(Job):
 
 
 class RecallJob(Job):
-    """Messages of a chat may be missing from the recall index, or no longer belong there.
+    """Messages of a chat may be missing from the recall index, or may no longer belong in it.
 
     Without a chat, all chats of the agent or the tenant must be indexed again.
 

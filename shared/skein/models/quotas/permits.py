@@ -40,7 +40,7 @@ class WaitingRun(Value):
 
 
 class PermitLimit(NamedTuple):
-    """The limits that permits are granted within.
+    """The limits within which permits are granted.
 
     Attributes:
         runs: The limit of runs at work; 0 for no limit.
@@ -166,7 +166,7 @@ def _created(run: WaitingRun) -> tuple[datetime, str]:
 def _has_room(limit: PermitLimit, held: int, reserved: int) -> bool:
     """Return whether one more run may work.
 
-    A run may reserve more tokens than are left, as long as there are some or nothing is reserved.
+    A run may reserve more tokens than are left, if any are left or if nothing is reserved yet.
     """
     if limit.runs and held >= limit.runs:
         return False

@@ -18,10 +18,10 @@ OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
 NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
 COST_OF_TOOLS = "tool_cost#micros"
 MILLION = 1_000_000
-OF_CHANNEL, UNITS = "texts#", "units#"  # of a channel
+OF_CHANNEL, UNITS = "texts#", "units#"  # the prefixes of the counters of a channel
 TOLD = "told_millibits"  # what private runs sent to services that may show it to anyone
 OF_TOOL = "tool_calls#"  # the prefix of the counter of one of the tenant's tools
-MAX_PAYERS = 20  # people per answer; the parts of all others are charged to those who wrote most
+MAX_PAYERS = 20  # people charged for one answer: those who wrote most, who also pay for all others
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
 
 
@@ -48,7 +48,7 @@ class Payer(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The people whose messages a background question includes; they pay for the answer.
+    """The people whose messages a background model call includes; they are charged for it.
 
     Attributes:
         parts: The fraction that each person pays, by id, largest first; the sum is 1.
@@ -58,7 +58,12 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, written: Iterable[tuple[str | None, int]]) -> Self:
-        """Return the people's parts, in proportion to the characters they wrote; skip None."""
+        """Return each person's part, in proportion to the characters that the person wrote.
+
+        Args:
+            written: The id of the author and the number of characters of each message. Messages
+                without an author are skipped.
+        """
         counts = Counter[str]()
         for user_id, characters in written:
             if user_id is not None:
@@ -151,12 +156,12 @@ class Usage(Value):
 class UsageCounter(NamedTuple):
     """A counter of one day by agent or by person, as it is stored.
 
-    The item has one group of attributes for each model, because prices differ by model. Their names
-    end in a hash of the model's name.
+    The item has one group of attributes for each model, because prices differ by model. The names
+    of these attributes end in a hash of the model's name.
 
     Attributes:
         of: `AGENT#` or `USER#`.
-        id: The agent or the person; empty if there is none.
+        id: The id of the agent or the person; empty if usage has no agent or person.
         usage: The counts.
     """
 
@@ -202,7 +207,7 @@ def usage_key(tenant: str, day: str, shard: int) -> Key:
 def usage_partitions(tenant: str, day: date) -> list[str]:
     """Return the partitions of a day's counters by agent and by person (UTC).
 
-    The last one has the counters that release 0.3.0 wrote, and those of private runs' disclosures.
+    The last partition has the counters of release 0.3.0, and those of what private runs disclosed.
     """
     sharded = [usage_key(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
     return [*(key.pk for key in sharded), unsharded(sharded[0]).pk]
@@ -224,8 +229,9 @@ def user_usage_key(tenant: str, day: date, user_id: str) -> Key:
 def unsharded(key: Key) -> Key:
     """Return the key of the same counter in the single partition of its day.
 
-    Release 0.3.0 counted there. The information that private runs send to services is still counted
-    there, because its limit requires that all workers count in one item.
+    Release 0.3.0 wrote all counters to this partition. The information that private runs send to
+    services is still counted in this partition, because its limit requires that all workers count
+    in one item.
     """
     return key._replace(pk=key.pk.rpartition("#")[0])
 
@@ -233,10 +239,8 @@ def unsharded(key: Key) -> Key:
 def days_of_user_usage(tenant: str, user_ids: Iterable[str], now: datetime) -> dict[Key, date]:
     """Return the keys of all counters of a person, with their days, oldest first.
 
-    A day has two counters of a person: see `unsharded`.
-
-    The list begins with the oldest counter that may exist. It ends with tomorrow, because the clock
-    of another machine may be ahead.
+    A person has two counters for each day; see `unsharded`. The first day is the oldest one whose
+    counters may exist. The last day is tomorrow, because the clock of another machine may be ahead.
 
     Args:
         user_ids: The person's id and former ids.

@@ -111,7 +111,7 @@ class ImageRef(Value):
 
     @property
     def label(self) -> str:
-        """The name of the picture in prompts: the numbers of its message and of the picture."""
+        """The name of the picture in prompts: the number of its message, and its own number."""
         return f"{self.seq}.{self.number}"
 
 

@@ -23,8 +23,8 @@ class EntryProvenance(Stored):
         to_seq: The last message that the text comes from.
         at: When the text was written.
         open: Whether the text comes from an open chat or from no chat.
-        rule_ids: The sharing rules that allow sharing the text with the readers; empty if they were
-            present.
+        rule_ids: The sharing rules that allow sharing the text with the readers; empty if the
+            readers were present when it was written.
     """
 
     section: str

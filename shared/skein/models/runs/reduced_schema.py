@@ -40,8 +40,8 @@ def reduced(schema: Mapping[str, Any], *, words: Collection[str] = BOUNDS) -> di
 
     Args:
         schema: The JSON schema.
-        words: The further keywords to keep: `BOUNDS`, and for functions `OF_FUNCTION`, which also
-            keeps alternatives of all types and objects with arbitrary property names.
+        words: More keywords to keep: `BOUNDS`, or `OF_FUNCTION` for functions. `OF_FUNCTION` keeps
+            alternatives of all types, and objects with any property names.
     """
     return _Reduction(schema, frozenset(words)).part(schema, 1)
 
@@ -146,7 +146,7 @@ class _Reduction:
 
 
 def _both(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema for what two schemas allow; the keywords of the second take precedence."""
+    """Return two schemas as one; the keywords of the second take precedence."""
     both = {**first, **second}
     if "properties" in first and "properties" in second:
         both["properties"] = {**_properties(first), **_properties(second)}
@@ -194,7 +194,7 @@ def _merged(kinds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _typed(part: dict[str, Any]) -> dict[str, Any]:
-    """Give a schema a single type; if it has none, the type of its values."""
+    """Give a schema a single type; if it names no type, the type of its `enum` values."""
     if "const" in part:
         part["enum"] = [part.pop("const")]
     values = part.get("enum")

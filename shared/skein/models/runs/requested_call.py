@@ -39,11 +39,10 @@ class RequestedCall(Value):
 
 
 class CallData(Stored):
-    """The data of the question whether to make a call.
+    """The data of a choice that asks whether to make a call.
 
     Attributes:
-        call: The call.
-        asks: The question of the service, if the service asks.
+        asks: The question that the service itself asks about the call; None if it asks nothing.
     """
 
     call: RequestedCall

@@ -37,7 +37,7 @@ CallMark = Literal["tool_outcome_unknown"]
 
 RunMark = PromptMark | AnswerMark | CallMark
 
-LIVE_RUN = SortKeyPrefix("LIVE#")  # sorts between goals and plans, so that their query finds it
+LIVE_RUN = SortKeyPrefix("LIVE#")  # between goals and plans, so that one query reads all three
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
 PREVIEW_CHARACTERS = 100
 RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64})")
@@ -81,7 +81,7 @@ class ShownStaging(Value):
 
 
 class ToldBits(Value):
-    """The information that a run has sent, without asking, to services that may show it to anyone.
+    """How much information a run has sent without approval to services that may show it to anyone.
 
     Attributes:
         millibits: The amount over all its activations, in thousandths of a bit.
@@ -103,8 +103,8 @@ class ToldBits(Value):
         )
 
 
-# The epoch of words that are bound to versions. No rules have this epoch, so a worker of release
-# 0.3.0 that takes such a run over builds its prompt again.
+# The epoch of content that is bound to versions (`SharingStamp`). No sharing rules have this epoch,
+# so a worker of release 0.3.0 that takes such a run over builds its prompt again.
 BY_VERSIONS = -1
 
 
@@ -142,7 +142,7 @@ class HeldContent(Value):
 
     @property
     def without_stamp(self) -> "HeldContent":
-        """The held content of a waiting run: its next activation has its own stamp."""
+        """The held content of a run that begins to wait: its next activation gets a new stamp."""
         return self.model_copy(update={"sharing_epoch": None})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
@@ -217,10 +217,10 @@ class Run(Stored):
 
     Attributes:
         audience: The audience of the trigger, which decides where the run may be shown.
-        scope: The scope of items that the run makes if its prompt shows no chat: the scope of the
-            run's plan; see `owned_partition`.
+        scope: The scope of the run's plan; the run makes items in this scope if its prompt shows no
+            chat. See `owned_partition`.
         for_chat_id: The chat that the run of a plan or a service belongs to. Such a run holds no
-            slot there, and is stored in its agent's partition.
+            slot in the chat, and is stored in its agent's partition.
         started_by: The item, such as an outreach, that must be active for the run to write to
             people; None if there is no such item.
         chain_depth: The number of agents' messages between the run and a person.
@@ -242,8 +242,8 @@ class Run(Stored):
         held: The held content of the newest activation; None until its first answer is recorded.
         sharing: The stamp of the content from sharing rules, while the run works; see
             `sharing_stamp`.
-        told: The information that the run has sent to shared services without asking; None if
-            nothing.
+        told: How much information the run has sent without approval to services that may show it to
+            anyone; None if it has sent nothing.
         rebuilds: How often an activation was dropped because someone joined its chat.
         borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
         wait: The wait, while the run waits in `wait_chat_id`.
@@ -253,12 +253,12 @@ class Run(Stored):
         resumed: How the newest wait ended.
         sent: The newest messages that the run sent.
         tools: The names of the tools that the run used, in order of first use.
-        marks: The marks of its prompts and answers, e.g. that a section was left out.
+        marks: Notes on the run's prompts and answers, e.g. that a section was left out.
         final_message: The message that ended the run; None if it ended without one.
-        reason: Why there is no answer; None for a run that answers, or has not ended or been
-            deferred.
+        reason: Why there is no answer, or not yet; None once the run has answered, and as long as
+            nothing holds it back.
         reasons: The newest reasons of the run, including past ones, oldest first.
-        merged_into: The run that answers the messages of this one, if it was merged.
+        merged_into: If this run was merged, the run that answers its messages.
         error: Why the run failed or was canceled, for the operator; never a person's words.
         correlation_id: The id of the request that started the run, for the logs; None for a plan's
             run.
@@ -357,7 +357,7 @@ class Run(Stored):
 
     @property
     def private(self) -> bool:
-        """Whether its trigger or any content of its newest prompt is private."""
+        """Whether the run's trigger or any content of its newest prompt is private."""
         return not (self.audience.open and (self.held is None or self.held.audience.open))
 
     @property
@@ -377,14 +377,15 @@ class Run(Stored):
 
     @property
     def sharing_stamp(self) -> SharingStamp | None:
-        """The stamp of content that the newest activation got from rules; None without any."""
+        """The stamp of content that the newest activation got through sharing rules, if any."""
         told = self.held is not None and self.held.sharing_epoch == BY_VERSIONS
         return self.sharing if told else None
 
     def tells_shared(self, table: BatchReader, now: datetime) -> bool:
-        """Read whether all content that the newest activation got from rules may still be shared.
+        """Read whether all content that the newest activation got by rules may still be shared.
 
-        False for content that a worker of release 0.3.0 received, because it has no versions.
+        The result is False for content that a worker of release 0.3.0 received, because that
+        content has no versions.
         """
         if self.held is None or self.held.sharing_epoch is None:
             return True
@@ -415,7 +416,7 @@ class Run(Stored):
         return self.chat_id or self.for_chat_id
 
     def leaves_messages(self, chat_id: str) -> bool:
-        """Return whether other runs of the agent answer the chat's new messages, and not this one.
+        """Return whether the chat's new messages are answered by other runs of the agent.
 
         True for the run of a plan or a service in its own chat, because such a run holds no slot
         and each message starts a run. False after a wait in that chat has ended, because a resumed
@@ -426,21 +427,20 @@ class Run(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of the run's work; the run's id if it has none."""
+        """The correlation id of the run's work; without one, the id of the run."""
         return self.correlation_id or self.id
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended: done, failed or canceled."""
         return self.status in ENDED
 
     def recording(self, reason: Reason, now: datetime) -> dict[str, Any]:
-        """Return the attributes that record a reason on this run, for a write made anyway."""
+        """Return the attributes with which another write records a reason on this run."""
         return reason_attributes(reason, now, self.reasons)
 
     @property
     def counted_from(self) -> datetime:
-        """When the run was created, or its newest pause or wait for a reply ended."""
+        """The time from which waits are counted: the creation, or the end of a pause or a wait."""
         return max(self.created_at, self.unpaused_at or self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:
@@ -448,7 +448,7 @@ class Run(Stored):
         return due_pointer("run", self.key, at)
 
     def due_while_paused(self) -> dict[str, Any]:
-        """Return the due pointer of this run during a pause; these sort by creation."""
+        """Return the due pointer of this run during a pause; it sorts by creation time."""
         return due_pointer("paused_run", self.key, self.created_at) | {"due_tries": None}
 
     def to_item(self, due_at: datetime) -> Item:

@@ -210,11 +210,11 @@ class ToolResult(Value):
 
 
 class BegunCall(Value):
-    """A write of a step that has begun, until the results of all calls are recorded.
+    """A write to a service that a step has begun, until the results of all calls are recorded.
 
     Attributes:
         position: The position of the call in the step.
-        result: The result; None while there is none.
+        result: The result; None until the call has ended.
     """
 
     position: int
@@ -230,15 +230,14 @@ class Step(Stored):
         model: The model that answered; `FIXED_ANSWER` if no model was asked.
         fault: Why the answer cannot be used as it is; None for a usable answer.
         follow_up: The message with which the model is asked again after this answer; None if it is
-            not asked again. It is recorded with the answer, so that a worker that takes over asks
-            the same.
+            not asked again. It is recorded with the answer, so that a worker that takes over
+            sends the same message.
         results: The results of the tool calls; None until all calls have been carried out.
         begun: The results of writes to services so far, until all results are recorded. The ledger
-            of calls records which writes have begun; release 0.3.0 recorded this only here.
+            of calls records which writes have begun; release 0.3.0 recorded that in this field.
         answered: The first and the last message that the activation answers, if the agent has a
             writing tool of the tenant.
-        agreed: For a step that was not made by a model, the requests that people approved, by
-            position.
+        agreed: For a step that no model made, the calls that people approved, by position.
         ends_run: Whether the run ends after these calls without asking the model again. It is
             recorded with the results, so that a worker that takes over makes the same decision.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
@@ -316,7 +315,7 @@ class Step(Stored):
         """Return the answer and the tool results as messages of the next model request.
 
         A follow-up comes last, as a user message. An empty answer is left out, because some
-        providers refuse it. So is a filtered one, which would be filtered again.
+        providers refuse it. A filtered answer is left out, because it would be filtered again.
 
         Providers refuse arguments that are not a JSON object, and ids and names that do not match
         their format. Such calls are changed to a form that providers accept.

@@ -20,7 +20,7 @@ MAX_CHARACTERS = 100_000  # of names and values of enums; OpenAI's limit is 120,
 
 
 def closed_if_strict(schema: dict[str, Any]) -> dict[str, Any]:
-    """Forbid unknown properties in each object of a schema, if strict mode then accepts it."""
+    """Forbid unknown properties in each object of a schema, if strict mode accepts the result."""
     closed: dict[str, Any] = _closed(schema)
     return closed if is_strict(closed) else schema
 

@@ -109,7 +109,7 @@ class Trigger(Value):
 
     @property
     def names_chat(self) -> str | None:
-        """The chat that a webhook or an operator's plan names, if any."""
+        """The chat that a webhook or an operator's plan names; None if they name none."""
         if self.service is not None:
             return self.service.chat_id
         return self.plan.chat_id if self.plan is not None and self.traced_to is None else None
@@ -133,7 +133,7 @@ class QueuedRun(Value):
     """The slot of a queued run; messages extend it until the run starts.
 
     Attributes:
-        trigger: The run's trigger; overrides the one on the run's item.
+        trigger: The run's trigger, which takes precedence over the trigger in the run's item.
         depth: The lowest chain depth of the messages that the run must answer.
         then: Agents that are to respond afterwards, one after another.
         audience: The people who were present for all of the messages.
@@ -200,8 +200,8 @@ class Wait(Value):
         run_id: The run; its id names the partition that holds it.
         seq: The message that asks for the reply.
         until: When the run resumes without a reply.
-        any_until: In a long wait, the time until which any text counts as the reply; None for the
-            whole wait. Later, only a message with `reply_to` counts.
+        any_until: The time until which any text counts as the reply; None if any text counts during
+            the whole wait. After this time, only a message with `reply_to` counts.
     """
 
     run_id: Identifier

@@ -29,7 +29,7 @@ class Audience(Value):
 
     @property
     def only_person(self) -> str | None:
-        """The person of an audience with exactly one; None for all other audiences."""
+        """The id of the only person; None unless the audience has exactly one person."""
         return self.people[0] if len(self.people) == 1 else None
 
     @property
@@ -63,8 +63,8 @@ NOBODY = Audience(open=False)
 def may_show(source: Audience, destination: Audience) -> bool:
     """Return whether content with audience `source` may be shown to the readers `destination`.
 
-    Open content may be shown to all readers. Private content may be shown only to private readers,
-    at least one, who are all in the source's audience.
+    Open content may be shown to all readers. Private content may be shown only if `destination` is
+    private, names at least one person, and all its people are in `source`.
     """
     if source.open:
         return True

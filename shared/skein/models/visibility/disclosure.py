@@ -26,8 +26,8 @@ class DisclosureRecord(Stored):
         author_id: The author of the messages; the record is stored with the person's own items.
         chat_id: The chat of the messages.
         seqs: The numbers of the messages.
-        shown_in: The chat to whose people they were shown; its roster names them.
-        rule_ids: The rules that allowed it.
+        shown_in: The chat whose people were shown the messages; its roster lists these people.
+        rule_ids: The sharing rules that allowed this.
         cause: The tool call that returned the messages; None if a prompt contained them.
         expires_at: When the record expires, in seconds since 1970.
     """
@@ -47,7 +47,6 @@ class DisclosureRecord(Stored):
 
     @staticmethod
     def partition_of(tenant: str, author_id: str) -> str:
-        """Return the key of the partition of a person's records."""
         return person_key(tenant, author_id).pk
 
     @staticmethod

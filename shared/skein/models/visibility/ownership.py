@@ -22,7 +22,7 @@ StoredAuthors = Annotated[Authors, Field(exclude_if=lambda people: people == NO_
 StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
 ByOperator = Annotated[bool, Field(exclude_if=lambda value: not value)]
 
-MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
+MAX_KEPT = 200  # active goals in one partition, including hidden ones; the same for plans
 SHARED = "told:"  # the prefix that replaces a scope; a scope begins with user: or chat:
 
 
@@ -49,7 +49,7 @@ def shared_partition(tenant: str, agent_id: str, *, role: str, subject: str | No
 
 
 def is_shared_partition(partition: str) -> bool:
-    """Return whether a partition of the vector index is one of `shared_partition`."""
+    """Return whether `shared_partition` made the key of a partition of the vector index."""
     return f"#AUD#{SHARED}" in partition
 
 
@@ -81,8 +81,9 @@ def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> 
 class Owner(Value):
     """The scope, audience and provenance of an item that an agent is about to make.
 
-    The fields are those of `OwnedItem`. Code sets them: consolidation from its chunk, a tool from
-    its run, a route for an operator. An operator's item has no authors and no material.
+    The fields are those of `OwnedItem`. Code sets them: consolidation from its chunk of messages, a
+    tool from its run, and a route for an operator. An operator's item has no authors, and is made
+    from no messages.
     """
 
     tenant: Tenant
@@ -97,16 +98,18 @@ class Owner(Value):
 
     @property
     def reach(self) -> "Reach":
-        """The reach of all items in the same scope, for all readers."""
+        """The reach that finds all items in the owner's scope, regardless of readers."""
         return Reach(tenant=self.tenant, agent_id=self.agent_id, scopes=(self.scope,))
 
 
 class Actor(Value):
-    """The run or the background work that changes items; an unknown one by default.
+    """The run or the background work that changes items.
+
+    The default is an unknown actor, whose messages may come from anyone.
 
     Attributes:
-        chat_id: The chat that it belongs to; None if there is none.
-        authors: The people whose messages it was shown, by digest.
+        chat_id: The chat that the actor belongs to; None if it belongs to no chat.
+        authors: The people whose messages the actor was shown, by digest.
         outsiders: Whether an author may be an outsider; see `services/visibility/insiders.py`.
     """
 
@@ -115,12 +118,12 @@ class Actor(Value):
     outsiders: bool = True
 
     def changes_open(self, thing: "DerivedItem") -> bool:
-        """Return whether this actor may change or end an open item not made by an operator.
+        """Return whether this actor may change or end an open item that no operator made.
 
         An actor in the item's own chat may change it. In another chat, all authors of the messages
         that the actor was shown must also be authors of the item. If one of these authors may be an
-        outsider, both conditions apply. A run without a chat that was shown no messages may change
-        items of such runs.
+        outsider, both conditions apply. An actor that was shown no messages may also change an item
+        that was made outside of chats and from no messages.
         """
         here = thing.home is not None and thing.home == self.chat_id
         authored = self.authors.only(thing.authors.ids)
@@ -131,15 +134,16 @@ class Actor(Value):
 
 
 class Readers(Value):
-    """A caller's readers, which decide the items that the caller may find and change.
+    """The readers of a caller, which decide the items that the caller may find and change.
+
+    A caller without `readers` and `content` is an operator, who may change all items.
 
     Attributes:
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
         content: The audience of all content that a change is based on; None if it equals `readers`.
-            Operators may change all items.
         insiders: The insiders of a run; items with other people's words may be hidden from the run.
-        chat_id: The chat in which items are shown. Items with words that a sharing rule shared
-            there are shown only in that chat.
+        chat_id: The chat in which items are shown. An item with words that a sharing rule shared in
+            a chat is shown only in that chat.
         actor: The actor of the change, with the people whose messages it was shown.
     """
 
@@ -160,10 +164,12 @@ class Readers(Value):
     def changes(self, thing: "DerivedItem") -> bool:
         """Return whether the caller may change, end or supersede `thing`, an item of any kind.
 
-        An operator's item may be changed by operators only. If it is of a kind that agents work on,
-        runs without words of outsiders may change it, too. A private item may be changed if all of
-        its people were present for the content of the change. An open item may be changed according
-        to `Actor.changes_open`. Words from sharing rules may only change items of the same chat.
+        An operator's item may be changed by operators only. Exception: runs without words of
+        outsiders may change items of a kind that agents work on.
+
+        A private item may be changed if all of its people were present for the content of the
+        change. For an open item, `Actor.changes_open` decides. Words from sharing rules may only
+        change items of the same chat.
         """
         if self.readers is None and self.content is None:
             return True
@@ -244,7 +250,7 @@ class DerivedItem(Stored):
 
     @property
     def home(self) -> str | None:
-        """The chat in which the item was made, and whose members may change it, if any."""
+        """The chat in which the item was made, whose members may change it; None for no chat."""
         return self.source_chat_id
 
     @property
@@ -258,7 +264,7 @@ class DerivedItem(Stored):
         return tuple(getattr(self, name) for name in self.TEXTS)
 
     def indexed(self) -> Item:
-        """Return the item as table attributes, in the index of its source chats."""
+        """Return the item as table attributes, with its keys in the index by source chat."""
         keys = made_keys(self.tenant, self.agent_id, self.made_from.chats, rfc3339(self.created_at))
         return self.attributes() | keys
 

@@ -21,7 +21,7 @@ MAX_SPANS = 20  # spans of one item; more are widened to one span per chat
 DIGEST_CHARACTERS = 16  # hexadecimal digits of a digest, 64 bits
 MAX_NAMED = 3  # people that a label names; further ones are counted
 MAX_TITLE = 60  # maximum length of a title in a label, in characters
-MAX_OF_STRANGER = 3  # items of one person in a private prompt of a chat without that person
+MAX_OF_STRANGER = 3  # items of one person in a private prompt of a chat that the person is not in
 
 TOOL_AUTHOR = "tool:"  # the prefix of a tool's id as an author; digests have no colon
 
@@ -55,7 +55,7 @@ class Authors(Value):
 
     @property
     def without_tools(self) -> "Authors":
-        """Only the people."""
+        """The same authors without the tools."""
         return Authors(
             ids=tuple(each for each in self.ids if not each.startswith(TOOL_AUTHOR)),
             many=self.many,
@@ -104,9 +104,9 @@ class Insiders(Value):
     Attributes:
         digests: Their digests, as in `authors`.
         alone: Whether the activation may hold no words of outsiders.
-        of_readers: Whether the activation may in any case hold words of outsiders that its readers
-            know from the agent's questions and errands in the active chat, and from the titles of
-            their chats.
+        of_readers: Whether the activation may, even if `alone` is set, hold words of outsiders that
+            its readers know: from the agent's questions and errands in the active chat, and from
+            the titles of the readers' chats.
     """
 
     digests: frozenset[str] = frozenset()
@@ -223,7 +223,7 @@ class MadeFrom(Value):
 
         Args:
             people: The ids of the people who wrote them; None for an agent.
-            source: Their names.
+            source: The names of these people, for prompts.
         """
         span = Span(chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
         return cls(spans=(span,), writers=Authors.of(people), source=source)
@@ -264,7 +264,7 @@ class MadeFrom(Value):
         return self.model_copy(update={"items": tuple(sorted({*self.items, *ids}))})
 
     def span_in(self, chat_id: str | None) -> Span | None:
-        """Return one span that holds all messages of a chat; None if there is none."""
+        """Return one span that holds all source messages of a chat; None if the chat has none."""
         return next((s for s in _widened(self.spans) if s.chat_id == chat_id), None)
 
     def reaches(self, chat_id: str, seq: int | None) -> bool:
@@ -279,7 +279,8 @@ class MadeFrom(Value):
     def wrote(self, ids: Iterable[str]) -> bool:
         """Return whether one of these people may have written the messages.
 
-        Messages of agents alone may repeat what anyone in the chat wrote.
+        If only agents wrote the messages, the result is True, because agents may repeat what anyone
+        in the chat wrote.
         """
         return self.writers.empty or self.writers.may_include(ids)
 

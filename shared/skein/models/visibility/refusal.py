@@ -51,5 +51,5 @@ class SharingRefusal(StatedReason):
     BEFORE_RULE = "before_rule", "It was said before the rule began."
     BEFORE_NOTICE = "before_notice", "It was said before the author was notified of the rule."
 
-    # All rules.
+    # No rule applies to every reader.
     NO_RULE = "no_rule", "No sharing rule shares this with every reader."

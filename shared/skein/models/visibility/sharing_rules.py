@@ -24,7 +24,7 @@ from skein.models.common.storage import Check, Exists, Is, Item, Key, SortKeyPre
 
 MAX_RULES = 100  # of a tenant, not counting rules that have ended
 LAST_VERSION = 99_999_999
-MAX_PEOPLE = 30  # readers and authors of one run; each post checks the version of each
+MAX_PEOPLE = 30  # readers and authors of one run; each post checks every person's version
 MAX_ENDED = 100  # ended rules that are kept to explain what was shared
 RULES_CHANGED = "what the run was told may not be told any more"
 
@@ -75,9 +75,9 @@ class SharingRule(SharingRuleFields):
 
     Attributes:
         id: The id, `shr_<ulid>`.
-        begins_at: The time from which messages are covered: its creation or `starts_at`, whichever
-            is later.
-        withdrawn_at: When it was deleted; from then on, it shares nothing.
+        begins_at: When the rule begins to cover messages: the later of `starts_at` and the creation
+            of the rule.
+        withdrawn_at: When the rule was deleted; from then on, the rule shares nothing.
     """
 
     id: Identifier
@@ -110,9 +110,9 @@ class SharingRules(Stored):
         ended: The latest rules that were deleted or have ended.
         version: The optimistic lock, and the number of the newest version.
         changed_by: The operator who made the version.
-        epoch: Raised whenever a rule is deleted or its end changes. The content that a run received
-            through rules is bound to it. Release 0.3.0 also raises it for changes to people and
-            their messages.
+        epoch: A counter that is raised whenever a rule is deleted or its end changes. A run may
+            post content that it received through rules only while the epoch is unchanged. Release
+            0.3.0 also raises the epoch for changes to people and their messages.
     """
 
     tenant: Tenant
@@ -138,12 +138,13 @@ class SharingRules(Stored):
         return tuple(rule for rule in self.rules if rule.in_force(moment))
 
     def rule(self, rule_id: str) -> SharingRule | None:
-        """Return a rule by its id; None if there is none."""
         return next((rule for rule in self.rules if rule.id == rule_id), None)
 
 
 class SharingStamp(Value):
-    """The versions behind content that a run got from sharing rules; each of its posts checks them.
+    """The versions of rules and people when sharing rules shared content with a run.
+
+    Each post of the run checks that these versions have not changed.
 
     Attributes:
         epoch: The epoch of the rules when they were read.
@@ -162,7 +163,7 @@ class SharingStamp(Value):
         return cls(epoch=epoch, versions=dict(versions), ends_at=min(ends, default=None))
 
     def joined(self, other: "SharingStamp | None") -> "SharingStamp":
-        """Return the combined stamp of both."""
+        """Return one stamp for the content of both stamps."""
         if other is None:
             return self
         ends = [at for at in (self.ends_at, other.ends_at) if at is not None]
@@ -181,7 +182,7 @@ class SharingStamp(Value):
         return self.ends_at is not None and self.ends_at <= moment
 
     def unchanged(self, tenant: str) -> list[Check]:
-        """Return the checks that none of the content was withdrawn since it was read."""
+        """Return the checks that fail if any of the content was withdrawn since it was read."""
         checks = [Check(SharingRules.key_of(tenant), Is("epoch", self.epoch))]
         for user_id, version in self.versions.items():
             same = all_of(Exists(), Is("sharing_version", version or None))
@@ -189,7 +190,7 @@ class SharingStamp(Value):
         return checks
 
     def holds(self, table: BatchReader, tenant: str, now: datetime) -> bool:
-        """Read whether all of the content may still be shared."""
+        """Read the versions again, and return whether all content may still be shared."""
         rules_key = SharingRules.key_of(tenant)
         people = {person_key(tenant, each): version for each, version in self.versions.items()}
         found = table.get_many([rules_key, *people])
@@ -226,7 +227,6 @@ class RulesVersion(Stored):
 
     @staticmethod
     def partition_of(tenant: str) -> str:
-        """Return the key of the partition of a tenant's versions."""
         return f"{key_part(tenant)}#SHARING#VERSIONS"
 
     @staticmethod

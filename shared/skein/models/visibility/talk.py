@@ -52,7 +52,7 @@ class SharingState(Value):
         return self.spoke_at + pause
 
     def spoken(self, seq: int, now: datetime, pause: timedelta) -> "SharingState":
-        """Return the state after a message of the person; it may begin a new talk."""
+        """Return the state after a message of the person; the message may begin a new talk."""
         if now < self.quiet_at(pause):
             return self.model_copy(update={"spoke_at": now})
         kept = (*self.kept, SeqSpan(first_seq=self.talk_from, last_seq=seq - 1))
@@ -88,7 +88,7 @@ class SharingState(Value):
         return any(each.first_seq <= seq <= each.last_seq for each in self.kept)
 
     def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
-        """Return whether the talk of a message is over, so that it can no longer be kept."""
+        """Return whether the talk of a message is over, so that the talk can no longer be kept."""
         return seq < self.talk_from or now >= self.quiet_at(pause)
 
     def kept_since(self, earlier: "SharingState | None") -> SeqSpan | None:
