@@ -1,4 +1,4 @@
-"""Background engine: asks a model about new content, outside of any run.
+"""Ask a model about new content in the background, outside of any run.
 
 Consolidation, reflection, summaries and titles are tasks of this engine. A task defines what is
 due, what it reads since its watermark, which question it asks, and what it writes. Everything else
@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 
 class UnusableAnswer(SkeinError):
-    """The model's answer cannot be used. The watermark stays, and the batch is due again."""
+    """The model's answer cannot be used; the watermark stays, and the batch is tried again."""
 
 
 class TooMuch(UnusableAnswer):
@@ -47,7 +47,7 @@ class TooMuch(UnusableAnswer):
 
 
 class Overtaken(SkeinError):
-    """Another worker has changed the watermark or the state; nothing was written."""
+    """Another worker changed the watermark or the state first; nothing was written."""
 
 
 class Question(NamedTuple, Generic[Answer]):
@@ -57,7 +57,7 @@ class Question(NamedTuple, Generic[Answer]):
         model: The name of the model.
         schema: The strict JSON schema of the answer.
         agent_id: The agent whose usage the call counts toward; None for no agent.
-        spread_by: The id that selects the shard of the tenant's usage counter.
+        spread_by: Any id; it selects the shard of the tenant's usage counter.
         parse: Parses the answer; raises `UnusableAnswer` if the answer cannot be used.
         words: The people whose messages the question includes; they are charged for the call.
         image_bytes: The bytes of the pictures in the messages, by picture id.
@@ -74,7 +74,7 @@ class Question(NamedTuple, Generic[Answer]):
 
     @property
     def size(self) -> int:
-        """The approximate number of tokens of the question."""
+        """The approximate number of tokens in the question."""
         words = sum(len(message.content) for message in self.messages) // CHARACTERS_PER_TOKEN
         images = (image for message in self.messages for image in message.images)
         return words + sum(image.tokens(self.model, "auto") for image in images)
@@ -84,10 +84,10 @@ class Failure(NamedTuple):
     """Why a batch was not processed.
 
     Attributes:
-        why: The reason that operators see. If the model call failed, it is the name of the error's
-            class, because the error's text may quote the prompt. If the answer was unusable, it is
-            a sentence by Skein.
-        usage: The tokens that were used for the batch although it failed.
+        why: The reason that operators see. After a failed model call, this is the name of the
+            error's class, because the error's text may quote the prompt. After an unusable answer,
+            this is the text of the `UnusableAnswer`.
+        usage: The tokens that the failed attempt used.
     """
 
     why: str
@@ -99,8 +99,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         out_of_time: Whether the time ran out before everything was processed.
-        not_before: When to try again, if the tenant's budget or a person's share is used up, or
-            background work is paused; None otherwise.
+        not_before: When to try again; set if the tenant's budget or a person's share is used up, or
+            if background work is paused.
         of_person: Whether the work stopped because a person's share is used up.
     """
 
@@ -110,7 +110,7 @@ class Outcome(NamedTuple):
 
 
 class Task(ABC, Generic[J, Claim, Batch, Answer]):
-    """One kind of background work, such as consolidation, with the steps that only it has.
+    """One kind of background work, such as consolidation; a subclass implements its steps.
 
     Attributes:
         name: The name in logs.
@@ -126,19 +126,20 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
 
     @abstractmethod
     def claim(self, job: J, until: datetime) -> Claim | None:
-        """Claim the due work of a job until the time `until`; return None if nothing is due.
+        """Claim a job's due work until the time `until`; return None if nothing is due.
 
         Raises:
             ConditionFailed: Another worker was faster; the engine calls `claim` again.
-            NotFound: The item of the job no longer exists.
+            NotFound: The item that the job names no longer exists.
         """
 
     @abstractmethod
     def read(self, claim: Claim) -> Iterator[Iterator[Batch]]:
-        """Read the new content since the watermark, in series of batches; ask once per batch.
+        """Yield the new content since the watermark, as series of batches.
 
-        Within a series, each batch is read after the results of the previous batch were written,
-        and a failure ends the series. Other series continue.
+        The engine asks one question about each batch. Within a series, the engine takes the next
+        batch only after it has written the results of the previous batch. A failure ends its
+        series; the other series continue.
         """
 
     @abstractmethod
@@ -167,7 +168,7 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
         return ()
 
     def release(self, claim: Claim, outcome: Outcome) -> None:
-        """Release the claim, and make the remaining work due again.
+        """Release the claim, and make any remaining work due again.
 
         Raises:
             Overtaken: Another worker has claimed the work; nothing is stored.
@@ -176,7 +177,7 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundEngine:
-    """The service that carries out the tasks of background work."""
+    """The service that runs the tasks of background work."""
 
     clock: Clock
     model: LanguageModel
@@ -185,15 +186,14 @@ class BackgroundEngine:
     metrics: Metrics
 
     def run(self, task: Task[J, Claim, Batch, Answer], job: J, *, deadline: datetime) -> None:
-        """Carry out a job of a task (idempotent).
+        """Run a job of a task (idempotent).
 
-        The first question is always asked. Each further question is asked only if enough time is
-        left before the deadline. No question is asked once the tenant's budget or a person's share
-        is used up.
+        The engine asks the first question even if little time is left, and each further question
+        only if enough time is left before the deadline. It stops asking once the tenant's budget or
+        a person's share is used up.
 
         Args:
-            task: The task.
-            job: The item to work on.
+            job: Names the item to work on.
             deadline: When the invocation and the claim end.
 
         Raises:

@@ -1,7 +1,7 @@
 """Estimate when a person was last active, from memberships and messages, without extra writes.
 
-A person's SEEN watermark moves when the person posts or marks messages as read. So the person was
-active at or after the time when the message at the watermark was created.
+A membership's `seen_seq` rises when the person posts or marks messages as read. So the person was
+active when the message with this seq was created, or later.
 """
 
 from datetime import datetime
@@ -21,8 +21,8 @@ def last_activity(table: Table, tenant: str, user_id: str) -> datetime | None:
     The function looks at the person's 50 newest chats, in three reads.
 
     Returns:
-        The time; None if the person has no chats, has seen no message, or the messages have
-        expired.
+        The time; None if the person has no chats or has seen no message, or if the messages that
+        the person has seen have expired.
     """
     relation = member_relation(tenant, MemberRef(kind="user", id=user_id))
     page = table.query(Query(relation, index="gsi1", limit=NEWEST_CHATS, newest_first=True))

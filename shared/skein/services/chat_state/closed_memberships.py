@@ -28,7 +28,7 @@ KEYS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"})
 
 
 def read_membership(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> Membership | None:
-    """Read a membership, open or closed; None if there never was one."""
+    """Read a membership, whether open or closed; return None if neither exists."""
     known = (Membership.read(table, key) for key in membership_keys(tenant, chat_id, ref))
     return next(filter(None, known), None)
 
@@ -42,7 +42,7 @@ def membership_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
 
 
 def item_at(table: Table, key: Key) -> Item:
-    """Read the item of a membership that is about to be moved.
+    """Read the item of a membership, in order to move it.
 
     Raises:
         ConditionFailed: The item no longer exists; the caller must read the chat again.
@@ -54,7 +54,7 @@ def item_at(table: Table, key: Key) -> Item:
 
 
 def closing(item: Item, changes: Mapping[str, Any]) -> list[Write]:
-    """Return the writes that close a membership and move its item.
+    """Return the writes that close a membership and move its item to the closed key.
 
     Args:
         item: The membership as it was read.
@@ -67,7 +67,9 @@ def closing(item: Item, changes: Mapping[str, Any]) -> list[Write]:
 
 
 def opening(item: Item, chat: Chat, changes: Mapping[str, Any]) -> list[Write]:
-    """Return the writes that reopen a closed membership, with all attributes of its item.
+    """Return the writes that reopen a closed membership and move its item to the open key.
+
+    The item keeps the attributes that `changes` does not set.
 
     Args:
         item: The closed membership as it was read.

@@ -1,4 +1,4 @@
-"""Begin and read stays of chats on the desk, and find messages whose words begin a stay."""
+"""Put chats on the desk, read their stays, and find messages that ask for a person of the team."""
 
 import re
 from datetime import datetime, timedelta
@@ -25,11 +25,11 @@ class DeskRequest(Value):
     """Why a chat is put on the desk.
 
     Attributes:
-        agent_id: The agent that asks, or whose answers or tool failed; None if no agent is
-            involved.
+        agent_id: The agent that asked for a person of the team, or whose answers or tool failed;
+            None if no agent is involved.
         reason: The reason in the agent's words, shown to the holder only.
         summary: A summary of the matter, shown to the holder only.
-        authors: The people whose words the reason and the summary may contain, by digest.
+        authors: The people whose words the reason and the summary may contain, as digests.
         made_from: The messages that the reason and the summary were made from.
     """
 
@@ -55,7 +55,7 @@ class BegunStay(NamedTuple):
 
 
 def begun(chat: Chat, stay_id: str, request: DeskRequest, now: datetime) -> BegunStay:
-    """Put a chat on the desk, where it waits for a person of the team.
+    """Build the stay that puts a chat on the desk, to wait for a person of the team.
 
     The caller stores the state in the attribute `desk` of the chat's item, in the transaction that
     stores the stay. After the commit, the caller sends the job.
@@ -103,12 +103,11 @@ def asked_in_words(message: Message, chat: Chat, words: tuple[str, ...]) -> bool
 
 
 def job_of(stay: DeskStay) -> DeskJob:
-    """Return the job that checks a stay."""
     return DeskJob(tenant=stay.tenant, chat_id=stay.chat_id, stay_id=stay.id)
 
 
 def read_stay(table: Table, chat: Chat) -> DeskStay | None:
-    """Read the stay of a chat on the desk; None if the chat is not on the desk."""
+    """Read a chat's current stay on the desk; return None if the chat is not on the desk."""
     if chat.desk is None:
         return None
     return DeskStay.read(table, DeskStay.key_of(chat.tenant, chat.id, chat.desk.session))

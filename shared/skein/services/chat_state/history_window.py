@@ -6,7 +6,7 @@ from skein.services.chat_state.sessions import first_of_session
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
-MAX_WINDOWS = 2  # the most messages in a prompt with a late summary, as a multiple of the window
+MAX_WINDOWS = 2  # if the summary is late, a prompt shows up to this many windows of messages
 STAYING_SHARE = 3  # when the start of a window moves, one third of the window stays,
 MIN_STAYING = 3  # and at least this many messages
 
@@ -17,7 +17,7 @@ def window_of(chat: Chat, settings: Settings) -> int:
 
 
 def block_of(window: int) -> int:
-    """Return the number of messages by which the start of a window moves at once."""
+    """Return how many messages the start of a window advances in one move."""
     return max(window - max(window // STAYING_SHARE, MIN_STAYING), 1)
 
 
@@ -33,8 +33,7 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
         last_seq: The seq of the newest message.
         window: The maximum number of messages in the window.
         first: The first message of the session; no window begins before this message.
-        block: The number of messages by which the start moves at once; by default
-            `block_of(window)`.
+        block: How many messages the start advances in one move; by default `block_of(window)`.
     """
     block = block or block_of(window)
     over = max(last_seq - first + 1 - window, 0)
@@ -44,12 +43,13 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> int:
     """Return the seq of the first message that a prompt shows.
 
-    `before` is the pinned summary that the same prompt shows, if any.
-
     The window begins right after the messages that the summary covers, or earlier in the same
     session. So each message is in the summary or in the window. If no newer summary is written, the
-    window grows to at most twice its size. After that, its start moves on, and no summary covers
-    the messages that drop out. At least a whole window is always shown.
+    window grows to at most twice its size. After that, the start of the window moves on, and no
+    summary covers the messages that drop out.
+
+    Args:
+        before: The pinned summary that the prompt shows, if any.
     """
     first, window = first_of_session(chat), window_of(chat, settings)
     start, most = max(before.start if before else first, first), MAX_WINDOWS * window
@@ -61,9 +61,10 @@ def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> 
 def pinned(chat: Chat, summary: Summary | None, settings: Settings) -> PinnedSummary | None:
     """Return the chat summary that prompts show from now on.
 
-    The pinned summary changes only when the window can move. Between two moves, both stay the same.
-    The exception is a new session: at first, prompts show the newest summary of the messages before
-    the session. As soon as a more complete summary is written, it replaces the earlier summary.
+    The pinned summary changes only when the window can move. Between two moves, the summary and the
+    start of the window stay the same. A new session is an exception: at first, prompts show the
+    newest summary of the messages before the session. As soon as a summary covers more of these
+    messages, it becomes the pinned summary.
     """
     current = chat.pinned
     if summary is None:

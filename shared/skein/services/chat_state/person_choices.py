@@ -24,11 +24,11 @@ from skein.models.chats.person_choices import (
 from skein.models.common.storage import Item, Key, Put, Write, at_version
 from skein.ports import Table
 
-CODE_KEPT = timedelta(days=1)  # after the choice has ended, so that a late SMS gets an explanation
+CODE_KEPT = timedelta(days=1)  # after a choice ends, an SMS with its code gets an explanation
 
 
 def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> PersonChoices:
-    """Read a person's choices as of `now`, without the expired ones."""
+    """Read a person's choices as of `now`, without expired choices."""
     item = table.get(PersonChoices.key_of(tenant, user_id))
     return current_choices(item, tenant, user_id, now)
 
@@ -36,12 +36,12 @@ def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> Pers
 def found_choices(
     found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
 ) -> PersonChoices:
-    """Return a person's choices from items of a batch, without the expired ones."""
+    """Return a person's choices from a batch of items that was read, without expired choices."""
     return current_choices(found.get(PersonChoices.key_of(tenant, user_id)), tenant, user_id, now)
 
 
 def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime) -> PersonChoices:
-    """Return a person's choices as of `now`, without expired ones and with the counts of this day.
+    """Return a person's choices as of `now`: without expired choices, with today's counts.
 
     Args:
         item: The stored item; None if the person was never asked.
@@ -71,16 +71,16 @@ def with_asked(
 ) -> PersonChoices:
     """Return the choices with `asked` added to the open choices.
 
-    A question about an invitation replaces the entry of the invitation.
+    If `asked` is about an invitation to a chat, it replaces the open choice about that invitation.
 
     Args:
         choices: The person's choices as of `now`.
         asked: The choice to ask.
-        consent: Whether the choice asks for a consent.
+        consent: Whether `asked` asks for a consent.
 
     Raises:
-        RateLimited: The person has the maximum number of open invitations. Or today, in this chat,
-            the person was asked for the maximum number of consents or refused this agent twice.
+        RateLimited: The person has the maximum number of open invitations. For a consent: today, in
+            this chat, the person was asked too often or refused this agent too often.
     """
     others = _others(choices, asked)
     invitations = [choice for choice in others if choice.purpose == INVITATION]
@@ -104,7 +104,7 @@ def with_asked(
 
 
 def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts:
-    """Return a chat's counts of today if they allow the agent to ask for one more consent.
+    """Return today's counts of a chat, if the agent may ask for one more consent.
 
     Raises:
         RateLimited: No more consents are allowed today.
@@ -123,12 +123,12 @@ def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts
 def with_ended(
     choices: PersonChoices, ended: OpenChoice, now: datetime, *, refused: bool = False
 ) -> PersonChoices:
-    """Return the choices without `ended`, whose codes are remembered for one more day.
+    """Return the choices without `ended`; the codes of `ended` are kept for one more day.
 
     Args:
         choices: The person's choices as of `now`.
         ended: One of the open choices.
-        refused: Whether the person refused a consent, which counts against the agent.
+        refused: Whether the person refused a consent; refusals count against the agent's limit.
     """
     counts = choices.counts
     if refused and ended.agent_id is not None:
@@ -147,18 +147,18 @@ def with_ended(
 
 
 def without_chat(choices: PersonChoices, chat_id: str) -> PersonChoices:
-    """Return a person's choices after a chat has stopped listing the person as invited."""
+    """Return the choices with `chat_id` removed from `invited_in`."""
     left = tuple(each for each in choices.invited_in if each != chat_id)
     return choices.model_copy(update={"invited_in": left})
 
 
 def invitation_to(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
-    """Return the open invitation to a chat; None if there is none."""
+    """Return the person's open choice about an invitation to a chat, or None."""
     return next((choice for choice in choices.open if choice.invited_to == chat_id), None)
 
 
 def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | None:
-    """Return the open choice that a message asks or repeats; None if the choice has ended."""
+    """Return the open choice that message `seq` asks or repeats; None if the choice has ended."""
     here = (one for one in choices.open if one.chat_id == chat_id)
     return next((one for one in here if seq in {one.seq, one.repeated_seq}), None)
 
@@ -177,14 +177,14 @@ def stored_choices(choices: PersonChoices) -> Put:
 
 
 def expired(question: Message, now: datetime) -> list[Write]:
-    """Return the write that expires a question now; empty if the question is not open."""
+    """Return the write that makes an open question expire now; no write if it is not open."""
     if question.choice is None or question.choice.status(now) != "open":
         return []
     return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]
 
 
 def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:
-    """Return the open choices except those about the chat that `asked` invites to."""
+    """Return the open choices, except one about the same invitation as `asked`."""
     if asked.invited_to is None:
         return list(choices.open)
     return [choice for choice in choices.open if choice.invited_to != asked.invited_to]

@@ -1,4 +1,4 @@
-"""Pictures of prompts: load the bytes of the pictures that are sent to a model.
+"""Load the bytes of the pictures that are sent to a model.
 
 A recorded prompt contains only references to pictures. The bytes are read just before the model
 call, so a picture that was deleted in the meantime is not sent.
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class SentPictures(NamedTuple):
-    """The messages of a request with their loaded pictures, and the pictures' bytes by id."""
+    """The messages of a model request, and the bytes of their pictures by picture id."""
 
     messages: tuple[ModelMessage, ...]
     image_bytes: Mapping[str, bytes] = {}
@@ -32,17 +32,17 @@ class Pictures:
     """The service that reads the pictures of prompts.
 
     Args:
-        files: Returns the store of files, which most prompts do not need.
+        files: Opens the store of files; called only if a prompt has pictures.
     """
 
     files: Callable[[], Files]
     parallel_map: ParallelMap
 
     def sent(self, tenant: str, messages: Sequence[ModelMessage]) -> SentPictures:
-        """Return messages with their pictures; a sentence replaces a deleted picture.
+        """Load the pictures of messages, and replace each missing picture with a sentence.
 
-        A sentence also replaces a picture that cannot be loaded at the moment, so that the answer
-        to the text does not have to wait.
+        A picture is missing if it was deleted or cannot be loaded at the moment. The model then
+        answers the text without it, and the person does not have to wait.
         """
         images = {image.media_id: image for message in messages for image in message.images}
         loaded = self.parallel_map(lambda image: self._load(tenant, image), list(images.values()))

@@ -19,12 +19,14 @@ CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideograp
 def with_current_overrides(
     table: Table, snapshot: ChatSnapshot, sender: Membership, overrides: Overrides | None
 ) -> ChatSnapshot:
-    """Return the snapshot with current overrides and retention, if a person posts in a direct chat.
+    """Update the chat's overrides and retention when a person posts in a direct chat.
+
+    In a group, or if an agent posts, the snapshot is returned unchanged.
 
     Args:
-        table: The table, from which the overrides are read if `overrides` is None.
+        table: The table; read only if `overrides` is None.
         snapshot: The chat as it was read.
-        sender: The sender's membership; for an agent, the snapshot is returned unchanged.
+        sender: The sender's membership.
         overrides: The overrides of the agent, the line and the tenant, if they have been read.
     """
     if snapshot.chat.kind != "direct" or sender.member.kind != "user":
@@ -41,8 +43,8 @@ def message_in_session(message: Message, chat: Chat, settings: Settings) -> Mess
     """Return the message, marked as a reset if the text is a reset phrase.
 
     Only a person's message in a direct chat can be a reset. The whole text must equal one of the
-    chat's `context_reset_phrases`. Case, white space and closing punctuation do not matter. The
-    answer to a choice is not a reset, and neither is a text that an agent proposed.
+    chat's `context_reset_phrases`, apart from case, white space and closing punctuation. Answers to
+    choices and texts that an agent proposed are never resets.
     """
     personal = chat.kind == "direct" and message.sender.kind == "user" and message.kind == "text"
     if not personal or message.answers is not None or message.via is not None:
@@ -57,9 +59,10 @@ def _plain(text: str) -> str:
 
 
 def session_with(chat: Chat, message: Message, effective: ChatSettings, ids: Ids) -> Session | None:
-    """Return the session of `message`, which can be a new session; None in a group.
+    """Return the session that `message` belongs to or begins; None in a group.
 
-    A session begins with a reset, or after a gap of at least `conversation_gap_minutes`.
+    A message begins a session if it is a reset, or if it comes after a gap of at least
+    `conversation_gap_minutes`.
 
     Args:
         chat: The chat before the message.
@@ -91,7 +94,7 @@ def first_of_session(chat: Chat) -> int:
 
 
 def reset_in(chat: Chat) -> int:
-    """Return the seq of the newest reset in a chat; 0 if there was none."""
+    """Return the seq of the newest reset in a chat; 0 if the chat was never reset."""
     return chat.session.reset_seq if chat.session is not None else 0
 
 

@@ -13,13 +13,13 @@ from skein.ports import Table
 
 
 class ChatSnapshot(NamedTuple):
-    """A chat and its active memberships, and its closed memberships if they were requested."""
+    """A chat with its active memberships, and also its closed memberships if requested."""
 
     chat: Chat
     members: tuple[Membership, ...]
 
     def member(self, ref: MemberRef) -> Membership | None:
-        """Return the active membership of `ref`; None if there is none."""
+        """Return the active membership of `ref`, or None."""
         for membership in self.members:
             if membership.active and membership.member.ref == ref:
                 return membership
@@ -37,16 +37,15 @@ class ChatSnapshot(NamedTuple):
 
     @property
     def opted_out(self) -> bool:
-        """Return whether a direct chat's person has opted out of the channel that answers use.
+        """Whether the person of a direct chat has opted out of the channel that answers use.
 
-        The result is False if the person's last message came from the app, because answers are then
-        read in the app.
+        False if the person's last message came from the app: answers are then read in the app.
         """
         people = [m for m in self.members if m.active and m.member.kind == "user"]
         return self.chat.kind == "direct" and bool(people) and all(m.opted_out for m in people)
 
     def replacing(self, changed: Membership) -> "ChatSnapshot":
-        """Return this snapshot with a changed membership in place of the one that was read."""
+        """Return this snapshot with `changed` in place of the member's active membership."""
         ref = changed.member.ref
         members = (changed if m.active and m.member.ref == ref else m for m in self.members)
         return self._replace(members=tuple(members))
@@ -88,10 +87,9 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
-    """Return a snapshot after reading again the memberships of people outside the app.
+    """Read the memberships of people outside the app again, and return the updated snapshot.
 
-    Each person whose answers go to a phone takes one read. There is no read if everyone uses the
-    app.
+    This costs one read for each person whose answers go to a phone.
     """
     for person in snapshot.members:
         if person.active and person.member.kind == "user" and person.route is not None:
@@ -109,8 +107,8 @@ def keys_of_snapshot(chat: Chat | None, member: Membership | None) -> list[Key]:
         member: The agent's membership.
 
     Returns:
-        The keys of the other memberships. The list is empty for a group, whose snapshot is read by
-        query, and if `chat` or `member` is None.
+        The keys of the other memberships. The list is empty for a group, because its snapshot is
+        read by query. It is also empty if `chat` or `member` is None.
     """
     if chat is None or member is None or chat.kind != "direct":
         return []
@@ -133,7 +131,7 @@ def found_snapshot(
 
 
 def read_agent(table: Table, tenant: str, agent_id: str) -> Agent | None:
-    """Read an agent; None if it was deleted or never existed."""
+    """Read an agent; return None if it was deleted or never existed."""
     agent = Agent.read(table, Agent.key_of(tenant, agent_id))
     return agent if agent and agent.deleted_at is None else None
 
@@ -144,7 +142,7 @@ def chat_of_agent(
     """Read a chat that is not discarded, and an agent's active membership in it.
 
     Raises:
-        NotFound: There is no such chat or membership.
+        NotFound: The chat does not exist or is discarded, or the agent is not a member.
     """
     chat_key = Chat.key_of(tenant, chat_id)
     member_key = Membership.key_of(tenant, chat_id, MemberRef(kind="agent", id=agent_id))

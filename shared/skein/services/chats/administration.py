@@ -57,7 +57,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatAdministration:
-    """The service with which people administer their chats and the members of these chats."""
+    """The service that creates, changes and discards chats, and changes their members."""
 
     table: Table
     clock: Clock
@@ -76,7 +76,6 @@ class ChatAdministration:
 
         Args:
             by: The signed-in person.
-            new: The request.
             operator: Whether the person is also an operator, who may add every agent.
 
         Raises:
@@ -86,8 +85,8 @@ class ChatAdministration:
             Forbidden: Only operators may add one of the agents.
             RateLimited: `by` has created or changed too many chats, or one of the people already
                 has three open invitations.
-            Conflict: One of the people is being erased, or `by` has left the chat that they created
-                under this `client_id`.
+            Conflict: One of the people is being erased, or `by` has left the chat that `by` created
+                with this `client_id`.
         """
         refs, table = members_of(by, new), self.table
         fresh_id, own = f"chat_{self.ids.ulid()}", new.client_id
@@ -124,7 +123,7 @@ class ChatAdministration:
         """Return the chat for a repeated request to create it.
 
         Raises:
-            NotFound: The chat does not exist, or `by` is not a member any more.
+            NotFound: The chat does not exist, or `by` is no longer a member.
         """
         snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by.ref)
         self._send_invitations(snapshot.chat)
@@ -141,8 +140,8 @@ class ChatAdministration:
     ) -> Chat:
         """Change a chat's title, respond policy or consolidation.
 
-        The visibility of a chat never changes. If consolidation is switched on, earlier messages
-        are consolidated too. A chat that does not set a value inherits it
+        The visibility of a chat cannot be changed. Switching consolidation on makes earlier
+        messages due for consolidation too. A chat inherits each value that it does not set
         (`services/config/resolution.py`).
 
         Args:
@@ -151,7 +150,7 @@ class ChatAdministration:
             operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Returns:
-            The chat; for an operator who is not a member, without title and summary.
+            The chat, without its title and summary if `by` is an operator who is not a member.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
@@ -201,7 +200,6 @@ class ChatAdministration:
         Args:
             by: An owner of the chat.
             member: The person whose role changes.
-            role: The new role.
             operator: Whether `by` may act as an operator, in a chat without an owner.
 
         Raises:
@@ -235,8 +233,8 @@ class ChatAdministration:
     def discard(self, tenant: str, chat_id: str, by: MemberRef, *, operator: bool = False) -> None:
         """Discard a chat: cancel its queued runs and accept no more messages (idempotent).
 
-        Members can still read the chat, but lists omit it. A run of another chat that waits for a
-        reply in this chat resumes without the reply. The chat's invitations end.
+        Members can still read the chat, but lists omit it. If a run of another chat waits for a
+        reply in this chat, that run resumes without the reply. The chat's invitations end.
 
         Args:
             by: An owner of the chat.
@@ -291,10 +289,11 @@ class ChatAdministration:
     def _released(
         self, membership: Membership, now: datetime
     ) -> tuple[tuple[Write, ...], list[Job]]:
-        """Resume an agent's run that waits for a reply in a chat where no reply is possible now.
+        """Resume the agent's run that waits for a reply in this chat, without the reply.
 
         Returns:
-            The writes for the caller's transaction, and the jobs to send after the commit.
+            The writes for the caller's transaction, and the jobs to send after the commit. Both are
+            empty if no run waits.
         """
         if membership.wait is None:
             return (), []
@@ -310,10 +309,10 @@ class ChatAdministration:
         *,
         operator: bool = False,
     ) -> Chat:
-        """Add a member; earlier messages count as seen (idempotent).
+        """Add a member, for whom earlier messages count as seen (idempotent).
 
-        A person who shares no chat with `by`, or who has left the chat or was removed from it, is
-        invited instead.
+        A person is invited instead of added if they share no chat with `by`, have left this chat or
+        were removed from it.
 
         Args:
             by: The member who adds the person or agent.
@@ -336,7 +335,12 @@ class ChatAdministration:
         return chat
 
     def _send_invitations(self, chat: Chat, member: MemberRef | None = None) -> None:
-        """Send the jobs that ask a chat's invited people, or one of them, by SMS (idempotent)."""
+        """Send the jobs that invite people by SMS (idempotent).
+
+        Args:
+            chat: The chat, which lists the invited people.
+            member: The only person to invite; None for everyone whom the chat lists.
+        """
         invited = (each.member for each in chat.invited if member in {None, each.member.ref})
         self.dispatch.send(
             [InvitationJob(tenant=chat.tenant, user_id=person.id) for person in invited]
@@ -398,8 +402,8 @@ class ChatAdministration:
         leaves, the chat has no owner.
 
         If the removed member is an agent, a run of this agent in another chat may be waiting for a
-        reply here; it resumes without the reply. If several agents were asked to respond in turn,
-        the agents after the removed one still respond.
+        reply here. That run resumes without the reply. If a person asked several agents to respond
+        in turn, the agents after the removed agent still respond.
 
         Args:
             by: The person who removes the member.
@@ -408,10 +412,9 @@ class ChatAdministration:
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
-            Forbidden: `by` does not own the chat, and tries to remove someone else or an invitation
-                made by someone else.
-            Conflict: The chat is discarded or direct. (Invitations to a direct chat can be
-                withdrawn.)
+            Forbidden: `by` does not own the chat, and `member` is someone else whom `by` has not
+                invited.
+            Conflict: The chat is discarded, or `member` is a member of a direct chat.
             RateLimited: `by` has created or changed too many chats.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
@@ -484,9 +487,9 @@ class ChatAdministration:
         return jobs
 
     def _following(self, membership: Membership, now: datetime) -> EnqueuedRun | None:
-        """Queue a run of the next agent in the chain of a canceled run.
+        """Queue a run of the next agent, if the canceled run was one in a chain of runs.
 
-        A person starts such a chain by asking several agents to respond in turn.
+        A chain starts when a person asks several agents to respond in turn.
         """
         queued = membership.queued_run
         if queued is None or not queued.then:
@@ -503,7 +506,7 @@ class ChatAdministration:
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
     def _owned(self, tenant: str, chat_id: str, actor: Actor) -> ChatSnapshot:
-        """Read a chat that the actor owns, or in which the actor acts for an owner."""
+        """Read a chat after checking that the actor owns it or acts for an owner."""
         snapshot = read_snapshot(self.table, tenant, chat_id)
         actor.check_owns(snapshot.chat)
         return snapshot

@@ -25,13 +25,13 @@ class AppMessages:
     def post(self, new: NewMessage, *, extra_writes: ExtraWrites = lambda _: ()) -> PostedMessage:
         """Post a person's message, if the limits of the person and the tenant allow it.
 
-        A message that was posted before is returned unchanged, and no limit is charged. The limits
-        and the chat's settings are read in one batch, and the chat is read only once. The
-        transaction that stores the message charges its sender.
+        The transaction that stores the message charges the sender. A repeated call returns the
+        stored message and charges nothing. The limits and the chat's settings are read in one
+        batch, and the chat is read only once.
 
         Args:
-            new: The message.
-            extra_writes: See `Chats.post_message`. If a condition fails, the post is retried.
+            extra_writes: As in `Chats.post_message`, but if any condition fails, the post is
+                retried.
 
         Raises:
             RateLimited: A limit is used up; nothing was stored.
@@ -45,10 +45,10 @@ class AppMessages:
     def _post_once(
         self, new: NewMessage, extra_writes: ExtraWrites, *, again: bool
     ) -> PostedMessage:
-        """Post the message, on condition that the sender's bucket has not changed.
+        """Try once to post the message and charge the sender's rate limit.
 
         Raises:
-            ConditionFailed: The bucket has changed; the caller reads again.
+            ConditionFailed: Another writer has changed what was read; the caller tries again.
         """
         snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
         sender = snapshot.member(new.sender)

@@ -1,14 +1,14 @@
-"""Consolidation schedule: the one rule for when a chat is due for consolidation.
+"""Decide when a chat is due for consolidation.
 
 The first message after a consolidation makes the chat due. If the chat is busy or an attempt fails,
-the worker makes the chat due again for later. Only a worker that finds no more messages to
-consolidate clears the due pointer. Only an operator's request makes a chat due at once.
+the worker postpones the due time. Only a worker that finds no more messages to consolidate clears
+the due pointer. Only an operator's request makes a chat due at once.
 
 - A group is idle after six hours. Due times are full hours, because the finder runs hourly.
 - A direct chat is idle after 30 minutes. Due times are multiples of five minutes, and the tick
-  serves them. Only a person's text makes the chat due: agents' messages are consolidated together
-  with the person's next text. A chat is not due if its person has opted out of SMS. START makes the
-  chat due again if it has messages to consolidate.
+  serves them. Only a text of the person makes the chat due; agents' messages are consolidated
+  together with the person's next text. A chat is not due while its person has opted out of SMS.
+  START makes the chat due again if it has messages to consolidate.
 """
 
 from collections.abc import Collection
@@ -33,14 +33,14 @@ from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
 HOUR = timedelta(hours=1)
-GRAIN = timedelta(minutes=5)  # of the due times of direct chats
+GRAIN = timedelta(minutes=5)  # the interval between two due times of direct chats
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_FAILURES = 3  # consecutive failures after which a chat is reported, and retried daily
 
 
 class DueChange(NamedTuple):
-    """The change that makes a chat due: the chat's attributes, and the write of `Consolidation`."""
+    """A new due time: the attributes to set in the chat, and the write of `Consolidation`."""
 
     change: dict[str, Any]
     write: Update
@@ -66,7 +66,7 @@ def consolidation_due(
     """Build the change that makes a chat due, if it has messages to consolidate.
 
     Returns:
-        The change; None if the chat is due already or the chat has nothing to consolidate.
+        The change; None if the chat is due already or has nothing to consolidate.
     """
     if snapshot.chat.consolidation_at is not None:
         return None
@@ -77,10 +77,10 @@ def consolidation_due(
 
 
 def may_be_due(chat: Chat, settings: Settings) -> bool:
-    """Return whether new messages can make a chat due, judged by the chat's own attributes.
+    """Return whether the chat's own attributes allow new messages to make the chat due.
 
-    A group that does not set `consolidate` inherits it from its agents and the tenant, whose
-    settings only the worker reads. So the result is True for such a group.
+    A group that does not set `consolidate` inherits the value from its agents and the tenant. Only
+    the worker reads their settings, so the result is True here.
     """
     if chat.consolidate is not None:
         return chat.consolidate
@@ -95,8 +95,8 @@ def makes_due(chat: Chat, message: Message, settings: Settings) -> bool:
 def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings) -> bool:
     """Return whether a keyword (START, or a yes) makes a direct chat due again.
 
-    It does if the chat has messages to consolidate. A yes can let a sharing rule share earlier
-    messages, which are then consolidated for it.
+    The chat is due again if it has messages to consolidate. After a yes to a sharing rule, these
+    can be earlier messages that the rule may now share.
     """
     chat = snapshot.chat
     if chat.kind != "direct" or message.kind != "keyword" or chat.consolidation_at is not None:
@@ -106,7 +106,7 @@ def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings
 
 
 def is_new_text(chat: Chat, message: Message) -> bool:
-    """Return whether a message is text to consolidate; in a direct chat, only its person's is."""
+    """Return whether a message is text to consolidate; in a direct chat, only the person's."""
     if message.kind == "team":
         return chat.kind == "group"
     if message.kind != "text":
@@ -144,9 +144,9 @@ def has_new(chat: Chat, agent: Membership) -> bool:
 
 
 def has_own_words(chat: Chat, agent: Membership) -> bool:
-    """Return whether a person's texts must still be read for sharing rules.
+    """Return whether consolidation must still read a person's texts for sharing rules.
 
-    The result is False if the person was never told about a sharing rule.
+    The result is False if the person was never notified of a sharing rule.
     """
     direct = chat.kind == "direct" and chat.sharing is not None
     return direct and agent.own_words_read < chat.person_seq
@@ -155,7 +155,7 @@ def has_own_words(chat: Chat, agent: Membership) -> bool:
 def idle_at(chat: Chat, settings: Settings) -> datetime:
     """Return when a chat counts as idle if no further message arrives.
 
-    A conversation that sharing rules may share has ended by then, too.
+    The time is not before the end of a conversation that sharing rules may share.
     """
     said_at = chat.last_message_at or chat.created_at
     at = said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)
@@ -173,9 +173,7 @@ def next_consolidation(
     """Return when a chat's next consolidation is due; None if no messages are left.
 
     Args:
-        snapshot: The chat and its memberships.
-        requested_seq: The last message that an operator wants consolidated now; None without a
-            request.
+        requested_seq: The last message that an operator wants consolidated now, if any.
         without: The ids of the agents that do not consolidate the chat.
     """
     chat = snapshot.chat
@@ -207,8 +205,8 @@ def retry_at(agent: Membership) -> datetime | None:
 def after_failure(now: datetime, failures: int) -> datetime:
     """Return the time of the retry after a number of consecutive failures.
 
-    After the first two failures, the retry is at the next full hour. From the third failure on, it
-    is at the first full hour after 23 hours.
+    After the first and the second failure, the next retry is at the next full hour. After each
+    further failure, the next retry is at the first full hour after 23 hours.
     """
     return next_hour(now if failures < MAX_FAILURES else now + DAY - HOUR)
 

@@ -46,8 +46,8 @@ def counted(
 ) -> CounterWrites:
     """Count a message in its chat, and schedule upkeep and consolidation.
 
-    - Upkeep: a message can only move the due pointer to an earlier time. Only upkeep itself removes
-      the due pointer.
+    - Upkeep: a message can set the due pointer or move it to an earlier time. Only upkeep itself
+      removes the due pointer.
     - Chat summary: the summary is pinned if the message moves the start of the history window and
       the summary covers the messages before the new start. A reset removes the chat's summaries.
     - Consolidation: the first message after a consolidation schedules the next one. If failures
@@ -56,13 +56,14 @@ def counted(
     Messages of a person who has opted out of SMS schedule neither summaries nor a consolidation.
 
     Args:
-        snapshot: The chat as it was read, already with the current settings if a person posts in a
-            direct chat.
+        snapshot: The chat as it was read; if a person posts in a direct chat, with the current
+            settings (`with_current_overrides`).
         message: The message, with its seq.
         desk: The stay on the desk that the message begins, if any.
 
     Returns:
-        The jobs, and the writes, which fail if the chat's version has changed since it was read.
+        The writes and the jobs. The writes fail if the chat's version has changed since it was
+        read.
     """
     chat = snapshot.chat
     busier, change = _with(chat, message, desk, ids=ids, settings=settings)
@@ -97,11 +98,11 @@ def counted(
 
 
 def _expected(snapshot: ChatSnapshot, settings: Settings) -> set[SummaryJob]:
-    """Return the jobs of stale summaries that a message need not send, unless it is an answer.
+    """Return the summary jobs that a message does not need to send.
 
-    The message before has sent them, or the agent's answer will, because no agent summary is made
-    while a run is at work. Upkeep finds the rest. Otherwise, each answer in a chat of 20 agents
-    would send 20 jobs.
+    Some jobs were sent by the previous message. Others will be sent by an agent's answer, because
+    no agent summary is made while a run of the agent is in progress. Upkeep finds all other stale
+    summaries. Without this set, each answer in a chat of 20 agents would send 20 jobs.
     """
     chat = snapshot.chat
     last = chat.last_message_at
@@ -122,7 +123,7 @@ def _with(
     ids: Ids,
     settings: Settings,
 ) -> tuple[Chat, dict[str, Any]]:
-    """Return the chat with one more message, and the attributes that change."""
+    """Return the chat after the message, and the attributes of the chat that change."""
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
     busier = chat.model_copy(
         update={
@@ -156,7 +157,7 @@ def _with(
         busier = busier.model_copy(update={"sharing": sharing})
         names.append("sharing")
     if message.resets:
-        # This also drops a summary that is being written now: its claim is removed.
+        # A worker that is writing a summary now loses its claim, so its summary is dropped, too.
         without_title = chat.without_made_title()
         busier = busier.model_copy(update=without_title).model_copy(
             update={"summary": None, "summary_state": None, "pinned": None}

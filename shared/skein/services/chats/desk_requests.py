@@ -1,9 +1,9 @@
 """Put chats on the desk, where they wait for a person of the team.
 
-An agent's tool, an operator or a rule of the tenant can put a chat on the desk. The rule is a list
-of words: `post_message` searches each message for them, and puts the chat on the desk in the
-transaction of the message. Afterwards, the stay's job notifies the people of the chat
-(`desk/notices.py`), and the event `help.requested` notifies services.
+An agent's tool or an operator can put a chat on the desk, and so can a message that contains one of
+the tenant's desk words. `post_message` searches each message for these words, and puts the chat on
+the desk in the transaction of the message. Afterwards, the stay's job notifies the people of the
+chat (`desk/notices.py`), and the event `help.requested` notifies services.
 """
 
 import logging
@@ -46,7 +46,6 @@ class DeskRequests:
     dispatch: Dispatch
 
     def settings_of(self, tenant: str) -> DeskSettings:
-        """Read a tenant's settings of the desk."""
         item = self.table.get(TenantSettings.key_of(tenant))
         return DeskSettings.model_validate(TenantSettings.from_optional(item))
 
@@ -64,7 +63,7 @@ class DeskRequests:
         Args:
             cause: The id of what caused the request, e.g. of a tool call. A repeated request with
                 the same cause does nothing, even if the chat has left the desk since.
-            guard: The check on the fencing token of the run that asks.
+            guard: The check on the fencing token of the run that requests this, if any.
 
         Raises:
             NotFound: The chat does not exist.

@@ -1,9 +1,9 @@
-"""First contact: open a direct chat with a person who has not written to the agent before.
+"""Open a direct chat with a person who has not written to the agent before (first contact).
 
 An agent writes first only to people who have consented to texts (`directory/text_consents.py`),
-outside their quiet hours and within limits. The first text begins with an introduction, which names
-the asker and says how to stop such texts. The person's membership stores the introduction until the
-first text is posted.
+outside their quiet hours and within limits. The first text begins with an introduction. It names
+the person who asked the agent to write, and says how to stop these texts. The person's membership
+stores the introduction until the first text is posted.
 """
 
 import logging
@@ -55,7 +55,7 @@ class NotNow(Conflict):
     """A first contact must wait: the person has quiet hours, or a limit is used up.
 
     Args:
-        reason: Why.
+        reason: Why the first contact must wait.
         until: When to try again.
     """
 
@@ -73,7 +73,7 @@ class _Parties(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """A route to the person, and the current chat between its two addresses, if any."""
+    """A route to the person, and the current chat between the person's address and the line."""
 
     owner: AddressOwner
     line: Line
@@ -85,8 +85,8 @@ class _Way(NamedTuple):
 class FirstContact:
     """The service that opens a chat in which an agent writes first.
 
-    Each refusal is an error with a `Reason`. Operators see the reason; when a person asks through
-    an agent, the caller decides how much of the reason to reveal.
+    Each refusal is an error with a `Reason`. Operators see the reason. If a person asked through an
+    agent, the caller decides how much of the reason to reveal to that person.
     """
 
     table: Table
@@ -104,21 +104,21 @@ class FirstContact:
         asker: str,
         asked_by: MemberRef | None = None,
     ) -> Contact:
-        """Open the chat or find it (idempotent). No text is sent, and no limit is charged.
+        """Open or find the chat for the first text (idempotent).
 
-        The caller then posts the text, in one transaction with the writes that `charges` returns.
+        This sends no text and charges no limit. The caller then posts the text, in one transaction
+        with the writes that `charges` returns.
 
         Args:
-            tenant: The tenant.
             agent_id: The agent, which needs a line.
-            user_id: The person.
-            asker: The asker's name in the introduction.
-            asked_by: The person who asks through an agent; None for an operator, and for a text
-                that contains nothing written by the person who caused it. The two people must share
-                a chat that both have accepted.
+            user_id: The person to write to.
+            asker: The name that the introduction gives for the asker.
+            asked_by: The person who asks through an agent. This person and `user_id` must share a
+                chat that both have accepted. None for an operator, and for a text that contains
+                nothing written by the person who caused it.
 
         Raises:
-            NotFound: The person or the agent does not exist, or `asked_by` does not know the
+            NotFound: The person or the agent does not exist, or `asked_by` shares no chat with the
                 person.
             Conflict: The person may not be reached; `reason` says why.
             NotNow: The person may not be reached now.
@@ -267,7 +267,8 @@ class FirstContact:
         """Return the person's addresses on which they have consented to texts.
 
         Raises:
-            Conflict: The person has consented on no address, or was silent too long on all of them.
+            Conflict: The person has not consented on any address, or each address with a consent
+                may belong to someone else by now.
         """
         keys = [AddressOwner.key_of(user.tenant, each) for each in user.addresses]
         found = self.table.get_many(keys) if keys else {}
@@ -319,13 +320,15 @@ class FirstContact:
     def _not_opted_out(
         self, way: _Way, parties: _Parties
     ) -> tuple[Membership | None, ChatSnapshot | None]:
-        """Return the person's membership in the former chat of a route's addresses, and the chat.
+        """Check that the person has not opted out, and read the current chat of the way.
 
-        The chat is None if it belongs to another agent or is discarded.
+        Returns:
+            The person's membership in the current chat, and the chat. The chat is None if it
+            belongs to another agent or is discarded.
 
         Raises:
-            Conflict: The person has opted out of the channel in that chat, or had opted out before
-                an erasure, and only an operator has recorded a consent since.
+            Conflict: The person has opted out of the channel in this chat. Or the person's number
+                opted out before an erasure, and the consent since then is an operator's record.
         """
         consent = way.owner.consents[way.route.channel]
         if consent.how == "operator" and self.opted_out.has(
@@ -350,7 +353,7 @@ class FirstContact:
     def _ready(
         self, there: ChatSnapshot, person: NamedMember, way: _Way, introduction: str
     ) -> None:
-        """Set the person's route in an existing chat, and replace an introduction not sent yet."""
+        """Set the person's route in an existing chat, and update an introduction not yet sent."""
         member = there.member(person.ref)
         if member is None:
             return
@@ -373,10 +376,13 @@ class FirstContact:
         route: Route,
         overrides: Overrides | None = None,
     ) -> list[tuple[Allowance, Rate]]:
-        """Return the rate limits of first contacts for a person and a line: buckets with rates.
+        """Return the daily limits of first contacts to the person and from the line.
+
+        Returns:
+            The stored allowance and the rate of each limit.
 
         Raises:
-            NotNow: One of the buckets is empty.
+            NotNow: One of the limits is used up.
         """
         owners = (
             owner_on_channel(route.channel, user_id),
@@ -400,7 +406,7 @@ class FirstContact:
         return limits
 
     def _introduction(self, parties: _Parties, way: _Way, asker: str) -> str:
-        """Return the introduction of the first text: it names the asker and says how to stop."""
+        """Fill in the tenant's introduction: the agent, the asker, and the word to stop texts."""
         own = {name: value for name, value in parties.overrides.items() if name == "introduction"}
         words = TenantOnlySettings.model_validate(own).introduction
         stop = channel_named(way.route.channel).stop_word

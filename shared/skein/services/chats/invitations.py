@@ -1,10 +1,10 @@
 """Invite people to a chat, and end invitations.
 
 A person is invited instead of added if they share no chat with the person who adds them. The chat
-lists the invited people, and each invited person's `PersonChoices` has an open choice. Both change
-in one transaction. A membership exists only after the person has accepted.
+lists the invited people, and each invited person's `PersonChoices` has an open choice. One
+transaction changes the chat and the choices. A person becomes a member only by accepting.
 
-The open choice is due until the person has been asked by SMS
+The open choice stays due until the person has been asked by SMS
 (`services/choices/invitation_texts.py`).
 """
 
@@ -36,11 +36,11 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class NewInvitations(NamedTuple):
-    """Invitations to a chat.
+    """New invitations to a chat, not yet stored.
 
     Attributes:
-        invited: The invited people, as the chat stores them.
-        writes: The table writes that add the question to each person's choices.
+        invited: The entries for the chat's `invited`.
+        writes: The writes that add an open choice to each person's choices.
     """
 
     invited: tuple[Invited, ...]
@@ -57,7 +57,7 @@ def invite(
     hours: int,
     now: datetime,
 ) -> NewInvitations:
-    """Invite people to a chat; the caller stores the invitations with the chat.
+    """Build invitations to a chat; the caller stores them together with the chat.
 
     Args:
         by: The member who invites.
@@ -96,12 +96,12 @@ def withdrawn(chat: Chat, user_id: str) -> Write:
 def answered(
     table: Table, tenant: str, chat_id: str, user_id: str, *, accept: bool, now: datetime
 ) -> list[Write] | None:
-    """Return the writes that record in a chat that an invited person joins or declines.
+    """Return the writes that store an invited person's answer in the chat.
 
     The caller adds the write that ends the person's choice to the same transaction.
 
     Returns:
-        The writes; None if the person who accepts is a member already.
+        The writes; None if the person accepts but is a member already.
 
     Raises:
         NotFound: The chat does not exist, or the person is not invited to it.
@@ -128,7 +128,7 @@ def answered(
 
 
 def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: datetime) -> Write:
-    """Return the write that ends a person's open choice about an invitation."""
+    """Return the write that ends a person's open choice about the invitation to a chat."""
     choices = read_choices(table, tenant, user_id, now)
     listed = invitation_to(choices, chat_id)
     choices = with_ended(choices, listed, now) if listed else without_chat(choices, chat_id)
@@ -136,7 +136,7 @@ def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: dat
 
 
 def invitations_of(table: Table, tenant: str, user_id: str) -> list[tuple[Chat, Invited]]:
-    """Return the invitations of a person that chats still list, even if they have expired."""
+    """Return a person's invitations that chats still list, including expired invitations."""
     choices = PersonChoices.read(table, PersonChoices.key_of(tenant, user_id))
     ids = choices.invited_in if choices is not None else ()
     keys = [Chat.key_of(tenant, chat_id) for chat_id in ids]
@@ -158,9 +158,9 @@ def end_invitation(table: Table, clock: Clock, tenant: str, chat_id: str, user_i
 
 
 def _without_lapsed(table: Table, choices: PersonChoices, chat_id: str) -> PersonChoices:
-    """Remove one expired invitation of a person, so that expired invitations never pile up.
+    """Remove one of a person's expired invitations, so that expired invitations never pile up.
 
-    The same transaction removes the invitation from the chat and from the person's choices.
+    One transaction removes the invitation from the chat and from the person's choices.
 
     Args:
         choices: The person's choices as of now.

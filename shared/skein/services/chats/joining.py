@@ -15,11 +15,11 @@ from skein.services.common.optimistic import revise
 def joined(
     table: Table, snapshot: ChatSnapshot, member: NamedMember, now: datetime
 ) -> tuple[Chat, list[Write]]:
-    """Return a chat with a new member, and the writes to store. Earlier messages count as seen.
+    """Return a chat with a new member, and the writes that store the change.
 
-    If the member was invited, the chat's invitation ends. The caller ends the person's choice. If
-    the member is an agent, upkeep requests summaries of the agent's other chats, for its prompts in
-    this chat.
+    Earlier messages count as seen. If the member was invited, the invitation is removed from the
+    chat, and the caller must end the person's choice. If the member is an agent, the chat becomes
+    due for upkeep, which requests summaries of the agent's other chats for the prompts here.
 
     Args:
         snapshot: The chat, read with its closed memberships.
@@ -46,11 +46,11 @@ def has_been_in(table: Table, chat: Chat, ref: MemberRef) -> bool:
 
 
 def has_left(snapshot: ChatSnapshot, member: NamedMember) -> bool:
-    """Return whether a person was a member of a chat but is not a member any more.
+    """Return whether a person was a member of a chat and is no longer a member.
 
     Args:
         snapshot: The chat, read with its closed memberships.
-        member: A person; for an agent, the result is always False.
+        member: The person; for an agent, the result is always False.
     """
     if member.kind == "agent" or snapshot.member(member.ref) is not None:
         return False

@@ -1,4 +1,4 @@
-"""Direct chats between a person's address and a line, and the items that open such a chat."""
+"""Build the writes that create a direct chat between a person's address and a line."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -26,20 +26,21 @@ def new_line_chat(
     route: Route | None = None,
     introduction: str | None = None,
 ) -> list[Write]:
-    """Return the writes of a new direct chat of a line, which fail if another chat exists.
+    """Return the writes of a new direct chat of a line.
+
+    The writes fail if the two addresses already have a chat other than `former`.
 
     Args:
-        line: The line.
         address: The person's address.
         chat_id: A unique id for the chat.
         members: The person and the line's agent.
         former: The former chat of the two addresses, which the new chat replaces.
-        former_membership: The person's membership in the former chat. An opt-out in it also applies
-            to the new chat, because the carrier blocks the pair of numbers for every agent.
+        former_membership: The person's membership in the former chat. Its opt-outs also apply to
+            the new chat, because the carrier blocks the pair of numbers for every agent.
         retention: The tenant's retention.
-        now: The current time.
-        route: The route to a person who has not written yet.
-        introduction: The introduction that precedes the first text to that person.
+        route: The route to the person; None if the person has written first.
+        introduction: The introduction before the agent's first text; None if the person has written
+            first.
     """
     chat = Chat(
         tenant=line.tenant,

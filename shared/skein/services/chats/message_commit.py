@@ -1,4 +1,4 @@
-"""The commit of a message: writes, jobs, deliveries, and the runs that it queues or resumes."""
+"""Build the commit of a message: its writes, jobs and deliveries, and the runs that it wakes."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Commit:
-    """The writes of the transaction that stores a message, and the jobs to send after it.
+    """The transaction that stores a message, and the jobs to send after the transaction.
 
     Attributes:
         delayed_jobs: Jobs to send with the debounce delay.
         jobs: Jobs to send without delay.
-        runs: The runs that the message queues, extends or resumes, by agent id.
-        reasons: Why the message starts no run, by agent id.
-        undelivered: Why people get no SMS with the message.
-        delivery_ids: The deliveries of the message.
+        runs: The ids of the runs that the message queues, extends or resumes, by agent id.
+        reasons: Why the message starts no run of an agent, by agent id.
+        undelivered: The reasons why people get no SMS with the message.
+        delivery_ids: The ids of the message's deliveries.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -52,11 +52,11 @@ class Commit:
             self.jobs.append(text.job)
 
     def outcome(self, message: Message, reason: Reason | None) -> Message:
-        """Return the message with its runs and deliveries, and the reasons why others are missing.
+        """Return the message with its runs, its deliveries, and why other runs or SMS are missing.
 
         Args:
-            reason: The reason that applies to most agents without a run; it is stored once instead
-                of per agent.
+            reason: The reason for most agents without a run. It is stored once for all these
+                agents; other reasons are stored per agent.
         """
         others = {agent: why for agent, why in self.reasons.items() if why != reason}
         return message.model_copy(
@@ -70,7 +70,7 @@ class Commit:
         )
 
     def log(self, message: Message, origin: Mapping[str, str]) -> None:
-        """Log a message with its runs and deliveries, and each reason why a run or SMS is missing.
+        """Log a message with its runs and deliveries, and each reason for a missing run or SMS.
 
         Args:
             origin: The log fields that identify the sender.
@@ -116,9 +116,9 @@ class MessageRuns:
         """Queue a run for each agent that the message wakes, and resume waiting runs.
 
         Args:
-            commit: The commit to which the writes, the runs, and the reasons of agents without a
-                run are added.
-            nobody: Why the message triggers no agent at all, from `why_nobody`; None if it may
+            commit: The method adds the writes and the runs to this commit, and the reasons for
+                agents without a run.
+            nobody: Why the message triggers no agent at all (`why_nobody`); None if the message may
                 trigger agents.
             texted: Whether the message is an SMS.
         """

@@ -1,4 +1,4 @@
-"""Why a message has no answer: its runs, its reasons and the deliveries of its answers."""
+"""Tell operators why a message has no answer: the runs, the reasons and the deliveries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from skein.services.runs.reasons import has_posted, reason_now
 
 @dataclass(frozen=True, slots=True)
 class RunReason:
-    """A run that a message led to, and why the run has posted no answer.
+    """A run that a message led to.
 
     Attributes:
-        status: None if the run no longer exists.
-        reason: None if the run has answered.
+        status: The status of the run; None if the run no longer exists.
+        reason: Why the run has posted no answer; None if the run has answered.
     """
 
     id: str
@@ -37,9 +37,9 @@ class AgentReason:
     """The outcome of a message for one agent of its chat.
 
     Attributes:
-        reason: Why the agent has not answered; None if it has.
-        runs: The run that the message led to. If this run was merged into another run, the other
-            run comes second.
+        reason: Why the agent has not answered; None if the agent has answered.
+        runs: The run that the message led to, if any. If the run was merged into another run, both
+            runs are listed, in this order.
     """
 
     agent_id: str
@@ -57,11 +57,11 @@ class DeliveryReason:
     """The delivery of a message to a phone.
 
     Attributes:
-        seq: The message that is delivered: the message itself, or an answer to it.
-        reason: Why the SMS has not reached the phone; None if it has.
-        id: None if the message has no delivery.
-        status: None if the message has no delivery or its delivery no longer exists.
-        error_codes: Twilio's error codes of the parts.
+        seq: The delivered message: the message itself, or an answer to it.
+        reason: Why the SMS has not reached the phone; None if the SMS has arrived.
+        id: The id of the delivery; None if the message was not sent.
+        status: The status of the delivery; None if the delivery does not exist.
+        error_codes: Twilio's error codes for the parts of the SMS.
     """
 
     seq: int
@@ -112,7 +112,7 @@ class ReasonViews:
             chat_id: The id of the chat, which may be discarded.
 
         Raises:
-            NotFound: There is no such chat or message in this tenant.
+            NotFound: The chat or the message does not exist in this tenant.
         """
         snapshot = read_snapshot(self.table, tenant, chat_id)
         message = Message.read(self.table, Message.key_of(tenant, chat_id, seq))

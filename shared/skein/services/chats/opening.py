@@ -1,4 +1,4 @@
-"""Open a chat: add its members, make its creator the owner, and invite strangers."""
+"""Create a chat: add its members, make its creator the owner, and invite strangers."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -23,20 +23,20 @@ DIRECT_MEMBERS = 2
 
 
 class OpenedChat(NamedTuple):
-    """A chat, and whether this call created it."""
+    """A chat, and whether this call or an earlier call created it."""
 
     chat: Chat
     created: bool
 
 
 class EarlierChat(NamedTuple):
-    """The chat that a person created under a `client_id` before, if any.
+    """The chat that a person created earlier with the same `client_id`, if any.
 
     Attributes:
-        chat: The chat; None if it does not exist yet.
-        chat_id: The chat's id; None if no id is reserved. An id can be reserved although the chat
-            does not exist: a large chat is created in two transactions, and a worker can crash
-            between them.
+        chat: The chat; None if the chat does not exist yet.
+        chat_id: The id of the chat; None if no id is reserved. The id can be reserved before the
+            chat exists, because a large chat is created in two transactions and a worker can crash
+            between the two.
     """
 
     chat: Chat | None
@@ -44,7 +44,7 @@ class EarlierChat(NamedTuple):
 
 
 def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
-    """Return the members of a new chat, its creator first.
+    """Return the members of a new chat without duplicates, its creator first.
 
     Raises:
         Unprocessable: There are too many members, or a direct chat does not have exactly two
@@ -61,7 +61,7 @@ def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
 
 
 def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> EarlierChat:
-    """Find the chat that a person created under a `client_id`.
+    """Find the chat that a person created with a `client_id`.
 
     Raises:
         Conflict: The person has left the chat since.
@@ -97,12 +97,11 @@ def open_chat(
     Args:
         chat_id: A unique id for the chat.
         by: The person who creates the chat.
-        new: The request.
         refs: All members; see `members_of`.
-        operator: Whether `by` is also an operator.
+        operator: Whether `by` is also an operator, who may add every agent.
         record: The idempotency record of the `client_id`; None if there is no `client_id`, or if
             the record exists already.
-        admit: Charges the rate limit; called once all members were found.
+        admit: Charges the rate limit; called after all members were found.
         settings: The settings of the stack.
 
     Raises:
@@ -111,8 +110,8 @@ def open_chat(
         NotFound: One of the people does not exist.
         Conflict: One of the people is being erased.
         RateLimited: One of the people has three open invitations.
-        ConditionFailed: Another call created the chat, its idempotency record or the creator's user
-            record.
+        ConditionFailed: Another call has just created the chat, its idempotency record or the
+            creator's user record.
     """
     try:
         members = named_members(table, tenant, refs, caller=by, operator=operator, now=now)
@@ -140,7 +139,7 @@ def open_chat(
         invited=invitations.invited,
         activity_hour=now.replace(minute=0, second=0, microsecond=0),
         retention=retention_of(tenant_settings),
-        upkeep_at=now,  # which has the agents' other chats summarised for the new one
+        upkeep_at=now,  # upkeep requests summaries of the agents' other chats for this chat
         created_at=now,
     )
     memberships = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
@@ -151,9 +150,9 @@ def open_chat(
     writes.extend(invitations.writes)
     writes.append(Put(chat.key, chat.to_item() | chat.upkeep(now), Missing()))
     # A full chat with its members and its record exceeds one transaction by two items. The first
-    # transaction writes the record and the creator's membership, which are invisible until the
-    # chat's item exists. Without a record to write, the membership may exist already, left by a
-    # worker that died. The second transaction decides which call creates the chat.
+    # transaction writes the record and the creator's membership. Both stay invisible until the
+    # second transaction writes the chat's item, which decides which call creates the chat. If the
+    # record was written before, a worker that crashed may have written the membership as well.
     early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
     if early:
         try:
@@ -166,10 +165,10 @@ def open_chat(
 
 
 def as_called(roster: Sequence[NamedMember], by: NamedMember) -> NamedMember:
-    """Return the signed-in person with the name from the roster instead of the sign-in's."""
+    """Return the signed-in person with the name from the roster, if the roster has the person."""
     return next((member for member in roster if member.ref == by.ref), by)
 
 
 def authors_of(title: str | None, by: MemberRef) -> Authors:
-    """Return the author of a title, by digest; no authors if there is no title."""
+    """Return the author of a title as a digest; no authors if `title` is None."""
     return Authors.in_digests([by.id] if title is not None else [])

@@ -15,7 +15,7 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.audience import audience_of
 
 NOT_YOURS = "chat not found: you are not a member of a chat with this id"
-ROWS_READ = 50  # per query, at least, because some rows are keywords and notices
+ROWS_READ = 50  # query at least this many rows, because some are keywords and notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +59,22 @@ class OwnChats:
         readers: Audience,
         before: int | None = None,
     ) -> tuple[list[Message], Audience]:
-        """Read a chat's newest messages, without those hidden by a reset, and their audience.
+        """Read a chat's newest messages and their audience.
 
-        If the readers are in another chat, messages that may repeat content from sharing rules are
-        left out.
+        Messages that a reset hides are left out. If the messages will be shown in another chat,
+        messages that may repeat content from sharing rules are left out, too.
 
         Args:
             chat: The chat as it was just read. Later messages are left out, because their audience
                 is not known.
-            here: The chat in which the messages will be shown; None for no chat.
-            readers: The people to whom the messages will be shown; ignored if `here` is the same
+            here: The chat in which the messages will be shown; None if they are not shown in a
                 chat.
+            readers: The people to whom the messages will be shown; ignored if `here` is `chat`.
             before: Only messages with a lower `seq`.
 
         Returns:
-            The conversation messages, oldest first, and the people who were present for all of
-            them.
+            The conversation messages, oldest first, and the people who were present for all these
+            messages.
 
         Raises:
             Forbidden: The messages are private, and the readers may not see them.

@@ -1,4 +1,4 @@
-"""Post messages: every message enters its chat through `Chats.post_message`.
+"""Post messages into chats, always through `Chats.post_message`.
 
 One query reads the chat and its members. One transaction writes the message, the chat's counters,
 the idempotency record, and a queued run for each agent that the message wakes. If an agent posts in
@@ -77,20 +77,20 @@ class NewMessage(Value):
 
     Attributes:
         client_id: The sender's own id for the message, which makes retries idempotent.
-        route: The route of a message from outside of the app; later answers use this route.
-        opted_out: True if the message is STOP on the route's channel, False if it is START; None
-            keeps the stored opt-out.
-        confirms_opt_out: Whether the message confirms an opt-out, so that it is sent to a person
-            who has opted out.
+        route: The route of a message from outside the app; later answers use this route.
+        opted_out: True if the message is STOP on the route's channel, and False if it is START;
+            None keeps the stored opt-out.
+        confirms_opt_out: Whether the message confirms an opt-out; such a message is sent although
+            the person has opted out.
         charged_to: The person who is charged for the message's SMS; None for the recipient.
         no_run_reason: Why the message starts and resumes no run, e.g. because its sender is over a
-            limit; None if it may start runs.
+            limit; None if the message may start runs.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
             If None, the overrides are read for a person's message in a direct chat.
-        depth: The chain depth: 0 from a person, plus 1 for each agent in between.
+        depth: The chain depth: 0 for a person's message, plus 1 for each agent in between.
         run_id: The run that posts an agent's message.
-        authors: The people whose messages that run was shown, by digest.
-        traced_to: The person whose message led to that run.
+        authors: The people whose messages the posting run was shown, as digests.
+        traced_to: The person whose message led to the posting run.
         expects_reply: Whether the sender waits for an answer.
         origin: Why an agent posts the message, if the agent was asked in another chat.
         choice: The question, for a message of the kind `choice`.
@@ -98,13 +98,12 @@ class NewMessage(Value):
             agent.
         template: The message template to use where free text may not be sent; None for the first
             template that fits.
-        via: The choice in which a person agreed to post a text that an agent proposed. Such a post
-            changes neither the person's route nor the SEEN watermark.
-        report_of: The work whose result the message reports.
+        via: The choice in which the person agreed to post this text, which an agent proposed. The
+            post changes neither the person's route nor the person's `seen_seq`.
+        report_of: The id of the work whose result the message reports.
         noticed_rules: See `Message`.
-        sharing_stamp: The content that the run received through sharing rules; None if there was
-            none.
-        while_active: The item that must be active when the message is posted.
+        sharing_stamp: The content that the run received through sharing rules, if any.
+        while_active: The item that must be active when the message is posted, if any.
     """
 
     tenant: Tenant
@@ -142,14 +141,18 @@ class NewMessage(Value):
         return self.sharing_stamp.unchanged(self.tenant) if self.sharing_stamp is not None else []
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
-        """Return the keys of the idempotency records under the sender's current and former ids."""
+        """Return the keys of the message's idempotency records.
+
+        Args:
+            formerly: The sender's former ids, each of which has a key of its own.
+        """
         refs = (self.sender, *(MemberRef(kind="user", id=user_id) for user_id in formerly))
         key_of = IdempotencyRecord.key_of
         return [key_of(self.tenant, self.chat_id, ref, self.client_id) for ref in refs]
 
 
 class PostedMessage(NamedTuple):
-    """A message in its chat, and whether this call created it."""
+    """A message in its chat, and whether this call or an earlier call posted it."""
 
     message: Message
     created: bool
@@ -176,25 +179,24 @@ class Chats:
         extra_writes: ExtraWrites | None = None,
         known: ChatSnapshot | None = None,
     ) -> PostedMessage:
-        """Post a message into a chat, and queue runs of the agents that the message wakes.
+        """Post a message into a chat, and queue a run of each agent that the message wakes.
 
-        When this returns, the message, its runs and its deliveries are committed. The call is
-        idempotent: a repeated call with the same sender and `client_id` changes nothing and returns
-        the same message.
+        When this method returns, the message, its runs and its deliveries are committed. The call
+        is idempotent: a repeated call with the same sender and `client_id` changes nothing and
+        returns the stored message.
 
         Args:
-            new: The message.
-            extra_writes: Called with the snapshot of each attempt; returns extra writes for the
-                same transaction, on items that the post itself does not write. If the condition of
-                the first extra write fails, nothing is posted. If the condition of a later extra
-                write fails, the post is retried on a new snapshot.
+            extra_writes: Returns extra writes for the same transaction, on items that the post
+                itself does not write. It is called with the snapshot of each attempt. If the
+                condition of the first extra write fails, nothing is posted. If the condition of a
+                later extra write fails, the post is retried on a new snapshot.
             known: The chat's snapshot, if the caller has read it. If the chat has changed since,
                 the snapshot is read again.
 
         Raises:
             NotFound: The chat does not exist, or the sender is not a member.
-            Conflict: The chat is discarded, an agent posts while a person of the team holds the
-                chat, or a message of the team comes from someone who does not hold it.
+            Conflict: The chat is discarded. Or an agent posts while a person of the team holds the
+                chat. Or the sender posts as the team without holding the chat.
             Unprocessable: The text is empty, too long or not Unicode, or `reply_to` is not a
                 message of the chat.
             ExtraWriteFailed: The condition of the first extra write does not hold.
@@ -289,9 +291,10 @@ class Chats:
         sender: Membership,
         now: datetime,
     ) -> tuple[Commit, Message]:
-        """Build the commit of a message: writes, with idempotency records first, and jobs.
+        """Build the commit of a message, with the writes of idempotency records first.
 
-        The message is returned as it will be stored: with its runs, deliveries and reasons.
+        Returns:
+            The commit, and the message as it will be stored, with its runs, deliveries and reasons.
         """
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
@@ -355,7 +358,10 @@ class Chats:
     def _transact(
         self, new: NewMessage, commit: Commit, extra: Sequence[Write], sender: Membership
     ) -> Message | None:
-        """Write the commit and the extra writes; return the message if it was posted before.
+        """Write the commit and the extra writes in one transaction.
+
+        Returns:
+            None; or the stored message, if an earlier call posted it.
 
         Raises:
             ExtraWriteFailed: The condition of the first extra write does not hold.
@@ -386,10 +392,10 @@ class Chats:
     def _move_sender(
         commit: Commit, new: NewMessage, sender: Membership, message: Message, now: datetime
     ) -> None:
-        """Update a person's membership: SEEN watermark, route and opt-out.
+        """Update the `seen_seq`, the route and the opt-out in a person's membership.
 
-        The watermark of an agent does not move when it posts, because it has seen only the messages
-        in its prompt.
+        An agent's `seen_seq` does not change when the agent posts, because the agent has seen only
+        the messages in its prompt.
         """
         if sender.member.kind != "user" or new.via is not None:
             return
@@ -410,7 +416,7 @@ class Chats:
 
         Args:
             new: The message; only its sender, chat and `client_id` are used.
-            formerly: Former ids of the sender in the chat, which are looked up too.
+            formerly: Former ids of the sender in the chat, which are looked up, too.
         """
         records = (IdempotencyRecord.read(self.table, key) for key in new.record_keys(formerly))
         record = next(filter(None, records), None)
@@ -420,7 +426,7 @@ class Chats:
 
 
 def _origin_of(new: NewMessage) -> dict[str, str]:
-    """Return the log fields of a person's message: sender id; for SMS, the Twilio id and line."""
+    """Return the log fields that identify a person and, for an SMS, its Twilio id and line."""
     person = {"user_id": new.sender.id} if new.sender.kind == "user" else {}
     if new.route is None:
         return person
@@ -446,7 +452,7 @@ def _sender_in(snapshot: ChatSnapshot, new: NewMessage) -> Membership | None:
     """Return the sender's membership; None if the sender may not post the message.
 
     Only the person of the team who holds the chat may post messages of the kind `team`. The holder
-    is not a member, so the membership returned for the holder is never stored.
+    is not a member, so the function returns a new membership for the holder, which is never stored.
     """
     holder = snapshot.chat.holder
     if "team" not in {new.kind, new.sender.kind}:

@@ -1,4 +1,4 @@
-"""Pictures and files of messages: create their items with a message, and read them."""
+"""Store and read the items of messages' pictures and files."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 def media_kept_until(chat: Chat, posted_at: datetime) -> datetime:
-    """Return when the files of a message are deleted: with the message or earlier."""
+    """Return when the files of a message are deleted, at the latest together with the message."""
     retention = chat.retention or Retention()
     days = min(retention.media_days, retention.message_days or retention.media_days)
     return posted_at + timedelta(days=days)
@@ -24,11 +24,11 @@ def media_kept_until(chat: Chat, posted_at: datetime) -> datetime:
 def sent_files(
     files: Iterable[Media], snapshot: ChatSnapshot, sender: MemberRef, now: datetime
 ) -> Iterator[Write]:
-    """Yield the writes of the items of a message's files, for the message's transaction.
+    """Yield the writes that create the items of a message's files, for the message's transaction.
 
-    At this time, the files are still at the provider. After the message, a job that fetches the
-    file is sent for each file. If this job is lost, the due pointer makes the tick send it again.
-    Files without an id are not fetched.
+    At this time, the provider still has the files. After the commit, one job per file fetches the
+    file. If the job is lost, the due pointer of the item makes the tick send the job again. Files
+    without an id get no item and are not fetched.
     """
     membership, chat = snapshot.member(sender), snapshot.chat
     if membership is None:
@@ -51,7 +51,7 @@ def sent_files(
 
 
 def files_of(table: Table, messages: Iterable[Message]) -> Mapping[str, MediaFile]:
-    """Read the files of messages by id, in batches; messages without files cost no read."""
+    """Read the files of messages in batches, and return them by id."""
     keys = {
         MediaFile.key_of(message.tenant, message.chat_id, media.id): None
         for message in messages

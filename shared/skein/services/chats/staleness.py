@@ -1,8 +1,7 @@
-"""Staleness of summaries: the single rule for when a summary may be renewed.
+"""Decide when a summary is stale and when it may be renewed.
 
-A chat is due for upkeep as long as one of its summaries is stale. A message sets the due pointer.
-Only upkeep clears the due pointer, once no summary is stale. So the last messages are always
-summarised.
+A chat is due for upkeep as long as one of its summaries is stale. A message sets the due pointer,
+and only upkeep clears it, once no summary is stale. So the last messages are always summarised.
 """
 
 from collections.abc import Iterator
@@ -20,24 +19,24 @@ from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
 MIN_MESSAGES = 2
-SAME_COOLDOWNS = 3  # after this many consecutive failures, each further one doubles the cooldown
+SAME_COOLDOWNS = 3  # consecutive failures; each further failure doubles the cooldown
 MAX_DOUBLINGS = 6
 TITLE_TEXTS = 3  # text messages that a chat needs before it gets a title
 TITLE_TRIES = 3
 
 
 class Renewal(NamedTuple):
-    """A stale summary, with the time from which a renewal is allowed."""
+    """The job that renews a stale summary, and the earliest time for the renewal."""
 
     job: SummaryJob
     at: datetime
 
 
 def renewals(snapshot: ChatSnapshot, settings: Settings) -> Iterator[Renewal]:
-    """Yield the stale summaries of a chat: its agent summaries, its chat summary and its title.
+    """Yield a renewal for each stale summary of a chat: agent summaries, chat summary and title.
 
-    If the person of an SMS chat has opted out, no summary is renewed until the first message after
-    START makes the chat due again.
+    While the person of an SMS chat is opted out, nothing is renewed. The first message after START
+    makes the chat due again.
     """
     chat, agents = snapshot.chat, snapshot.agents
     if snapshot.opted_out:
@@ -63,8 +62,8 @@ def agent_renewal_at(chat: Chat, member: Membership, settings: Settings) -> date
 def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """Return when the chat summary may be renewed; None if the summary is not stale.
 
-    A chat needs `summary_message_threshold` messages since its last reset. The exception is a
-    direct chat that has been quiet for half a conversation gap. It needs a summary sooner, because
+    A chat gets a summary after `summary_message_threshold` messages since its last reset. A direct
+    chat with fewer messages gets one after half a conversation gap without messages, because the
     prompts of the next session do not show the current messages.
     """
     effective = effective_in(chat, settings)
@@ -98,7 +97,7 @@ def title_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
 def _renewal_at(
     chat: Chat, summary: Summary | None, known: SummaryState | None, effective: Settings
 ) -> datetime | None:
-    """Return the end of a summary's cooldown, or None if the summary is not stale.
+    """Return when a summary's cooldown ends; None if the summary is not stale.
 
     The cooldown grows with consecutive failures.
 

@@ -1,6 +1,6 @@
-"""Read the chats of people and agents, newest first, and a person's messages and unread counts.
+"""Read the chats of people and agents, newest first, with messages and unread counts.
 
-The number of reads does not depend on the length of a chat. A list takes one query and one batch, a
+The number of reads does not depend on the length of a chat: a list takes one query and one batch, a
 chat takes one batch, and a page of messages takes one batch and one query.
 """
 
@@ -35,18 +35,18 @@ from skein.services.common.pagination import (
 )
 from skein.services.config.tenant_settings import check_reading
 
-WINDOW = 50  # index rows per page, two reads each: one batch
+WINDOW = 50  # index rows per page; two items per row fit into one batch
 
 
 class OwnChat(NamedTuple):
-    """A chat and the membership of the person or agent whose chats are read."""
+    """A chat, and the membership of the person or agent whose chats are listed."""
 
     chat: Chat
     membership: Membership
 
     @property
     def unread(self) -> int:
-        """The number of messages after the last one that the member has seen."""
+        """The number of messages after the member's `seen_seq`."""
         return self.chat.last_seq - self.membership.seen_seq
 
     @property
@@ -64,9 +64,9 @@ class ChatsCursor(Cursor):
 
     Attributes:
         after: The sort key after which the window's rows begin.
-        end: The last row of the window; None if all chats of the window were shown.
-        at: The sort time of the last chat that was shown.
-        chat_id: The id of that chat.
+        end: The sort key of the window's last row; None if all chats of the window were shown.
+        at: The time part of the last shown chat's `rank`.
+        chat_id: The id of the last shown chat.
     """
 
     of: Literal["chats"] = "chats"
@@ -76,12 +76,18 @@ class ChatsCursor(Cursor):
     chat_id: KeyText | None = None
 
     def shows(self, own: OwnChat) -> bool:
-        """Return whether a chat of the window comes after the last chat that was shown."""
+        """Return whether a chat of the window comes after the last shown chat."""
         return self.at is None or own.rank < (self.at, self.chat_id or "")
 
 
 class MessagesCursor(Cursor):
-    """A cursor in a chat's messages: to newer ones after `after`, or older ones before `before`."""
+    """A cursor in a chat's messages.
+
+    Attributes:
+        after: The next page has messages with a higher seq.
+        before: The next page has messages with a lower seq; None for no bound.
+        upwards: Whether pages lead to newer messages instead of older ones.
+    """
 
     of: Literal["messages"] = "messages"
     after: int = 0
@@ -90,7 +96,7 @@ class MessagesCursor(Cursor):
 
     @classmethod
     def at(cls, cursor: str | None, after: int | None, before: int | None) -> "MessagesCursor":
-        """Return the position of a cursor or, without a cursor, of the bounds in a request.
+        """Decode a cursor or, if `cursor` is None, build one from the bounds in a request.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -102,7 +108,7 @@ class MessagesCursor(Cursor):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatViews:
-    """The service that reads chats, for people who are members and for operators."""
+    """The service that reads chats for their members and for operators."""
 
     table: Table
     clock: Clock
@@ -111,10 +117,10 @@ class ChatViews:
     def chats(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[OwnChat]:
-        """List a person's chats, newest message first, without discarded ones.
+        """List a person's chats, newest message first, without discarded chats.
 
-        The index orders chats only by the hour of their activity, and is updated late. Each window
-        of 50 index rows is sorted exactly.
+        The index orders chats only by the hour of their activity, and is updated late. So only the
+        chats within a window of 50 index rows are in exact order.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -124,7 +130,7 @@ class ChatViews:
     def _chats_of(
         self, tenant: str, member: MemberRef, limit: int, cursor: str | None
     ) -> Listing[OwnChat]:
-        """List a page of the chats that the index lists for a member; see `chats`."""
+        """List a page of a member's chats from the index; see `chats`."""
         at = ChatsCursor.decode(cursor) if cursor is not None else None
         after, end = (at.after, at.end) if at else (None, None)
         relation = member_relation(tenant, member)
@@ -167,11 +173,12 @@ class ChatViews:
     ) -> Listing[Chat]:
         """List an agent's chats in the order of `chats`.
 
-        The index lists only open chats of an agent. Private chats are found through their person.
+        The index lists only an agent's open chats. Its private chats are found through a person.
 
         Args:
-            user_id: Only the chats with this person, open and private; None for the open chats.
-            limit: The maximum number of chats; a page of a person's chats may be shorter or empty.
+            user_id: List only the chats with this person, both open and private. If None, list all
+                open chats.
+            limit: The maximum number of chats. With `user_id`, a page may be shorter or empty.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -187,9 +194,8 @@ class ChatViews:
     ) -> Listing[Chat]:
         """List a tenant's chats by the hour of the newest message, newest first.
 
-        Discarded chats are listed, too. Upkeep updates the index, so the list is not always
-        current. A chat that was created before this index existed is added by the chat's next
-        upkeep.
+        Discarded chats are listed, too. Upkeep updates the index, so the list can be out of date.
+        Chats that were created before the index existed are listed after their next upkeep.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -218,7 +224,7 @@ class ChatViews:
         return Listing(tuple(page), following)
 
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
-        """Read the chats of index rows, without discarded chats and chats that the member left."""
+        """Read the chats of index rows, except discarded chats and chats that the member left."""
         memberships = {
             Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows
         }
@@ -261,8 +267,6 @@ class ChatViews:
         cursor: str | None = None,
     ) -> Listing[ListedMember]:
         """List a page of a chat's members and invited people, agents before people.
-
-        Members have their names from the roster.
 
         Args:
             user_id: The person who reads.
@@ -320,7 +324,7 @@ class ChatViews:
         return self._page(self.chat(tenant, user_id, chat_id).chat, at, limit)
 
     def people_of_private(self, tenant: str, chat_id: str) -> tuple[str, ...] | None:
-        """Return the ids of a private chat's people; None if the chat is open.
+        """Return the ids of the people in a private chat; None if the chat is open.
 
         Raises:
             NotFound: The chat does not exist.
@@ -384,9 +388,9 @@ class ChatViews:
         return Listing(items, following.encode() if more else None)
 
     def read(self, tenant: str, user_id: str, chat_id: str, seq: int) -> OwnChat:
-        """Raise a person's SEEN watermark to `seq`.
+        """Mark a chat's messages up to `seq` as read by a person.
 
-        The watermark never moves back, and never past the last message.
+        This raises the membership's `seen_seq`, at most to the last message, and never lowers it.
 
         Raises:
             NotFound: The chat does not exist, or the person is not a member.
@@ -398,7 +402,7 @@ class ChatViews:
             if seen <= own.membership.seen_seq:
                 return own
             higher = any_of(Absent("seen_seq"), Below("seen_seq", seen))
-            # An erasure deletes the membership, and this write must not recreate it.
+            # An erasure may delete the membership; this write must not create it again.
             there = Is("chat_id", chat_id)
             condition = all_of(there, Absent("left_seq"), higher)
             self.table.write(Update(own.membership.key, {"seen_seq": seen}, condition=condition))
@@ -408,8 +412,8 @@ class ChatViews:
 
 
 def _just_above(row: Item) -> str:
-    """Return a sort key right above `row`, for the start of a window that includes `row`.
+    """Return a sort key right above `row`, so that the next page starts its window at `row`.
 
-    The window starts at `row`, even if other rows are added above it later.
+    Rows that are added above `row` in the meantime do not shift the window.
     """
     return f"{row['gsi1sk']}~"

@@ -1,7 +1,7 @@
 """Answer a choice: one transaction posts and records the answer, and ends the choice.
 
-A question is answered only once: the write of the question's message requires that the question has
-no answer yet, and the person's open choices have an optimistic lock.
+A question is answered only once. The write of the answer into the question's message requires that
+the question has no answer yet, and the write of the person's open choices has an optimistic lock.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,16 +70,15 @@ class Answering:
     ) -> PostedMessage:
         """Answer a choice (idempotent by `client_id`).
 
-        One transaction posts the answer, records it in the question's message, and removes the
-        choice from the person's open ones. The answer to an agent's question triggers that agent.
-        The answer to Skein's own question triggers no agent.
+        One transaction posts the answer, records the answer in the question's message, and removes
+        the choice from the person's open choices. The answer to an agent's question triggers that
+        agent. The answer to Skein's own question triggers no agent.
 
         Args:
-            given: The answer.
             extra_writes: See `Chats.post_message`; the caller's writes come first.
 
         Raises:
-            NotFound: The person is not a member of the chat, or there is no such question.
+            NotFound: The person is not a member of the chat, or the question does not exist.
             Forbidden: The question is for another person.
             Conflict: The question was already answered or has expired, or the chat is discarded.
             Unprocessable: The answer is not one of the options, or is empty.
@@ -96,7 +95,10 @@ class Answering:
         return self._answer(given, post)
 
     def _post_alone(self, new: NewMessage, writes: ExtraWrites) -> PostedMessage:
-        """Post an answer if the caller has no extra writes; the question is then the first write.
+        """Post an answer without extra writes by the caller.
+
+        The first extra write is then the write of the question, so a failure of its condition is
+        retried.
 
         Raises:
             ConditionFailed: Another writer has changed the question; the caller retries.
@@ -132,7 +134,7 @@ class Answering:
         return posted
 
     def _earlier(self, given: GivenAnswer, new: NewMessage) -> Message | None:
-        """Return the message of the same answer, if an earlier call posted it."""
+        """Return the message of this answer, if an earlier call posted it."""
         sender = read_snapshot(self.table, given.tenant, given.chat_id).member(new.sender)
         return self.chats.earlier(new, sender.formerly if sender is not None else ())
 
@@ -140,7 +142,7 @@ class Answering:
         """Read the original question that an answer belongs to.
 
         Raises:
-            NotFound: There is no such question, or the person is not a member.
+            NotFound: The question does not exist, or the person is not a member.
             Forbidden: The question is for another person.
         """
         message = self._message(given, given.seq)
@@ -164,7 +166,7 @@ class Answering:
         """Return the writes that record an answer and end the choice, and the answer's consequence.
 
         Raises:
-            Conflict: The choice has ended.
+            Conflict: The choice has ended, or a typed answer or a code is no longer valid.
         """
         now = self.clock.now()
         choices = read_choices(self.table, given.tenant, given.person_id, now)
@@ -195,7 +197,10 @@ class Answering:
     def _repetition_answered(
         self, given: GivenAnswer, listed: OpenChoice, answer: ChoiceAnswer
     ) -> list[Write]:
-        """Return the write that records an answer in the repetition of its question, if any."""
+        """Return the write that records the answer in the message that repeats the question.
+
+        There is no write if the question was not repeated.
+        """
         again = self._message(given, listed.repeated_seq) if listed.repeated_seq else None
         if again is None or again.choice is None:
             return []
@@ -205,7 +210,7 @@ class Answering:
 def _message(
     given: GivenAnswer, asked: Message, choice: Choice, effect: AnswerEffect
 ) -> NewMessage:
-    """Return the message of an answer.
+    """Build the message to post as the answer.
 
     Raises:
         Unprocessable: The answer is not one of the options, or is empty.

@@ -1,4 +1,4 @@
-"""Ask a choice: one transaction posts the question and lists it among the person's open choices."""
+"""Ask a choice: one transaction posts the question and adds it to the person's open choices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,15 +57,15 @@ class NewChoice(Value):
     """A choice to ask.
 
     Attributes:
-        agent: The agent that asks or, for a question by Skein, an agent of the chat; it posts the
-            message.
+        agent: The agent that posts the message: the agent that asks or, for Skein's own question,
+            any agent of the chat.
         client_id: The idempotency key of the question.
-        addressee: The person who may answer, who is a member of the chat.
+        addressee: The member of the chat who may answer.
         options: The fixed answers; empty if the person answers in words.
         depth, run_id, authors, traced_to, origin, sharing_stamp, while_active: See `NewMessage`.
         expires_at: When the choice expires; if None, it expires after the chat's `choice_hours`.
         purpose, data: See `Choice`.
-        invited_to, invited_by, number: See `OpenChoice`. The inviter is charged for the SMS.
+        invited_to, invited_by, number: See `OpenChoice`. `invited_by` is charged for the SMS.
     """
 
     tenant: Tenant
@@ -91,7 +91,7 @@ class NewChoice(Value):
 
     @property
     def text(self) -> str:
-        """The text of the message: the question, and the labels of its options."""
+        """The text of the message: the question, followed by the labels of the options."""
         return "\n".join(filter(None, [self.question, " / ".join(o.label for o in self.options)]))
 
 
@@ -114,13 +114,13 @@ class Asking:
         transaction. By default, the choice expires after the chat's `choice_hours`.
 
         Args:
-            new: The choice.
             extra_writes: See `Chats.post_message`; the caller's writes come first.
 
         Raises:
             AlreadyAsked: The person already has an open question about the same subject.
-            RateLimited: The person has too many open invitations or errands of the same asker. Or,
-                in this chat today, the person was asked too often or refused the agent too often.
+            RateLimited: The person has too many open invitations, or too many open errands from
+                this asker. Or, in this chat today, the person was asked for consent too often or
+                refused the agent too often.
             Unprocessable: The addressee is not a member of the chat, a label is a keyword, or the
                 question is too long for SMS.
             Conflict: The invitation that the question is about has ended.
@@ -132,7 +132,10 @@ class Asking:
         return optimistic(self.clock, lambda: self._ask_alone(new))
 
     def _ask_alone(self, new: NewChoice) -> PostedMessage:
-        """Ask if the caller has no extra writes; the person's choices are then the first write.
+        """Ask a choice without extra writes by the caller.
+
+        The first extra write is then the write of the person's choices, so a failure of its
+        condition is retried.
 
         Raises:
             ConditionFailed: Another writer has changed the person's choices; the caller retries.
@@ -155,7 +158,7 @@ class Asking:
                 known=snapshot,
             )
         except (AlreadyAsked, RateLimited, Unprocessable):
-            earlier = self.chats.earlier(message)  # which may be this very question
+            earlier = self.chats.earlier(message)  # the question may have been asked already
             if earlier is None:
                 raise
             return PostedMessage(earlier, created=False)
@@ -190,7 +193,7 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the writes that open the choice, and expire a question that has to make room.
+        """Return the writes that open the choice and expire questions over the maximum.
 
         If the message is sent by SMS, the choice gets codes.
         """
@@ -230,20 +233,20 @@ class Asking:
         )
 
     def _oldest(self, choices: PersonChoices, chat_id: str) -> list[OpenChoice]:
-        """Return the questions that must end to make room for one more question in a chat."""
+        """Return the questions that must end before one more question is asked in a chat."""
         taken = [each for each in choices.open if self.effects.of(each.purpose, {}).takes_place]
         here = [each for each in taken if each.chat_id == chat_id]
         too_many = here[: max(0, len(here) + 1 - MAX_OPEN)]
         return too_many or taken[: max(0, len(taken) + 1 - MAX_LISTED)]
 
     def _messages(self, tenant: str, listed: Sequence[OpenChoice]) -> list[Message]:
-        """Read the messages that show open choices: the questions and their repetitions."""
+        """Read the messages of open choices: the questions and their repetitions."""
         keys = [Message.key_of(tenant, each.chat_id, seq) for each in listed for seq in each.seqs]
         return Message.read_each(self.table.get_many(keys)) if keys else []
 
 
 def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:
-    """Refuse a question that is too long for its channel, because questions are never cut.
+    """Check that the question fits into one message of its channel; questions are never cut.
 
     Raises:
         Unprocessable: The question is too long for the channel.
@@ -255,7 +258,7 @@ def _check_length(choice: Choice, asked: OpenChoice, route: Route) -> None:
 
 
 def _check_labels(options: Sequence[Option]) -> None:
-    """Refuse labels that cannot be used in a reply by SMS.
+    """Check that each label can be used in a reply by SMS.
 
     Raises:
         Unprocessable: A label is a keyword such as STOP, or has a number that looks like a code.

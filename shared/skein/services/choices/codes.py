@@ -1,9 +1,9 @@
-"""Codes: the numbers with which a person answers choices by SMS.
+"""Create and match codes: the numbers with which a person answers choices by SMS.
 
-Each option has its own code, and so does an answer in words. The codes are stored in
-`PersonChoices`, and only the SMS with the question shows them. A code is unique among the person's
-open and recent questions on all lines, so the person may answer on any line. Guesses are limited:
-after five wrong codes, answers by SMS are closed for a day.
+Each option has its own code. A question that is answered in words has one code. The codes are
+stored in `PersonChoices`, and only the SMS with the question shows them. A code is unique among the
+person's open and recent questions on all lines, so the person may answer on any line. After five
+wrong codes, answers by SMS are closed for a day.
 """
 
 import re
@@ -25,7 +25,7 @@ from skein.ports import Ids
 
 CODE_LENGTH = 6
 IN_WORDS = "words"  # the key of the only code of a question without options
-CLOSED = timedelta(days=1)  # after too many wrong codes
+CLOSED = timedelta(days=1)  # how long SMS answers stay closed after too many wrong codes
 
 _FIRST = re.compile(r"[\W_]*([0-9]{6})(?![0-9])\s*[:,.;]?(.*)", re.DOTALL)
 _LAST = re.compile(r"(.*?)(?<![0-9])([0-9]{6})[\W_]*", re.DOTALL)
@@ -35,9 +35,8 @@ class MatchedAnswer(NamedTuple):
     """A message that answers an open choice.
 
     Attributes:
-        choice: The choice.
-        code: The code in the SMS; None for a typed yes or no. With the code, processing the same
-            SMS again gives the same result.
+        code: The code in the SMS; None for a typed yes or no. With a code, an SMS that is processed
+            twice has the same result.
         option: The id of the option; None for an answer in words.
         words: The person's words; None if an option was chosen.
         newest_seq: For a typed yes or no, the message that must still be the newest when the answer
@@ -55,11 +54,11 @@ class Refusal(NamedTuple):
     """An SMS that contains a code or a wrong code, but does not answer a question.
 
     Attributes:
-        reason: Why: `WRONG_CODE`, `CODE_ALONE`, `CHOICE_OVER` or `SMS_ANSWERS_CLOSED`.
+        reason: `WRONG_CODE`, `CODE_ALONE`, `CHOICE_OVER` or `SMS_ANSWERS_CLOSED`.
         chat_id: The chat of the question that the code belongs to; None for a wrong code.
-        seq: The message of that question, if known.
+        seq: The message of the question that the code belongs to, if known.
         counted: The person's choices with one more wrong code; None if the SMS does not count as a
-            guess.
+            wrong code.
     """
 
     reason: Reason
@@ -85,7 +84,7 @@ class _Numbered(NamedTuple):
 
 
 def new_codes(choices: PersonChoices, options: Sequence[Option], ids: Ids) -> dict[str, str]:
-    """Return new codes for a choice, by option id, or by `IN_WORDS` for an answer in words.
+    """Create the codes of a choice, by option id; without options, one code by `IN_WORDS`.
 
     The codes differ from each other and from all codes of the person's open and recent choices.
     """
@@ -109,17 +108,19 @@ def match_code(body: str, choices: PersonChoices, now: datetime) -> CodeMatch | 
     """Match an SMS against the codes of a person.
 
     To answer, the person sends the code, alone or with the label of its option; case and
-    punctuation are ignored. An answer in words starts with the code. A six-digit number that is not
-    a code counts as a wrong code if a code would be accepted in its place: alone, next to a label
-    or, if an open question takes an answer in words, before other words.
+    punctuation are ignored. An answer in words starts with the code.
+
+    A six-digit number that is not a code counts as a wrong code in each place where a code would be
+    accepted: alone, next to a label or, if an open question is answered in words, before other
+    words.
 
     Args:
         body: The text of the SMS, which is not a keyword.
         choices: The person's choices as of `now`.
 
     Returns:
-        The answer, or why the SMS is not an answer. None for an ordinary SMS: it contains other
-        words, or the person has had no question with codes within the last day.
+        The answer, or why the SMS is not an answer. None for an ordinary SMS: either the SMS has
+        other words, or the person has had no question with codes within the last day.
     """
     if not choices.over and not any(choice.codes for choice in choices.open):
         return None
@@ -143,7 +144,7 @@ def closed(choices: PersonChoices, now: datetime) -> bool:
 
 
 def with_wrong_code(choices: PersonChoices, now: datetime) -> PersonChoices:
-    """Return the choices after one more wrong code; after five, SMS answers close for a day."""
+    """Return the choices with one more wrong code; the fifth closes SMS answers for a day."""
     wrong = choices.wrong_codes + 1
     if wrong < MAX_WRONG_CODES:
         return choices.model_copy(update={"wrong_codes": wrong})
@@ -151,10 +152,10 @@ def with_wrong_code(choices: PersonChoices, now: datetime) -> PersonChoices:
 
 
 def with_right_code(choices: PersonChoices, code: str, now: datetime) -> PersonChoices:
-    """Return the choices after a right code, which resets the count of wrong codes.
+    """Return the choices after a right code, with the count of wrong codes reset to 0.
 
     Raises:
-        Conflict: Answers by SMS are closed now, or the question has ended.
+        Conflict: Answers by SMS are closed, or the question has ended.
     """
     if closed(choices, now) or all(code not in one.codes.values() for one in choices.open):
         raise Conflict("the code is not accepted any more")
@@ -162,7 +163,7 @@ def with_right_code(choices: PersonChoices, code: str, now: datetime) -> PersonC
 
 
 def _numbers(body: str) -> Iterator[_Numbered]:
-    """Yield the numbers of six digits with which an SMS begins and ends."""
+    """Yield the six-digit numbers at the start and the end of an SMS."""
     first, last = _FIRST.fullmatch(body), _LAST.fullmatch(body)
     if first is not None:
         yield _Numbered(first[1], first[2].strip(), first=True)
@@ -185,7 +186,7 @@ def _judged(number: _Numbered, choices: PersonChoices) -> CodeMatch | None:
 
 
 def _answer(number: _Numbered, choice: OpenChoice, option_id: str) -> CodeMatch | None:
-    """Return the answer in an SMS with a right code; None if the SMS also has other words."""
+    """Return the answer or the refusal for an SMS with a right code; None if it has other words."""
     if choice.in_words:
         if not number.rest:
             return Refusal(Reason.CODE_ALONE, choice.chat_id, choice.seq)

@@ -1,9 +1,9 @@
-"""Consents: post the text that a person has agreed to, once in each chat.
+"""Post the text that a person has agreed to, once in each chat of the consent.
 
-The transaction of the person's answer stores the consent. Each post is a separate transaction,
-which stores the message in the person's name and records it in the consent. The transaction fails
-unless the readers are still those that were shown to the person. If a worker dies, the tick sends
-the job again.
+The transaction of the person's answer stores the consent. Each post is a separate transaction: it
+stores the message in the person's name, and records the message in the consent. A post fails if
+people who were not named in the question can read the chat. If a worker dies, the tick sends the
+job again.
 """
 
 import logging
@@ -27,7 +27,7 @@ from skein.services.common.optimistic import revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
 from skein.services.visibility.disclosure import made_for_all
 
-POST_WITHIN = timedelta(days=1)  # after the yes; later, the post would surprise the person
+POST_WITHIN = timedelta(days=1)  # the latest time after the yes; later posts surprise people
 FAILURES: Mapping[PostFailure, str] = {
     "readers_changed": "people have joined who were not named in the question",
     "left": "you are no longer a member of it",
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Refused(SkeinError):
-    """The post may not be made any more."""
+    """The text may no longer be posted in a chat."""
 
     def __init__(self, failure: PostFailure) -> None:
         super().__init__(failure)
@@ -144,7 +144,11 @@ class Consents:
         seq: int | None = None,
         failure: PostFailure | None = None,
     ) -> Consent | None:
-        """Record the result of one post; return the new consent, or None if it was deleted."""
+        """Record the result of one post.
+
+        Returns:
+            The consent after the post; None if it was deleted.
+        """
         settled, write = _settled(consent, post, seq=seq, failure=failure)
         if failure is not None:
             ids = {"chat_id": post.chat_id, "consent_id": consent.id, "failure": failure}
@@ -160,8 +164,8 @@ class Consents:
     def _tell(self, consent: Consent) -> None:
         """Post a notice about the failed posts in the chat where the person was asked.
 
-        If the agent has left that chat, no notice is posted; the person's list of consents shows
-        the result.
+        If the agent has left the chat, no notice is posted. The person's list of consents shows the
+        failures in any case.
         """
         notified = consent.model_copy(update={"notified": True})
         _, write = revise(consent, {"notified": True}, also=notified.due(self.clock.now()))
@@ -194,7 +198,10 @@ def _settled(
     seq: int | None = None,
     failure: PostFailure | None = None,
 ) -> tuple[Consent, Update]:
-    """Return the consent with the result of one post, and its write (optimistic lock)."""
+    """Return the consent with the result of one post, and the write that stores the consent.
+
+    The write has an optimistic lock.
+    """
     status: PostStatus = "posted" if failure is None else "failed"
     ended = post.model_copy(update={"status": status, "seq": seq, "failure": failure})
     posts = tuple(ended if each == post else each for each in consent.posts)

@@ -1,7 +1,7 @@
-"""The effects of answers besides their messages, by the purpose of the question.
+"""Define what an answer does besides posting its message, by the purpose of the question.
 
-Each subject registers effects for its purposes in `skein/interface/extensions.py`. The effects of
-the core are in `effects`.
+`skein/interface/extensions.py` registers the effect of each purpose. The effects of the core are in
+`effects`, and other packages define their own.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,13 +31,13 @@ class GivenAnswer(Value):
 
     Attributes:
         person_id: The person who answers.
-        seq: The question's message, or the message that repeats it.
-        option: The id of the chosen option; None for words.
-        text: The words, for a question without options.
-        code: The code, for an answer by SMS. The answer is refused if the choice has ended or
-            answers by SMS are closed.
-        typed: The whole text, for a typed yes or no.
-        newest_seq: For a typed yes or no, the message that must still be the chat's newest.
+        seq: The question's message, or the message that repeats the question.
+        option: The id of the chosen option; None for an answer in words.
+        text: The words of an answer in words.
+        code: The code of an answer by SMS. The answer is refused if the choice has ended or answers
+            by SMS are closed.
+        typed: The whole text of a typed yes or no.
+        newest_seq: For a typed yes or no, the message that must still be the chat's newest message.
         client_id: The idempotency key of the answer.
         media, route, no_run_reason, overrides: See `NewMessage`.
     """
@@ -65,9 +65,8 @@ class RecordedAnswer:
     Attributes:
         question: The question's message, before the answer.
         choice: The choice, before the answer.
-        answer: The answer.
         listed: The entry of the choice in the person's open choices.
-        snapshot: The chat as it was read; the transaction fails if it has changed since.
+        snapshot: The chat as it was read; the transaction fails if the chat has changed since.
     """
 
     question: Message
@@ -84,12 +83,12 @@ class RecordedAnswer:
 
 @dataclass(slots=True)
 class Consequence:
-    """The consequence of an answer besides its message.
+    """What an answer does besides posting its message.
 
     Attributes:
         writes: Further writes for the transaction.
         jobs: The jobs to send after the commit.
-        follows: The open choice that replaces the answered one; None if there is none.
+        follows: The open choice that replaces the answered choice, if any.
     """
 
     writes: list[Write] = field(default_factory=list)
@@ -101,13 +100,13 @@ class AnswerEffect:
     """The effect of answers to the questions of one purpose; subclasses define the effect.
 
     Attributes:
-        triggers_agent: Whether an answer triggers the agent in whose name the question was asked.
-            Other answers trigger no agent.
-        is_consent: Whether the question asks for a consent. The number of such questions per day is
-            limited, and a no counts as a refusal of the agent. The same question is not asked again
-            as long as it is open.
-        takes_place: Whether the question counts toward the maximum number of open questions of a
-            person in a chat. At the maximum, the oldest of these questions ends.
+        triggers_agent: Whether an answer triggers the agent that posted the question. No other
+            agent is triggered.
+        is_consent: Whether the question asks for a consent. The number of consents that a person is
+            asked for per day is limited, and a no counts as a refusal of the agent. The agent does
+            not ask the same question again while the question is open.
+        takes_place: Whether the question counts toward a person's maximum number of open questions
+            in a chat. At the maximum, the oldest of these questions ends.
     """
 
     triggers_agent: ClassVar[bool] = False
@@ -115,21 +114,21 @@ class AnswerEffect:
     takes_place: ClassVar[bool] = True
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse a question because of open questions with this purpose to the same person.
+        """Check a new question against the person's open questions with the same purpose.
 
         Args:
-            new: The message of the question.
+            new: The message of the new question.
             asked: The messages of the open questions, in all chats.
 
         Raises:
-            AlreadyAsked: One of the open questions asks the same in this chat.
-            RateLimited: There are too many open questions.
+            AlreadyAsked: The agent has already asked this question in this chat.
+            RateLimited: The person has too many open questions.
         """
         if self.is_consent:
             check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Return the consequence of an answer; the transaction that records the answer stores it.
+        """Return what an answer does; the writes join the transaction that records the answer.
 
         Raises:
             Conflict: The answer can no longer have an effect, so it is not recorded.
@@ -152,10 +151,10 @@ class AnswerEffect:
 
 
 def check_once(new: NewMessage, asked: Sequence[Message]) -> None:
-    """Refuse a question if the agent already has the same question open in the same chat.
+    """Check that the agent does not already have the same question open in the same chat.
 
     Raises:
-        AlreadyAsked: There is such a question.
+        AlreadyAsked: The question is already open.
     """
     for each in asked:
         here = each.chat_id == new.chat_id and each.sender.ref == new.sender
@@ -168,10 +167,10 @@ class AnswerEffects:
     """The service that finds the effect of an answer."""
 
     services: Services
-    extensions: Callable[[], Extensions]  # imported for the first question or answer only
+    extensions: Callable[[], Extensions]  # a function, to import them at the first question only
 
     def of(self, purpose: str, data: dict[str, Any]) -> AnswerEffect:
-        """Return the effect for a purpose; for some purposes, it depends on the question's data.
+        """Return the effect for a purpose; for some purposes, the question's data decides.
 
         Raises:
             KeyError: The purpose is unknown, because newer code has asked the question.

@@ -1,4 +1,4 @@
-"""The effects of answers to the core's questions: agents' questions, consents, invitations."""
+"""Effects of answers to questions of the core: agents' questions, consents and invitations."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -47,8 +47,8 @@ class ConsentEffect(AnswerEffect):
 class InvitationEffect(AnswerEffect):
     """The person joins the chat to which they are invited, or declines.
 
-    The answer to an announcement neither accepts nor declines: it starts a job that asks the
-    question with the inviter's name.
+    An invitation can be announced without the inviter's name. The answer to an announcement neither
+    accepts nor declines: it sends a job that asks the question with the inviter's name.
     """
 
     takes_place: ClassVar[bool] = False
@@ -56,7 +56,7 @@ class InvitationEffect(AnswerEffect):
     table: Table
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Accept or decline the invitation, or queue the question with the inviter's name."""
+        """Accept or decline the invitation, or send the job that asks with the inviter's name."""
         if recorded.answer.option == SEE:
             return _asked_by_name(recorded, given)
         joins = answered(
@@ -71,7 +71,7 @@ class InvitationEffect(AnswerEffect):
 
 
 def _asked_by_name(recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-    """Put an invitation back into the open choices, so that a job asks its question."""
+    """Return the invitation as an open choice again, and the job that asks its question."""
     chat_id = InvitationData.from_item(recorded.choice.data).invited_to
     follows = OpenChoice(
         chat_id=chat_id,

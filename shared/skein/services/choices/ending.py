@@ -9,10 +9,10 @@ from skein.services.common.optimistic import optimistic
 
 
 def end_choices(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
-    """End the open choices of a user who turned out to be a different person (idempotent).
+    """End the open choices of a user who was merged into another user (idempotent).
 
-    First, the person's invitations are removed from the chats. Then one transaction expires the
-    questions and deletes the person's list of open choices.
+    First, the user's invitations are removed from the chats. Then one transaction expires the
+    questions and deletes the user's `PersonChoices`.
     """
     for chat, _ in invitations_of(table, tenant, user_id):
         end_invitation(table, clock, tenant, chat.id, user_id)

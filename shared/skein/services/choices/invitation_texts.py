@@ -1,8 +1,8 @@
 """Ask invited people by SMS, in their newest direct chat on a line.
 
-A job asks the question. The person's choices are due until the question was asked. A person who
+A job asks the question. The person's choices stay due until the question was asked. A person who
 shares no chat with the inviter first gets an announcement, which contains nothing that the inviter
-wrote. The announcement is sent under the conditions of a first contact
+wrote. The announcement must meet the conditions of a first contact
 (`services/chats/first_contact.py`). The question that names the inviter and the chat is sent only
 after the person asks who invites.
 """
@@ -37,7 +37,7 @@ from skein.services.choices.wording import SEE_WHO, YES_NO, announcement, questi
 from skein.services.common.optimistic import optimistic
 from skein.services.directory.display_names import people_in_shared_chats
 
-INVITED = Rate(5, DAY)  # per day, of invitations by SMS that one person causes
+INVITED = Rate(5, DAY)  # invitations by SMS per inviter
 
 logger = logging.getLogger(__name__)
 
@@ -55,15 +55,14 @@ class InvitationTexts:
     def ask(self, job: InvitationJob) -> None:
         """Ask a person by SMS about their new invitations (idempotent).
 
-        Invitations that have expired, or about which the person cannot be asked, are no longer due
-        afterwards.
+        Afterwards, an invitation is still due only if the person must be asked at a later time.
         """
         choices = read_choices(self.table, job.tenant, job.user_id, self.clock.now())
         times = [(listed, self._ask(job, listed)) for listed in choices.to_ask]
         optimistic(self.clock, lambda: self._settle(job, times), finds_own_write=True)
 
     def _ask(self, job: InvitationJob, listed: OpenChoice) -> datetime | None:
-        """Ask a person about one invitation, in the person's newest chat on SMS, if any.
+        """Ask a person about one invitation, in the person's newest SMS chat.
 
         Returns:
             When to try again; None if the person was asked or cannot be asked.
@@ -100,7 +99,7 @@ class InvitationTexts:
 
         Raises:
             NotNow: The person has quiet hours, or a daily limit is used up.
-            Conflict: The person may not be reached, for example without a consent to texts.
+            Conflict: The person may not be reached, e.g. because they have not consented to texts.
         """
         team = self._team_name(chat.tenant)
         contact = self.first_contact.open(
@@ -158,7 +157,7 @@ class InvitationTexts:
     def _settle(
         self, job: InvitationJob, times: Sequence[tuple[OpenChoice, datetime | None]]
     ) -> None:
-        """Store when to ask the person about each invitation again, or that it is not due."""
+        """Store when each invitation is due again; None means that it is no longer due."""
         item = self.table.get(PersonChoices.key_of(job.tenant, job.user_id))
         if item is None or "gsi2pk" not in item:
             return
@@ -166,7 +165,7 @@ class InvitationTexts:
         self.table.write(stored_choices(choices.asking_at(times)))
 
     def _newest_on_sms(self, tenant: str, user_id: str) -> OwnChat | None:
-        """Return the newest direct chat that reaches a person by SMS, if there is one."""
+        """Return the newest direct chat that reaches a person by SMS, or None."""
         page = self.views.direct_chats(tenant, user_id, limit=WINDOW)
         return next((own for own in page.items if _reaches(own)), None)
 

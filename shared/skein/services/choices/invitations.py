@@ -25,7 +25,7 @@ class Invitations:
     clock: Clock
 
     def answer(self, tenant: str, chat_id: str, person: MemberRef, *, accept: bool) -> None:
-        """Accept or decline an invitation; accepting twice has no further effect.
+        """Accept or decline an invitation; accepting again has no further effect.
 
         Raises:
             NotFound: The chat does not exist, or the person is not invited to it.
@@ -46,7 +46,7 @@ class Invitations:
         optimistic(self.clock, attempt)
 
     def _question(self, tenant: str, listed: OpenChoice, *, accept: bool) -> list[Write]:
-        """Return the write that records in the question's message an answer from the app."""
+        """Return the write that records the answer in the question's message, if any."""
         if listed.seq is None:
             return []
         message = Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq))

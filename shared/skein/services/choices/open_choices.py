@@ -41,7 +41,7 @@ class OpenChoices:
     def of(self, tenant: str, user_id: str) -> list[ListedChoice]:
         """List a person's open choices, oldest first, in two reads.
 
-        Questions in chats that the person has left, or that are discarded, are left out.
+        Questions in discarded chats, and in chats that the person has left, are left out.
         """
         now = self.clock.now()
         choices = read_choices(self.table, tenant, user_id, now)
@@ -77,7 +77,7 @@ class OpenChoices:
 def _keys_of(tenant: str, user_id: str, listed: OpenChoice) -> list[Key]:
     """Return the keys of an open choice's chat, membership and question.
 
-    For an invitation, return only the key of the chat to join.
+    For an invitation, the only key is that of the chat to join.
     """
     if listed.invited_to is not None:
         return [Chat.key_of(tenant, listed.invited_to)]

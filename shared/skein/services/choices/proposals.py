@@ -1,8 +1,8 @@
-"""Questions of runs: ask the person whose message a run answers, e.g. for consent to a post.
+"""Let runs ask the person whose message they answer, e.g. for consent to a post.
 
 A run with private content cannot post to people who may not see the content. A run with text by
-outsiders cannot post in other chats. Instead, it may ask the person who wrote the message that it
-answers. The wording of the question is fixed; the model chooses only the text to post.
+outsiders cannot post in other chats. Instead, the run may ask the person whose message it answers.
+The wording of the question is fixed; the model chooses only the text to post.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,13 +56,12 @@ class RunQuestions:
 
         Args:
             claim: The run.
-            question: The text of the question.
-            purpose: The purpose, which has a registered effect.
+            purpose: The purpose of the question; its effect is registered.
             data: The data for the effect of the answer.
             client_id: The idempotency key of the question.
-            options: The answers.
-            check: Raises an error if the question may not be asked in the chat in its current
-                state.
+            options: The fixed answers.
+            check: Gets the current snapshot of the chat; raises an error if the question may not be
+                asked there.
 
         Returns:
             The message with the question, which the run has sent.
@@ -70,7 +69,7 @@ class RunQuestions:
         Raises:
             Forbidden: The run may not ask.
             AlreadyAsked, RateLimited, Unprocessable: See `Asking.ask`.
-            ReadersChanged: Someone joined the chat of the activation.
+            ReadersChanged: Someone has joined the chat of the activation.
             ExtraWriteFailed: Another worker has claimed the run.
         """
         run, asked = claim.run, person_to_ask(claim.run)
@@ -120,7 +119,7 @@ class Proposals:
 
         Args:
             claim: The run; the question is posted in the run's chat.
-            text: The text; invisible characters and hidden links are removed.
+            text: The text to post; invisible characters and hidden links are removed from it.
             chat_ids: The chats to post in, at most 10.
             client_id: The idempotency key of the question.
 
@@ -128,13 +127,13 @@ class Proposals:
             The message with the question, which the run has sent.
 
         Raises:
-            Forbidden: The run may not ask, the person was not present for all content of the run or
-                is not a member of the chat, or the question would reveal a private chat to others.
+            Forbidden: The run may not ask this person. Or the person is not a member of one of the
+                chats. Or the question would reveal a private chat to people who may not know of it.
             NotFound: The agent is not a member of a chat, or the run may not write to it.
             Conflict: A chat is discarded.
             Unprocessable: The text or the list of chats is too long.
             AlreadyAsked, RateLimited: See `Asking.ask`.
-            ReadersChanged: Someone joined the chat of the activation.
+            ReadersChanged: Someone has joined the chat of the activation.
             ExtraWriteFailed: Another worker has claimed the run.
         """
         run = claim.run
@@ -164,7 +163,7 @@ class Proposals:
         )
 
     def _chat(self, claim: Claim, asked: str, chat_id: str) -> Chat:
-        """Read a chat in which the text would be posted.
+        """Read a chat to post in, and check that the run and the person may post there.
 
         Raises:
             NotFound, Forbidden, Conflict: See `propose`.
@@ -183,7 +182,7 @@ class Proposals:
 def person_to_ask(run: Run) -> str | None:
     """Return the person whose message a run answers; None if the run may not ask that person.
 
-    Runs of plans and services, runs that an agent triggered, and runs after a time-out may not ask.
+    A run may ask only if a person's message triggered it and it has not resumed after a time-out.
     The person must have been present for all content of the activation.
     """
     by, resumed = run.trigger.by, run.resumed

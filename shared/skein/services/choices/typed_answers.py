@@ -1,13 +1,13 @@
-"""Typed answers: find the question that a message with only yes or no answers.
+"""Match typed answers: messages that say only yes or only no.
 
-Such a message counts as an answer only if its question is certain: the sender has exactly one open
-question in the chat, the options of the question are yes and no, and it is the newest message of
-the chat.
+A typed yes or no answers a question only if these conditions hold: the sender has exactly one open
+question in the chat, the options of the question are yes and no, and the question is the newest
+message of the chat.
 
 If only the run that asked has written after the question, Skein repeats the question once and
-starts no run. By SMS, Skein does so even if the question is the newest message, because texts may
-cross. From then on, the repetition counts as the question. Every other message is an ordinary
-message.
+starts no run. By SMS, Skein repeats the question even if it is the newest message, because texts
+may cross. From then on, the repetition counts as the question. In all other cases, a typed yes or
+no is an ordinary message.
 """
 
 from collections.abc import Sequence
@@ -37,11 +37,11 @@ from skein.services.choices.effect import GivenAnswer
 from skein.services.choices.typed_words import typed_answer
 from skein.services.common.optimistic import optimistic
 
-MAX_BETWEEN = 20  # messages of the asking run after its question
+MAX_BETWEEN = 20  # the most messages of the asking run after its question
 
 
 class Unsure(NamedTuple):
-    """A typed yes or no that may not be meant for the question, so the question is repeated.
+    """A typed yes or no that may not be meant for the question; the question is repeated.
 
     Attributes:
         seq: The question's message.
@@ -64,7 +64,10 @@ class TypedAnswers:
     answering: Answering
 
     def post_in_app(self, new: NewMessage) -> PostedMessage:
-        """Post a person's message from the app; if it clearly answers a question, as the answer.
+        """Post a person's message from the app.
+
+        A message that clearly answers a question is posted as the answer. If a typed yes or no may
+        not be meant for the question, the question is repeated after the message.
 
         Raises:
             RateLimited, Rejected: As in `AppMessages.post`.
@@ -92,9 +95,9 @@ class TypedAnswers:
         """Return the answer in a text from a phone; None if the text is an ordinary message.
 
         Args:
-            replied_to: The provider's id of the message to which the person replied, on channels
-                that have replies.
-            ordered: Whether the person sees the chat in order, so that texts cannot cross.
+            replied_to: The provider's id of the message to which the person replied, if the channel
+                has replies.
+            ordered: Whether the channel shows the chat in order, so that texts cannot cross.
         """
         found = self._asked(tenant, chat_id, person, text)
         if found is None:
@@ -109,7 +112,7 @@ class TypedAnswers:
         """Repeat the question that a message did not clearly answer (idempotent).
 
         Args:
-            message: The message as stored. The question is repeated only if the message's reason is
+            message: The stored message. The question is repeated only if the message's `reason` is
                 `TYPED_ANSWER`.
         """
         if message.reason != Reason.TYPED_ANSWER or message.reply_to is None:
@@ -193,13 +196,11 @@ class TypedAnswers:
         return Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq or 0))
 
     def _repeated(self, asked: "_Asked") -> Unsure | None:
-        """Return an unsure answer, or None if its question may not be repeated.
+        """Return an unsure answer, or None if the question may not be repeated.
 
-        A question is repeated at most once, and only if all later messages are by the run that
-        asked.
-
-        Because the repetition shows the question again, it is also not repeated if someone has
-        joined the chat since.
+        A question is repeated at most once, and only if the run that asked has posted all later
+        messages. The repetition shows the question again, so the question is not repeated if
+        someone has joined the chat since, or if a person of the team holds the chat.
         """
         chat, question = asked.snapshot.chat, asked.question
         if asked.listed.repeated_seq is not None or chat.holder is not None:
@@ -210,7 +211,10 @@ class TypedAnswers:
         return Unsure(question.seq) if writers <= {question.run_id} - {None} else None
 
     def _runs_since(self, chat: Chat, seq: int) -> set[str | None]:
-        """Return the runs that posted the messages after a question, and None if others posted."""
+        """Return the ids of the runs that posted the messages after a question.
+
+        None stands for messages that no run posted, and for too many messages.
+        """
         if chat.last_seq - seq > MAX_BETWEEN:
             return {None}
         page = self.table.query(
@@ -223,7 +227,7 @@ class TypedAnswers:
         return {message.run_id for message in Message.each_of(page.items)}
 
     def _delivered_as(self, asked: "_Asked", provider_id: str | None) -> bool:
-        """Return whether the provider delivered the question under an id."""
+        """Return whether `provider_id` is the provider's id of a delivery of the question."""
         if provider_id is None:
             return False
         question = asked.question
@@ -236,7 +240,7 @@ class TypedAnswers:
 
 
 class _Asked(NamedTuple):
-    """The only open question of a person in a chat, and the option that a text names."""
+    """The only open question of a person in a chat, and the option that the text chooses."""
 
     snapshot: ChatSnapshot
     listed: OpenChoice
@@ -245,7 +249,7 @@ class _Asked(NamedTuple):
 
     @property
     def shown_seq(self) -> int:
-        """The message that shows the question: the original or its repetition."""
+        """The seq of the message that shows the question: the repetition or the original."""
         return self.listed.repeated_seq or self.question.seq
 
     @property
@@ -255,12 +259,12 @@ class _Asked(NamedTuple):
 
     @property
     def answer(self) -> MatchedAnswer:
-        """The answer, which is refused if a newer message is posted before it is stored."""
+        """The answer; it is refused if someone posts a message before the answer is stored."""
         return MatchedAnswer(self.listed, option=self.option, newest_seq=self.shown_seq)
 
 
 def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
-    """Return an unsure answer as a message that starts no run."""
+    """Turn a message with an unsure answer into a message that starts no run."""
     return new.model_copy(
         update={
             "kind": "keyword",
@@ -276,7 +280,7 @@ def _joined_since(snapshot: ChatSnapshot, seq: int) -> bool:
 
 
 def _only_one(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
-    """Return the only open question of a chat; None if there are several or none."""
+    """Return the person's only open question in a chat; None if they have several or none."""
     here = [each for each in choices.open if each.chat_id == chat_id and each.seq is not None]
     return here[0] if len(here) == 1 else None
 

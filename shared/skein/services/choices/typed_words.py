@@ -1,7 +1,7 @@
-"""Words for typed answers: yes and no, in the languages of the opt-out keywords.
+"""Recognize messages that say only yes or only no, in the languages of the opt-out keywords.
 
-The list is closed, and no word on it means yes in one language and no in another. `typed_answers`
-decides whether such a message answers a question.
+The lists of words are fixed. No word means yes in one language and no in another. `typed_answers`
+decides whether the message answers a question.
 """
 
 import unicodedata
@@ -9,7 +9,7 @@ from typing import Literal
 
 from skein.services.common.words import words_of
 
-MAX_TYPED = 60  # characters; a longer message says more than yes or no
+MAX_TYPED = 60  # characters; longer messages say more than yes or no
 YES_WORDS = frozenset({"yes", "yeah", "yep", "yup", "y", "si", "sí", "oui", "ja", "sim"})
 NO_WORDS = frozenset({"no", "nope", "nah", "n", "non", "nein", "nee", "não", "nao"})
 # Words that may accompany a yes or a no without changing it.
@@ -28,9 +28,9 @@ TypedAnswer = Literal["yes", "no"]
 def typed_answer(text: str) -> TypedAnswer | None:
     """Return whether a message says only yes or only no; None if it contains anything else.
 
-    Case and punctuation are ignored, and so are repetitions and polite words: "Yes, please!" is a
-    yes. "Yes and no", "no problem" and "yes, but later" are ordinary messages, and so is a message
-    with an emoji or a question mark.
+    Case, punctuation, repetitions and polite words are ignored: "Yes, please!" is a yes. "Yes and
+    no", "no problem" and "yes, but later" are ordinary messages. A message with an emoji or a
+    question mark is an ordinary message, too.
     """
     if len(text) > MAX_TYPED or not _plain(text):
         return None

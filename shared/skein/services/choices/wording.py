@@ -1,8 +1,8 @@
-"""The wording of Skein's own questions: people agree to exactly the text that they read.
+"""Word Skein's own questions, so that people agree to exactly the text that they read.
 
-A question is one line. Text by other people is shown in quotation marks or as JSON. The last
-sentence, written by Skein, says what Yes does. Nothing is converted from Markdown. Readers are
-listed by name, with numbers if their names look alike.
+A question is one line. Text that Skein did not write is shown in quotation marks or as JSON. The
+last sentence, written by Skein, says what Yes does. Markdown is not converted. Readers are listed
+by name, with numbers if their names look alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ from skein.models.common.characters import on_one_line
 from skein.models.directory.address_index import caller_name
 from skein.services.common.quoting import exact_json, in_quotes, minute_of, quotable, without_links
 
-MAX_NAMED = 10  # readers of a chat; further ones are counted
+MAX_NAMED = 10  # names in a list of readers; further readers are counted
 MAX_TITLE = 60  # characters of a chat's title
 EVERYBODY = "everybody in your organization"
 NOBODY_ELSE = "only you"
@@ -38,7 +38,7 @@ SEE_WHO = (Option(id=SEE, label="See who"),)
 
 
 def words_to_post(text: str) -> str:
-    """Return a text on one line, exactly as the question shows it and as it is posted.
+    """Return a text on one line, as the question shows it and as it will be posted.
 
     Raises:
         Unprocessable: The text is too long, or has no visible characters.
@@ -55,7 +55,7 @@ def words_to_post(text: str) -> str:
 
 
 def destination_in(chat: Chat) -> Destination:
-    """Return a chat as a destination, with its readers and its title as in the question."""
+    """Return a chat as a destination, with its readers and the title that the question shows."""
     title = cut_text(quotable(chat.display_title), MAX_TITLE)
     return Destination(chat_id=chat.id, title=title, readers=chat.readers)
 
@@ -65,8 +65,8 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
 
     Args:
         words: The text, exactly as it will be posted.
-        chats: The chats.
-        asked: The person who is asked, who is left out of the list of readers.
+        chats: The chats to post in.
+        asked: The person who is asked; the list of readers leaves this person out.
 
     Raises:
         Unprocessable: The question is too long, because it names too many chats.
@@ -92,7 +92,7 @@ def question_to_call(
     In a chat with others, the question names the people who will see the result.
 
     Args:
-        title: The question in the operator's words.
+        title: The beginning of the question, written by the operator.
         arguments: All arguments of the call.
         service: The name of the service.
         chat: The chat of the question.
@@ -136,7 +136,6 @@ def question_of_service(name: str, text: str) -> str:
     """Return the question of a service: `shop asks: "Smoking or not?" shop gets your answer.`.
 
     Args:
-        name: The name of the service.
         text: The text of the service, which is shown as a quotation.
 
     Raises:
@@ -150,11 +149,11 @@ def question_of_service(name: str, text: str) -> str:
 def question_to_join(chat: Chat, invited: Invited) -> str:
     """Return the question to an invited person: `Ann invites you to "Team" (Ann and Ben). Join?`.
 
-    It contains no links, because names and titles are written by people whom the person may not
-    know.
+    Links are removed, because the names and the title may be written by strangers.
 
     Args:
         chat: The chat to join.
+        invited: The invitation.
     """
     left = () if chat.has(invited.by.ref) else (invited.by,)
     numbers = numbers_of((*chat.roster, *left), chat.former_names)
@@ -169,7 +168,7 @@ def announcement(chat: Chat, team: str | None) -> str:
 
     Args:
         chat: The chat to join.
-        team: The name of the tenant's team; None if the team has no name.
+        team: The name of the tenant's team, if it has one.
     """
     somebody = f"Somebody at {quotable(team)}" if team else "Somebody"
     what = "group" if chat.kind == "group" else "chat"
@@ -177,7 +176,9 @@ def announcement(chat: Chat, team: str | None) -> str:
 
 
 def question_whose(number: Address, name: str, days: int) -> str:
-    """Return the question to a number after a long silence: `This number ... Is this still Ann?`.
+    """Return the question that asks whether a person still has a number after a long silence.
+
+    For example: `This number was silent for 90 days. Is this still Ann? Yes keeps it yours.`
 
     Args:
         name: The name of the person who had the number.
@@ -189,7 +190,7 @@ def question_whose(number: Address, name: str, days: int) -> str:
 
 
 def called_in(member: NamedMember, chat: Chat) -> str:
-    """Return a member's name, with a number if another name in the chat looks alike."""
+    """Return a member's name, with a number if another name in the chat looks like it."""
     numbers = numbers_of(chat.roster, chat.former_names)
     return numbered(*numbers[member.ref]) if member.ref in numbers else plain_name(member)
 
@@ -205,7 +206,7 @@ def readers_of(chat: Chat, asked: str) -> str:
 
 
 def _counted(names: Sequence[str]) -> str:
-    """List the first ten names, and count the others."""
+    """Join up to ten names, followed by the number of other names."""
     if len(names) > MAX_NAMED:
         names = [*names[:MAX_NAMED], f"{len(names) - MAX_NAMED} others"]
     return enumerated(names)

@@ -1,4 +1,4 @@
-"""Circuit breaker: stops calls to a dependency after too many recent failures.
+"""Stop calls to a dependency after too many recent failures (circuit breaker).
 
 A closed breaker passes every call. After a number of failures within a window, the breaker opens
 and refuses calls at once. After a pause, the breaker is half open: it passes one call as a probe.
@@ -20,10 +20,10 @@ State = Literal["closed", "open", "half_open"]
 T = TypeVar("T")
 
 FAILURES = (Unavailable, Ambiguous, Throttled)
-MAX_FAILURES = 5  # within the window; one more opens the breaker
+MAX_FAILURES = 5  # this many failures within the window open the breaker
 WINDOW = timedelta(seconds=30)
-PAUSE = timedelta(seconds=30)  # until an open breaker passes a probe
-PROBE_SECONDS = 120  # the longest time-out of a function; a longer probe is lost
+PAUSE = timedelta(seconds=30)  # how long an open breaker refuses calls before it passes a probe
+PROBE_SECONDS = 120  # the longest time-out of a function; later, a probe counts as lost
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class CircuitBreaker:
 
         Exceptions of `function` propagate. `Unavailable`, `Ambiguous` and `Throttled` count as
         failures. Any other `SkeinError` counts as a success, because the dependency has answered.
-        Other exceptions count neither as a failure nor as a success.
+        Other exceptions do not count.
 
         Raises:
             CircuitOpen: The breaker is open; `function` was not called.
@@ -115,7 +115,7 @@ class CircuitBreaker:
                 self._opened_at, self._probed_at = now, None
                 return
             if self._opened_at is not None:
-                return  # this call began before the breaker opened, so its failure is not news
+                return  # the call began before the breaker opened, so its failure does not count
             self._failures.append(now)
             while self._failures[0] <= now - WINDOW:
                 self._failures.popleft()

@@ -1,4 +1,4 @@
-"""Parser for JSON in a model's answer, with or without text around the JSON."""
+"""Find JSON in a model's answer, even if there is text around the JSON."""
 
 import json
 from collections.abc import Collection
@@ -13,9 +13,8 @@ def json_object_in(text: str, having: Collection[str]) -> dict[str, Any] | None:
     The object may stand alone, in a fenced block, or between words.
 
     Args:
-        text: A model's answer, which may contain other objects before the one with a key in
-            `having`.
-        having: The keys; the object has at least one of them.
+        text: A model's answer; other JSON objects may come first.
+        having: The keys, of which the object must have at least one.
 
     Returns:
         The object; None if `text` contains no valid object with one of the keys.

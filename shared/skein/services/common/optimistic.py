@@ -1,6 +1,6 @@
-"""Optimistic lock: retry conditional writes, change versioned records, guard the writes of runs.
+"""Retry conditional writes (optimistic lock), change versioned records, guard the writes of runs.
 
-Every change reads the items, decides, and writes on the condition that they have not changed since.
+Every change reads items, decides, and writes on condition that the items have not changed since.
 If the condition fails, another writer was faster, and the change is retried after a new read. The
 guards ensure that a run's tools can write only while their worker has the run's lease.
 """
@@ -31,7 +31,7 @@ class VersionedRecord(Protocol):
 
     @property
     def version(self) -> int:
-        """The version, from 1."""
+        """The version, starting at 1."""
 
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False
@@ -53,8 +53,9 @@ def optimistic(
 
     Args:
         attempt: Makes the change.
-        finds_own_write: Whether `attempt` notices that an earlier call has made the change. If so,
-            `attempt` is also called again if the outcome of its write is unknown (`Ambiguous`).
+        finds_own_write: Whether `attempt` notices that an earlier call of it has made the change.
+            Only then, `attempt` is also called again if the outcome of its write is unknown
+            (`Ambiguous`).
 
     Returns:
         The result of `attempt`.
@@ -77,12 +78,11 @@ def optimistic(
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
-    """Return a function that returns `known` at first, and reads the data for each retry.
+    """Return a function that returns `known` on its first call and reads again on each retry.
 
     Args:
-        known: The data that the caller has read, for the first call; None if the first call must
-            read.
-        read: Reads the data for each later call.
+        known: The data that the caller has read; None if the first call must read, too.
+        read: Reads the data.
     """
     readings = iter(() if known is None else (known,))
 
@@ -120,8 +120,7 @@ def transact_guarded(table: Table, writes: Sequence[Write], guard: Check | None)
         guard: The check on a run's fencing token; None for writes outside a run.
 
     Raises:
-        ConditionFailed: Conditions of some writes failed; `failed` has the positions of these
-            writes.
+        ConditionFailed: Conditions of writes failed; `failed` has the positions of these writes.
         LostLease: The guard failed: another worker has claimed the run.
     """
     try:

@@ -1,4 +1,4 @@
-"""Pagination: read all pages inside the services, and give clients opaque cursors.
+"""Read lists page by page, and give clients opaque cursors.
 
 A cursor contains a position in a list, but never the partition of the list. The partition always
 comes from the authenticated request. So a forged cursor can only skip or repeat items that the
@@ -20,12 +20,12 @@ from skein.ports import Table
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
-ROWS = 100  # of a relation in one query; a batch of reads holds as many
+ROWS = 100  # rows of a relation per query; one batch can read as many items
 MAX_CURSOR_CHARACTERS = 1_000
 FOREIGN = "the cursor is not a cursor of this list"
-MAX_PAGE_BYTES = 2_500_000  # a Lambda response is limited to 6 MB, in which quotes count twice
+MAX_PAGE_BYTES = 2_500_000  # a Lambda response may have 6 MB, and each escaped quote counts twice
 
-# The form of a sort key in a cursor.
+# A sort key in a cursor.
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[ -~]+$")]
 
 Thing = TypeVar("Thing")
@@ -112,8 +112,8 @@ def pages(ask: Callable[[Item | None], Page]) -> Iterator[tuple[Item, ...]]:
     """Yield the items of each page, in order.
 
     Args:
-        ask: Reads the page that starts at its argument: the previous page's `next_start`, or None
-            for the first page.
+        ask: Reads one page. Its argument is the previous page's `next_start`, or None for the first
+            page.
     """
     start: Item | None = None
     while True:
@@ -140,7 +140,7 @@ def items_under(
     Args:
         pk: The partition.
         prefix: The prefix of the sort keys.
-        after: A sort key; only items after it are returned.
+        after: Yield only items after this sort key.
         rows: The number of items to read per query.
     """
     first, last = after or prefix, f"{prefix}{HIGHEST_KEY}"
@@ -155,7 +155,7 @@ def rows_after(
 ) -> list[Item]:
     """Return up to `limit` rows of a `gsi1` relation after the sort key `after`.
 
-    The row with the sort key `after` may have been removed from the relation since it was read.
+    The row with this sort key may have been removed from the relation in the meantime.
     """
     query = Query(relation, index="gsi1", limit=limit, newest_first=newest_first)
     if after is not None and newest_first:
@@ -169,7 +169,7 @@ def rows_after(
 def pages_of_relation(
     table: Table, relation: str, *, after: str | None = None, newest_first: bool = False
 ) -> Iterator[list[Item]]:
-    """Yield the rows of a `gsi1` relation after `after`, up to 100 at a time.
+    """Yield the rows of a `gsi1` relation after the sort key `after`, up to 100 at a time.
 
     The caller may remove rows from the relation between pages; see `rows_after`.
     """
@@ -197,10 +197,10 @@ def list_relation(
     Args:
         relation: The partition of `gsi1`.
         record: The class of the records.
-        of: The list's name, which is part of its cursors.
+        of: The name of the list, which is part of its cursors.
         limit: The maximum number of rows to read, 1 to 100.
         newest_first: Whether to read from the highest sort key down.
-        keep: Returns whether to show a record; the index is eventually consistent, so a record may
+        keep: Returns whether to show a record. The index is eventually consistent, so a record may
             no longer belong to the list.
 
     Raises:
@@ -230,7 +230,7 @@ def list_partition(
     cursor: str | None,
     newest_first: bool = False,
 ) -> Listing[Shown]:
-    """List a page of a partition's items, section by section, each ordered by sort key.
+    """List a page of a partition's items, section by section, by sort key within a section.
 
     Args:
         sections: The prefixes of the sort keys, in the order of the list.

@@ -1,4 +1,4 @@
-"""Quoting for prompts and questions, so that no text can break out of its quotes or its line."""
+"""Quote text in prompts and questions, so that it cannot break out of its quotes or its line."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from skein.models.common.characters import is_visible, on_one_line
 
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
 BAR = "|"
-# Marks that look like the quotation mark that code uses for quotations, alone or in a row.
+# Characters that look like a double quotation mark, and apostrophes that do so in a row.
 QUOTATION_MARKS = re.compile(
     '["\u02ba\u02dd\u02ee\u05f4\u201c-\u201f\u2033\u2034\u2036\u2037\u2057\u275d\u275e\u2e42\u3003\u301d-\u301f\uff02'
     "\U0001f676-\U0001f678]|(?<!\\w)[\u030b\u030e\u030f]"
@@ -26,14 +26,14 @@ HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
 def quoted(text: str) -> str:
     """Return `text` as a JSON string with every unprintable character escaped.
 
-    Line separators and marks that change the direction of writing are escaped too, so that a reader
-    sees exactly the typed text.
+    Line separators and marks that change the direction of writing are escaped, too. So a reader
+    sees exactly the text that was typed.
     """
     return quoted_json(text)
 
 
 def quoted_json(value: Any) -> str:
-    """Return a value as JSON on one line, with the strings in it quoted as by `quoted`."""
+    """Return a value as JSON on one line, with every unprintable character escaped."""
     return escaped(json.dumps(value, ensure_ascii=False))
 
 
@@ -47,8 +47,9 @@ def escaped(text: str) -> str:
 def exact_json(value: Any) -> str:
     """Return a value as one line of JSON that shows each character and parses to the same value.
 
-    Unlike `quoted_json`, this function also escapes invisible characters that count as printable,
-    and the second of two spaces. So no client or channel changes the value before it is read.
+    Unlike `quoted_json`, this function also escapes invisible characters that Unicode counts as
+    printable, and the second of two spaces. So no client or channel can change the value that the
+    reader sees.
 
     Raises:
         ValueError: The value contains a number that JSON cannot express, such as infinity.
@@ -84,8 +85,8 @@ def in_quotes(text: str) -> str:
 def behind_bars(text: str) -> str:
     """Prefix each line of `text` with a bar.
 
-    In a prompt, no entry, section or list item starts with a bar. So the lines cannot be mistaken
-    for the start of one.
+    In a prompt, no entry, section or list item starts with a bar, so none of these lines can be
+    mistaken for the start of an entry, a section or a list item.
 
     Lines end at any Unicode line separator (`str.splitlines`).
     """

@@ -1,4 +1,7 @@
-"""Parse the delays, times and cron expressions of plans: pure, except for time zone data."""
+"""Parse the delays, times and cron expressions of plans.
+
+The functions are pure, apart from reading time zone data.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,7 +15,7 @@ from skein.models.common.base import to_utc
 
 CRON_FIELDS = 5
 MAX_CRON_CHARACTERS = 200
-FIRINGS_CHECKED = 100  # more than a day at one every 15 minutes
+FIRINGS_CHECKED = 100  # more than a day, if a plan fires every 15 minutes
 FARTHEST = timedelta(days=3_660)  # ten years from now
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -26,7 +29,7 @@ def zone_of(name: str) -> ZoneInfo:
     """Return the IANA time zone with this name.
 
     Raises:
-        Unprocessable: There is no such time zone.
+        Unprocessable: The name is not an IANA time zone.
     """
     try:
         return ZoneInfo(name)
@@ -45,7 +48,7 @@ def after_a_while(text: str, now: datetime) -> datetime:
     A day is always 24 hours, even when clocks change.
 
     Raises:
-        Unprocessable: The text is not such a delay, or the delay is longer than ten years.
+        Unprocessable: The text is not a delay of this form, or the delay is longer than ten years.
     """
     match = _AFTER.fullmatch(text.strip().lower())
     if match is None:
@@ -65,7 +68,7 @@ def moment_of(text: str, zone: ZoneInfo, now: datetime) -> datetime:
     twice, the first occurrence counts. Both rules follow RFC 5545, section 3.3.5.
 
     Raises:
-        Unprocessable: The text is not such a time, or the time is not in the next ten years.
+        Unprocessable: The text is not a valid time, or the time is not in the next ten years.
     """
     form = text.strip().upper()
     try:
@@ -108,7 +111,8 @@ def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
     """Return the first time strictly after `after` at which a cron expression fires in `zone`.
 
     When clocks change, the rules of Debian's cron apply. A fixed time that the clocks skip fires
-    right after the gap. A fixed time that the clocks repeat fires once. `*` follows elapsed time.
+    right after the gap. A fixed time that the clocks repeat fires once. An expression with `*`
+    follows elapsed time.
 
     Returns:
         The time in UTC; None if the expression does not fire in the next 50 years.
@@ -130,7 +134,7 @@ def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
 
 
 def fires_too_often(cron: str, least: timedelta, after: datetime) -> bool:
-    """Return whether two of the next 100 times of a cron expression are less than `least` apart.
+    """Return whether two of a cron expression's next 100 times are less than `least` apart.
 
     The expression must be valid. The times are computed in UTC, so that no clock change makes a
     plan invalid.

@@ -1,8 +1,8 @@
 """Search short texts for exact words first, then for stems, then for similar meaning.
 
 Word statistics are computed from the given texts only, all of which the readers may see. Texts are
-embedded at the time of the search, and their vectors are never stored. So no vector outlives a
-changed or erased text.
+embedded at the time of the search, and their vectors are never stored. So after a text is changed
+or erased, no vector of it is left.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ from threading import Lock
 from skein.ports import TextEmbeddings
 from skein.services.common.words import fillers, has_stem, stem_of, stems_of, words_of
 
-MAX_WORDS = 100  # of a query; further words are ignored
-EMBEDDED_CHARACTERS = 1_000  # of a text; the rest is matched by words only
-MAX_EMBEDDED = 500_000  # characters for one search, about a second of CPU time
+MAX_WORDS = 100  # words of a query that are used
+EMBEDDED_CHARACTERS = 1_000  # characters of a text to embed; the rest is matched by words only
+MAX_EMBEDDED = 500_000  # characters to embed in one search, about a second of CPU time
 MAX_COMPARED = 200_000  # pairs of texts, about two seconds of CPU time
 CACHED_VECTORS = 6_000  # vectors of a kilobyte each
 ALIKE = 0.25  # cosine; texts below this do not match by meaning alone
 SAME_SUBJECT = 0.45  # cosine; texts above this may state the same fact, or contradict each other
-# Thresholds for texts that a reader should compare; only some of them agree or contradict.
+# Texts above one of these thresholds are worth comparing; they may or may not agree.
 CLOSE = 0.35  # cosine
 SHARED = 0.4  # share of a text's words, weighted by rarity, that the other text also has
 
@@ -41,10 +41,10 @@ class EmbeddingCache:
         self._lock = Lock()
 
     def of(self, texts: Sequence[str]) -> list[Vector]:
-        """Return a vector of length 1 for each text; empty for texts beyond the limit.
+        """Return a vector of length 1 for each text.
 
-        If the texts together are too long, only the first ones are embedded. A vector covers the
-        first 1,000 characters of its text.
+        A vector covers the first 1,000 characters of its text. If the texts together are too long,
+        only the first texts are embedded, and the other texts get empty vectors.
         """
         heads = [text[:EMBEDDED_CHARACTERS] for text in texts]
         keys = [hashlib.sha256(head.encode(errors="surrogatepass")).digest() for head in heads]
@@ -85,19 +85,24 @@ def best_texts(
 ) -> list[int]:
     """Rank the texts that match a query, best first.
 
-    Texts are ranked by the kind of match: first texts with a word of the query as it is written (by
-    BM25), then texts with the stem of an English word, then texts of similar meaning, then texts
-    that only share a filler such as "the". If the query has only fillers, they count as ordinary
-    words. Texts may contradict each other if they share the same words with the query and are close
-    in meaning. The newest of such texts comes first.
+    Texts are ranked by the kind of match, in this order:
+
+    1. Texts with a word of the query as it is written, ranked by BM25.
+    2. Texts with the stem of an English word of the query.
+    3. Texts of similar meaning.
+    4. Texts that share only a filler such as "the" with the query. If the query has only fillers,
+       they count as ordinary words.
+
+    Texts that share the same words with the query and are close in meaning may contradict each
+    other. Of these texts, the newest comes first.
 
     Args:
         texts: The texts, newest first; equally good matches keep this order.
         query: The words to search for.
-        meanings: The vectors of texts; None compares words only.
+        meanings: The vectors of texts; if None, only words are compared.
 
     Returns:
-        Indexes of texts.
+        Indexes into `texts`.
     """
     wanted = list(dict.fromkeys(words_of(query)))[:MAX_WORDS]
     if not texts or limit <= 0 or not query.strip():
@@ -118,10 +123,10 @@ def best_texts(
 def closest(
     texts: Sequence[str], others: Sequence[str], limit: int, meanings: EmbeddingCache
 ) -> list[int]:
-    """Find the texts that may state the same fact as one of `others`, or the opposite.
+    """Find the texts that may repeat or contradict one of `others`.
 
     Two texts are close if their meanings are similar, or if they share many words; rare words count
-    more. Close texts may agree or contradict each other, which only a reader can decide.
+    more. Only a reader can decide whether close texts agree or contradict each other.
 
     Args:
         texts: The texts to choose from, newest first.
@@ -129,7 +134,7 @@ def closest(
         meanings: The vectors of texts.
 
     Returns:
-        Indexes of texts, the closest first.
+        Indexes into `texts`, closest first.
     """
     if not texts or not others:
         return []
@@ -155,9 +160,9 @@ def closest(
 
 
 def _telling(query: str, wanted: Sequence[str]) -> frozenset[str]:
-    """Return the words of a query that carry meaning.
+    """Return the words of a query that are not fillers, or all words if there are only fillers.
 
-    A filler with a capital letter inside the query is a name, such as Will or US.
+    A capitalized filler that is not the first word counts as a name, such as Will or US.
     """
     names = {
         word
@@ -217,7 +222,7 @@ def _newest_of_like(
     vectors: Sequence[Vector] | None,
     limit: int,
 ) -> list[int]:
-    """Return the tier with texts about the same subject together, the newest of them first."""
+    """Return the tier with texts about the same subject next to each other, newest first."""
     if vectors is None:
         return list(tier)
     left = list(tier)

@@ -1,4 +1,4 @@
-"""The token cache: reuses token counts, because consecutive prompts share most of their text."""
+"""Cache token counts, because consecutive prompts share most of their text."""
 
 from hashlib import blake2b
 from operator import attrgetter
@@ -11,16 +11,16 @@ from skein.ports import ModelTokens
 MAX_BYTES = 32_000_000
 
 DIGEST_BYTES = 16
-SALT_BYTES = 8  # the salts separate a text's cuts of different sizes and its count
-ENTRY_BYTES = 450  # the most bytes that one count takes in a full cache, with its digest
-COUNT = -1  # replaces the size of a cut
+SALT_BYTES = 8  # the salt gives the count and each cut of a text a key of its own
+ENTRY_BYTES = 450  # bytes per entry of a full cache, at most
+COUNT = -1  # in place of the size of a cut: count all tokens of the text
 
 
 class RememberedTokens:
     """Token counter with a least-recently-used cache of token counts and cut positions.
 
     The cache is keyed by a digest of the text. So long texts take no more memory than short texts,
-    and the cache keeps no person's text.
+    and the cache stores no text of a person.
 
     Args:
         counter: The counter behind the cache.

@@ -1,4 +1,4 @@
-"""The words of a text in any language, the stems of English words, and the English fillers."""
+"""Split texts in any language into words, and find the stems and fillers of English texts."""
 
 import re
 import unicodedata
@@ -56,9 +56,9 @@ def stem_of(word: str) -> str:
 
 
 def stems_of(text: str) -> tuple[str, ...]:
-    """Return the stems of the words in a text, and its numbers, in order, without fillers.
+    """Return the stems of a text's words, and its numbers, in order and without fillers.
 
-    Words of languages other than English stay as they are.
+    Words in other languages than English are returned unchanged.
     """
     left_out = fillers()
     return tuple(stem_of(word) for word in words_of(text) if word not in left_out)

@@ -1,4 +1,4 @@
-"""The message templates in a tenant's settings."""
+"""Read and check the message templates in a tenant's settings."""
 
 from skein.errors import Unprocessable
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
@@ -7,17 +7,17 @@ from skein.ports import Table
 
 
 def templates_of(tenant: Overrides) -> tuple[MessageTemplate, ...]:
-    """Return the templates of a tenant, from its overrides."""
+    """Return the message templates in a tenant's overrides."""
     given = {"message_templates": tenant.get("message_templates", ())}
     return TenantOnlySettings.model_validate(given).message_templates
 
 
 def check_template(table: Table, tenant: str, content_sid: str) -> None:
-    """Check that a template named by a plan or an outreach can be used to send a message.
+    """Check that a plan or an outreach can use a template to send a message.
 
     Raises:
-        Unprocessable: The tenant's settings have no such template, or it is not approved or has
-            buttons.
+        Unprocessable: The tenant's settings do not list the template, or the template is not
+            approved or has buttons.
     """
     item = table.get(TenantSettings.key_of(tenant))
     known = templates_of(TenantSettings.from_optional(item))

@@ -17,8 +17,8 @@ def keys_of_pauses(tenant: str, reader: str) -> tuple[Key, Key]:
     """Return the keys of the items that contain the pauses of a tenant and of the stack.
 
     Args:
-        reader: The id of what may be paused, e.g. of a run; the id selects one copy of the stack's
-            item.
+        reader: The id of what may be paused, e.g. a run's id; it selects one of the copies of the
+            stack's item.
     """
     return TenantSettings.key_of(tenant), StackSettings.key_for(reader)
 
@@ -27,7 +27,6 @@ def is_paused(kind: PauseKind, tenant: str, reader: str, found: Mapping[Key, Ite
     """Return whether the tenant or the stack has paused a kind of work.
 
     Args:
-        kind: The kind of work.
         reader: The id that was passed to `keys_of_pauses`.
         found: The items under `keys_of_pauses`; a missing item means that nothing is paused.
     """
@@ -43,7 +42,7 @@ def pauses_of(item: Item | None) -> Pauses:
 
 @dataclass(frozen=True, slots=True)
 class PauseReader:
-    """Reads the pauses of each tenant once (thread-safe)."""
+    """Reader that reads the pauses of each tenant only once (thread-safe)."""
 
     table: Table
     known: dict[str, Mapping[Key, Item]] = field(default_factory=dict)
@@ -57,19 +56,21 @@ class PauseReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantPauses:
-    """The service with which operators pause the work of their tenant."""
+    """The service that pauses and resumes the work of a tenant."""
 
     table: Table
     clock: Clock
 
     def get(self, tenant: str) -> tuple[Pauses, Pauses]:
-        """Return the pauses of a tenant and those of the stack."""
+        """Return the pauses of a tenant and the pauses of the stack."""
         tenants, stacks = keys_of_pauses(tenant, tenant)
         found = self.table.get_many([tenants, stacks])
         return pauses_of(found.get(tenants)), pauses_of(found.get(stacks))
 
     def switch(self, tenant: str, kind: PauseKind, *, on: bool) -> None:
-        """Begin or end a pause of a tenant (idempotent). After a pause, the tick resumes the work.
+        """Begin or end a pause of a tenant (idempotent).
+
+        After a pause, the tick resumes the work.
 
         Raises:
             Contention: 20 tries failed.

@@ -1,9 +1,9 @@
 """Resolve settings: the first level with a value wins, from the agent down to the defaults.
 
-The levels are agent, line, tenant, stack, environment and default. With each message of its person,
-a direct chat stores the settings of agent, line and tenant (`Chat.overrides`), so code that has the
-chat needs no further read. Groups, in which several agents share one history window and one
-summary, use only the deployment's settings.
+The levels are agent, line, tenant, stack, environment and default. Each message of its person
+stores the current settings of agent, line and tenant in a direct chat (`Chat.overrides`), so code
+that has the chat needs no further read. In a group, several agents share one history window and one
+summary, so a group uses only the deployment's settings.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from skein.models.directory.line import Line
 from skein.ports import Table
 from skein.settings import Settings
 
-DESK_WORDS = "desk_words"  # the only setting of a tenant's desk that a chat stores
+DESK_WORDS = "desk_words"  # the only setting of the desk that a chat stores
 OF_TENANT = frozenset({DESK_WORDS, *Retention.model_fields})
 
 
 def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
-    """Return a kind of chat's own defaults, for settings that the environment does not set."""
+    """Return the defaults of a kind of chat for settings that the environment does not set."""
     in_app = DEFAULTS_IN_GROUPS if kind == "group" else {}
     known = DEFAULTS_ON_LINES if on_line else in_app
     return {name: value for name, value in known.items() if name not in settings.model_fields_set}
@@ -43,10 +43,10 @@ def effective_settings(
     chat: Chat | None,
     stack: Overrides | None = None,
 ) -> Settings:
-    """Return the settings of an agent, in a chat or outside of chats.
+    """Return the settings that apply to an agent, in a chat or outside chats.
 
     Args:
-        agent: The agent, whose settings take precedence; None for no agent.
+        agent: The agent, whose settings take precedence; None to leave out settings of agents.
         line: The line on which the chat began; None for a chat in the app, or a deleted line.
         tenant: The tenant's overrides.
         chat: The chat; None for a run that has not entered a chat.
@@ -110,13 +110,13 @@ def read_overrides(table: Table, chat: Chat) -> Overrides:
 
 
 def _agent_keys(chat: Chat) -> list[Key]:
-    """Return the key of a direct chat's only agent, as a list."""
+    """Return the key of a direct chat's only agent, in a list; empty without an agent."""
     agents = [Agent.key_of(chat.tenant, one.id) for one in chat.roster if one.kind == "agent"]
     return agents[:1]
 
 
 def effective_in(chat: Chat, settings: Settings) -> Settings:
-    """Return the settings that apply in a chat from its stored overrides, without a read."""
+    """Return the settings that apply in a chat, from its stored overrides and without a read."""
     return settings.overridden(_of_kind(chat, settings), chat.overrides or {})
 
 

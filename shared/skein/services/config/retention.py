@@ -1,8 +1,9 @@
-"""Retention: how long a tenant keeps messages and runs.
+"""Decide how long a tenant's messages and runs are kept.
 
 Each item gets its expiry when it is written. A chat stores its tenant's retention
-(`Chat.retention`), so a message needs no further read. A direct chat stores the value as of its
-person's last message, a group as of its creation or of the hour of the last post there.
+(`Chat.retention`), so a message needs no further read. Each message of its person updates the
+retention that a direct chat stores. A group stores the retention at its creation, and upkeep
+updates it once for each hour with messages.
 """
 
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ from skein.models.config.overrides import Overrides, Retention
 
 
 def retention_of(tenant: Overrides) -> Retention | None:
-    """Return the retention in a tenant's settings; None if the tenant keeps everything forever."""
+    """Return the retention in a tenant's settings; None if the tenant sets no retention."""
     own = Retention.model_validate(tenant)
     return own if own.model_fields_set else None
 

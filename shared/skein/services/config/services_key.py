@@ -1,4 +1,4 @@
-"""The key for the secrets that Skein shares with services."""
+"""Read the key for the secrets that Skein shares with services."""
 
 from skein.errors import MissingSecret, NotFound
 from skein.ports import Secrets

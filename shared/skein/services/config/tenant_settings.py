@@ -27,7 +27,7 @@ def check_reading(overrides: Overrides) -> None:
     """Check that a tenant's operators may read chats.
 
     Raises:
-        Forbidden: The tenant forbids it.
+        Forbidden: The tenant forbids operators to read chats.
     """
     if not reading_allowed(overrides):
         raise Forbidden(NO_READING)
@@ -48,12 +48,12 @@ class TenantSettingsService:
         """Check that operators of a tenant may read chats.
 
         Raises:
-            Forbidden: The tenant forbids it.
+            Forbidden: The tenant forbids operators to read chats.
         """
         check_reading(self.get(tenant))
 
     def reading(self, tenant: str) -> tuple[bool, datetime | None]:
-        """Return whether operators may read chats, and when that last changed (None for never)."""
+        """Return whether operators may read chats, and when this setting last changed, if ever."""
         known = TenantSettings.read(self.table, TenantSettings.key_of(tenant))
         if known is None:
             return reading_allowed({}), None

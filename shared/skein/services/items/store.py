@@ -1,8 +1,9 @@
-"""The store of agents' items: create, change, end, restore, delete, get and list them.
+"""Store agents' items: create, change, end, restore, delete, get and list them.
 
-Each item has a version as an optimistic lock. When an item becomes live, the counter of its kind in
-the partition's revision is raised too, on condition that no other writer has raised it. So
-duplicates and items over a limit are detected even if two writers add them at the same time.
+Each item has a version as an optimistic lock. Each partition has a revision item with a counter for
+each kind of items. The transaction that makes an item live also raises the counter, on condition
+that no other writer has raised it. So duplicates and items over a limit are detected even if two
+writers add items at the same time.
 """
 
 from abc import ABC, abstractmethod
@@ -49,14 +50,14 @@ def check_change(reach: Readers, thing: DerivedItem) -> None:
 
 
 def noun_of(kind: type[AgentItem]) -> str:
-    """Return the noun of a kind of items, for errors."""
+    """Return the name of a kind of items, for errors."""
     return kind.__name__.lower()
 
 
 def replaced(before: AgentItem, after: AgentItem) -> list[Write]:
-    """Return the writes that replace an item by its next version (optimistic lock).
+    """Return the writes that replace an item with its next version (optimistic lock).
 
-    If the key changes, the item moves: one delete and one put.
+    If the key changes, the item moves: the writes are one delete and one put.
     """
     as_read = Is("version", before.version)
     after = AgentItem.model_copy(after, update={"version": before.version + 1})
@@ -67,11 +68,11 @@ def replaced(before: AgentItem, after: AgentItem) -> list[Write]:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[Kept]):
-    """Items of one kind by id, with the counters and the effect that were read with them.
+    """Items of one kind that were read in one batch, with counters and the record of an effect.
 
     Attributes:
-        found: The items of the table that exist.
-        effect: The id of the effect that the caller carries out; None if there is none.
+        found: The stored items that exist, by key.
+        effect: The id of the effect that the caller carries out, if any.
     """
 
     kind: type[Kept]
@@ -90,10 +91,10 @@ class Snapshot(Generic[Kept]):
         effect: str | None = None,
         counters: bool = False,
     ) -> Self:
-        """Read the items with some ids in all scopes within reach, in one batch.
+        """Read the items with the given ids in all scopes within reach, in one batch.
 
         Args:
-            effect: The id of a run's effect, whose record is also read.
+            effect: The id of a run's effect; the record of the effect is read, too.
             counters: Whether to read the counters, which are needed to make an item live.
         """
         keys: list[Key] = []
@@ -116,17 +117,17 @@ class Snapshot(Generic[Kept]):
         return item
 
     def stored(self, scope: str | None, item_id: str) -> Kept | None:
-        """Return the item of a scope, live or ended, whether or not it may be shown."""
+        """Return the item with this id in a scope, live or ended, even if it may not be shown."""
         return self._first(self.kind.keys_of(*self._owned(scope), item_id))
 
     def shown(self, item_id: str) -> Kept | None:
-        """Return the first item with this id that may be shown; None if there is none."""
+        """Return the first item with this id that may be shown, or None."""
         stored = (self.stored(scope, item_id) for scope in self.reach.scopes)
         return next((item for item in stored if item is not None and self.reach.shows(item)), None)
 
     @property
     def done(self) -> Kept | None:
-        """The item as an earlier attempt of the effect returned it; None on the first attempt."""
+        """The item that an earlier attempt of the effect returned; None on the first attempt."""
         if self.effect is None:
             return None
         scopes = self.reach.scopes
@@ -134,7 +135,7 @@ class Snapshot(Generic[Kept]):
         return self._first(effect_key(partition, self.effect) for partition in owned)
 
     def writes(self, before: Kept | None, after: Kept) -> list[Write]:
-        """Return the writes that store a new or a changed item (optimistic locks)."""
+        """Return the writes that store a new item or a changed item (optimistic locks)."""
         if before is None:
             writes: list[Write] = [Put(after.key, after.to_item(), Missing())]
         else:
@@ -146,11 +147,11 @@ class Snapshot(Generic[Kept]):
         return writes
 
     def raised(self, scope: str | None) -> Write:
-        """Return the write that raises the kind's counter if the counter has not changed since."""
+        """Return the write that raises the counter, if it has not changed since it was read."""
         return raised(revision_key(*self._owned(scope)), self.kind.COUNTER, self.found)
 
     def record(self, item: Kept, scope: str | None, now: datetime) -> list[Write]:
-        """Return the write of the effect's record in a scope; empty without an effect."""
+        """Return the write that records the effect in a scope; no write without an effect."""
         if self.effect is None:
             return []
         key = effect_key(owned_partition(*self._owned(scope)), self.effect)
@@ -176,12 +177,12 @@ class OwnedStore(ABC, Generic[Kept]):
 
     @property
     def limit(self) -> int | None:
-        """The maximum number of live items that the same readers may see."""
+        """The maximum number of live items in a scope that the same readers may see, if any."""
         return None
 
     @property
     def max_kept(self) -> int:
-        """The maximum number of live items in a partition, including hidden ones."""
+        """The maximum number of live items in a partition, including hidden items."""
         return MAX_KEPT
 
     # ------------------------------------------------------------------ reading
@@ -202,11 +203,11 @@ class OwnedStore(ABC, Generic[Kept]):
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Kept]:
-        """List a page of the items in one partition, by id, live ones first.
+        """List a page of the items in one partition, live items first.
 
         Args:
             reach: The agent and the readers; only the first scope is listed.
-            status: Only items with this status; None for all.
+            status: List only items with this status; None for all items.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -230,7 +231,11 @@ class OwnedStore(ABC, Generic[Kept]):
         limit: int,
         cursor: str | None,
     ) -> Listing[Kept]:
-        """List a page of the matching items that may be shown, by sort key prefix and sort key.
+        """List a page of the items that match `wanted` and may be shown.
+
+        Args:
+            sections: The prefixes of the sort keys, in the order of the list.
+            wanted: Returns whether an item belongs to the list.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -247,7 +252,7 @@ class OwnedStore(ABC, Generic[Kept]):
     def read(
         self, reach: Reach, ids: Sequence[str], *, effect: str | None = None
     ) -> Snapshot[Kept]:
-        """Read the items with some ids, and the counters, to change them; see `Snapshot.read`."""
+        """Read items and the counters in order to change the items; see `Snapshot.read`."""
         return Snapshot.read(self.table, self.kind, reach, ids, effect=effect, counters=True)
 
     # ------------------------------------------------------------------ writing
@@ -256,15 +261,15 @@ class OwnedStore(ABC, Generic[Kept]):
         """Store a new item (idempotent with the same id).
 
         Args:
-            item: The item.
-            reach: The items that may be shown there; None for all items in the item's partition.
+            reach: Only live items that may be shown within `reach` count toward the limit; if None,
+                all live items in the item's partition count.
             guard: A check on the run that makes the item.
 
         Returns:
-            The item as stored; an existing item with this id is returned instead.
+            The new item or, if an item with this id exists already, the existing item.
 
         Raises:
-            Conflict: A limit of live items is reached.
+            Conflict: A limit on live items is reached.
             LostLease: The guard does not hold.
         """
         own = Reach(tenant=item.tenant, agent_id=item.agent_id, scopes=(item.scope,))
@@ -293,15 +298,15 @@ class OwnedStore(ABC, Generic[Kept]):
 
         Args:
             change: Returns the changed item. It is called again if another writer was faster.
-            effect: The id of a run's effect; repeating the same effect changes nothing.
+            effect: The id of a run's effect; a repeated effect changes nothing.
             guard: A check on the run that makes the change.
 
         Returns:
-            The item; for a repeated effect, as the first attempt returned it.
+            The changed item; for a repeated effect, the item that the first attempt returned.
 
         Raises:
             NotFound: No item within reach has this id.
-            Conflict: The item may not be changed from there, or a limit of live items is reached.
+            Conflict: The caller may not change the item, or a limit on live items is reached.
             LostLease: The guard does not hold.
         """
 
@@ -322,14 +327,14 @@ class OwnedStore(ABC, Generic[Kept]):
         *,
         guard: Check | None = None,
     ) -> Kept:
-        """Store a changed item once; nothing is written if nothing has changed.
+        """Try once to store a changed item; write nothing if nothing has changed.
 
         Args:
-            found: The snapshot with `before`, within the reach of the caller.
+            found: The snapshot with `before`, read within the caller's reach.
 
         Raises:
             ConditionFailed: Another writer was faster.
-            Conflict: The item may not be changed from there, or a limit of live items is reached.
+            Conflict: The caller may not change the item, or a limit on live items is reached.
             LostLease: The guard does not hold.
         """
         if before.live or after != before:
@@ -363,10 +368,10 @@ class OwnedStore(ABC, Generic[Kept]):
     def check_limit(self, reach: Reach, new: Kept) -> None:
         """Check that one more live item fits in the first scope of `reach`.
 
-        The limit counts only items that may be shown within reach, so it reveals nothing about
-        hidden items. A second limit counts all stored items, and keeps them few enough for a
-        prompt's query. For an operator's item, both limits count operators' items only, so that
-        agents' items cannot use up the operators' limits.
+        `limit` counts only items that may be shown within reach, so it reveals nothing about hidden
+        items. `max_kept` counts all stored items, so that a prompt's query can read them. For an
+        operator's item, both limits count only operators' items, so that agents' items cannot use
+        up the operators' limits.
 
         Raises:
             Conflict: One of the limits is reached.

@@ -1,7 +1,7 @@
-"""Background scanner: find due background work and send its jobs.
+"""Find due background work and send its jobs.
 
-The tick and the hourly finder share it. The cost depends on the number of due items, not on the
-number of chats, agents or memories.
+The tick and the hourly finder use this scanner. Its cost depends on the number of due items, not on
+the number of chats, agents or memories.
 """
 
 import threading
@@ -26,8 +26,9 @@ class DueJob(NamedTuple):
     Attributes:
         job: Returns the job of an item.
         retry: The waits before the job is sent again.
-        pauses: Whether a pause of background work holds the job back. The worker for reflections
-            checks pauses itself, because it preserves fading entries in the meantime.
+        pauses: Whether a pause of background work holds the job back. Jobs for reflections are
+            always sent: their worker checks pauses itself, because it preserves fading entries
+            during a pause, too.
     """
 
     job: Callable[[Item], Job]
@@ -44,8 +45,8 @@ def _reflection(item: Item) -> Job:
 
 
 # Jobs can wait in their queue for a long time, so they are sent again less and less often. The
-# finders wait slightly less than the time until the next one, which finds the item even if it runs
-# early.
+# waits of 55 minutes and 23 hours are slightly shorter than the interval of their finder, so the
+# next finder finds the item even if it runs early.
 DUE_JOBS: Mapping[DueKind, DueJob] = {
     "direct_consolidation": DueJob(_consolidation, Retry(minutes(15, 30, 60))),
     "consolidation": DueJob(_consolidation, Retry(minutes(55))),
@@ -55,7 +56,7 @@ DUE_JOBS: Mapping[DueKind, DueJob] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundScanner:
-    """Sends one job for each due chat, or for each due partition of an agent."""
+    """Scanner that sends one job for each due chat and for each due partition of an agent."""
 
     table: Table
     due_scanner: DueScanner
@@ -74,13 +75,13 @@ class BackgroundScanner:
         Args:
             kinds: Keys of `DUE_JOBS`.
             until: When to stop, even if items are left.
-            max_pages: The maximum number of pages of each shard; None for no limit.
+            max_pages: The maximum number of pages to read from each shard; None for no limit.
 
         Returns:
             The number of jobs sent.
 
         Raises:
-            SkeinError: Some items could not be read; the jobs of all others were sent.
+            SkeinError: Some items could not be read; the jobs of all other items were sent.
         """
         reader, lock = PauseReader(self.table), threading.Lock()
         sent = set[int]()  # one hash per job to save memory, because there can be a million

@@ -1,4 +1,4 @@
-"""Backlogs: the waiting work of a tenant, counted by kind, for the operators' home page."""
+"""Count a tenant's waiting work by kind, for the operators' home page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from skein.models.runs.run import Run, RunStatus
 from skein.ports import Clock, ParallelMap, Table
 
 KINDS: tuple[BacklogKind, ...] = get_args(BacklogKind)
-ROWS = 100  # due pointers per kind and shard, of all tenants
+ROWS = 100  # due pointers to read per kind and shard, of all tenants
 OVERDUE = timedelta(minutes=5)  # the tick sends due work every minute
 
 
@@ -26,7 +26,7 @@ class Backlog:
         kind: The kind of the due pointers.
         later: The number of items that are due later.
         due: The number of items that are due now.
-        overdue: The number of due items that have been due for more than five minutes.
+        overdue: The number of items that have been due for more than five minutes.
         oldest_due_at: When the oldest due item became due; None if no item is due.
         complete: Whether all items of the kind were counted.
         statuses: The number of runs per status, among the first 100 runs; empty for other kinds.
@@ -57,8 +57,9 @@ class Backlogs:
     def of_tenant(self, tenant: str) -> tuple[Backlog, ...]:
         """Count a tenant's due pointers by kind.
 
-        The due index contains the pointers of all tenants. At most 100 of each shard are read, the
-        oldest first, so the cost is bounded. If there are more, the counts are lower bounds.
+        The due index contains the due pointers of all tenants. To limit the cost, only the 100
+        oldest due pointers of each shard are read. If a shard has more of them, the counts are
+        lower bounds.
         """
         shards = [_Shard(kind, number) for kind, number in product(KINDS, range(DUE_SHARDS))]
         pages = self.parallel_map(self._rows, shards)

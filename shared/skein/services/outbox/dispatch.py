@@ -1,7 +1,7 @@
-"""Dispatch: send jobs to their queues after a commit. The tick sends jobs that failed.
+"""Send jobs to their queues after a commit; the tick sends the jobs that could not be sent.
 
-A job that is sent while another job is handled has one hop more than that job. All other jobs have
-0 hops. So the dispatch can detect a loop of jobs and stop it.
+A job that is sent while another job is handled has one hop more than the handled job. All other
+jobs have 0 hops. So the dispatch can detect a loop of jobs and stop it.
 """
 
 import logging
@@ -17,7 +17,7 @@ from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Metrics, Queues
 
 OUTBOX_GRACE = timedelta(seconds=60)  # the tick sends work that was not sent within this time
-MAX_HOPS = 1_000  # of a job; beyond that, the tick continues its work
+MAX_HOPS = 1_000  # a job with more hops is not sent; the tick continues its work
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _handled: ContextVar[int | None] = ContextVar("hops", default=None)
 
 @contextmanager
 def handling(hops: int) -> Iterator[None]:
-    """Handle a job with `hops` hops in this block; jobs sent in the block get one hop more."""
+    """Mark a block as handling a job with `hops` hops; jobs sent in the block get one hop more."""
     before = _handled.set(hops)
     try:
         yield
@@ -35,25 +35,27 @@ def handling(hops: int) -> Iterator[None]:
 
 
 def next_hops() -> int:
-    """Return the hops of a job that is sent now; 0 outside of a job."""
+    """Return the hops of a job that is sent now; 0 if no job is being handled."""
     hops = _handled.get()
     return 0 if hops is None else hops + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """The fast path of the outbox; the tick is the slow path."""
+    """The service that sends jobs right after a commit; the tick sends them if this fails."""
 
     queues: Queues
     metrics: Metrics
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
-        """Send jobs of any kinds to their queues, with a delay of `delay_seconds`.
+        """Send jobs of any kind to their queues, with a delay of `delay_seconds`.
 
         This method never raises `Transient`. The work is already committed, so an error would
         report a failure that did not happen. The tick finds an unsent job by the due pointer of its
-        item. A job with more than `MAX_HOPS` hops is not sent either, so that a loop of jobs cannot
-        run at full speed. The tick's job has no hops.
+        item.
+
+        A job with more than `MAX_HOPS` hops is left to the tick, so that a loop of jobs cannot run
+        at full speed. The job that the tick sends has no hops.
         """
         for queue, batch in self._stamped(jobs).items():
             try:
@@ -72,7 +74,7 @@ class Dispatch:
             self.queues.send(batch)
 
     def _stamped(self, jobs: Sequence[Job]) -> dict[QueueName, list[Job]]:
-        """Return the jobs by queue, with their hops; jobs over the limit are left out."""
+        """Return the jobs by queue, with their hops; no jobs if they are over the hop limit."""
         hops = next_hops()
         by_queue: dict[QueueName, list[Job]] = defaultdict(list)
         for job in jobs:

@@ -1,8 +1,9 @@
-"""Due scanner: find due items, advance their due pointers, and send their jobs.
+"""Find due items, advance their due pointers, and send their jobs.
 
-The tick and the functions that look for background work share it. A conditional write advances each
-due pointer before the job is sent. So concurrent scanners handle each item once, and an item whose
-job is lost is due again. An unreadable index partition or a broken item does not stop the others.
+The tick and the functions that look for background work use this scanner. A conditional write
+advances each due pointer before the job is sent. So concurrent scanners handle each item once, and
+an item whose job is lost becomes due again. An unreadable index partition or a broken item does not
+stop the scan of all others.
 """
 
 import logging
@@ -28,20 +29,20 @@ from skein.models.outbox.jobs import Job
 from skein.ports import Clock, Metrics, ParallelMap, Table
 from skein.services.outbox.dispatch import Dispatch
 
-PAGE = 400  # due pointers of a kind and shard per query; about 100 KB
-# If items of one kind pile up, a tick reads two pages of them at a time. That keeps all threads
-# busy.
+PAGE = 400  # due pointers per query, about 100 KB
+# Items per batch. If items of one kind pile up, a tick reads two pages of them at a time, and this
+# size splits the pages into enough batches to keep all threads busy.
 BATCH = 50
 
 Handle = Callable[[DueKind, Item, datetime], Job | None]
-"""Handles one due item: moves or clears its due pointer on condition that the due pointer is
-unchanged, and returns the job to send; None if there is no job."""
+"""Handles one due item and returns the job to send, if any. The function moves or clears the item's
+due pointer, on condition that the due pointer is unchanged."""
 
 logger = logging.getLogger(__name__)
 
 
 class PageStart(NamedTuple):
-    """The next page of due pointers to read: kind, shard and start of the page."""
+    """Where to read the next page of due pointers: the kind, the shard and the start."""
 
     kind: DueKind
     shard: int
@@ -49,7 +50,7 @@ class PageStart(NamedTuple):
 
 
 class DuePointer(NamedTuple):
-    """A due pointer of one item, as read from the index."""
+    """The due pointer of an item, as read from the index, and its kind."""
 
     kind: DueKind
     pointer: Item
@@ -57,10 +58,10 @@ class DuePointer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueScanner:
-    """Finds due items and sends their jobs.
+    """Scanner that finds due items and sends their jobs.
 
     Args:
-        parallel_map: Maps over pages and batches.
+        parallel_map: Reads pages and handles batches in parallel.
     """
 
     table: Table
@@ -79,21 +80,20 @@ class DueScanner:
     ) -> int:
         """Handle the items that are due now, oldest first, until none are left or until `until`.
 
-        Each round reads one page of each kind and shard, and handles these items by age. So each
-        kind and shard has its turn, even if many items of another kind are due.
+        Each round reads one page of each kind and shard, and handles the items of these pages by
+        age. So no kind and no shard has to wait until another is empty.
 
         Args:
             kinds: The kinds of due items to handle.
-            handle: Handles one item.
             until: When to stop.
-            max_pages: The maximum number of pages of each kind and shard; None for no limit. The
-                next scanner handles the rest.
+            max_pages: The maximum number of pages to read of each kind and shard; None for no
+                limit. The next scan handles the rest.
 
         Returns:
             The number of jobs that were sent.
 
         Raises:
-            SkeinError: Some due pointers or items could not be read; all others were handled.
+            SkeinError: Some due pointers or items could not be read; all other items were handled.
         """
         now, sent, rounds = self.clock.now(), 0, 0
         failures: list[SkeinError] = []
@@ -166,7 +166,7 @@ class DueScanner:
         """Handle one item and return its job.
 
         Returns:
-            The job; None if the item has no job, is not due any more, or failed.
+            The job; None if the item has no job, is no longer due, or failed.
         """
         try:
             return handle(kind, item, now)
@@ -187,14 +187,12 @@ def key_of(item: Item) -> Key:
 def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry) -> None:
     """Move an item's due pointer to the next try, if it has not changed since it was read.
 
-    Afterwards, the caller may send the item's job. If the outcome of the write is unclear, this
-    function returns normally too. If the write has in fact failed, the job is sent twice, which is
-    harmless.
+    Afterwards, the caller may send the item's job. This function also returns normally if the
+    outcome of the write is unknown. If the write has then in fact failed, the job is sent twice,
+    which is harmless.
 
     Args:
-        kind: The kind of the due item.
         item: The item as it was read.
-        now: The current time.
         retry: The waits until the next tries.
 
     Raises:
@@ -207,10 +205,10 @@ def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry
 def move_to(
     table: Table, kind: DueKind, item: Item, at: datetime, *, due_tries: int | None = None
 ) -> None:
-    """Move an item's due pointer to a time; see `move_on`.
+    """Move an item's due pointer to the time `at`; see `move_on`.
 
     Args:
-        due_tries: The number of tries since the pointer was set; None for no tries.
+        due_tries: The number of tries since the pointer was set; None to start again from 0.
 
     Raises:
         ConditionFailed: Another writer has moved or cleared the due pointer.

@@ -1,8 +1,8 @@
-"""Pause scanner: resume work whose pause has ended, and count forgotten pauses.
+"""Resume work whose pause has ended, and count forgotten pauses.
 
 A worker that finds its run or delivery paused changes the kind of the due pointer. The tick does
-not find due pointers of that kind, so paused work costs nothing until the pause ends. The items
-that store the pauses are due when a pause has ended, and every hour once a pause is a day old.
+not look for due pointers of this kind, so paused work costs nothing until the pause ends. An item
+that stores pauses is due when a pause has ended, and every hour once a pause is a day old.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseScanner:
-    """Scans the pauses of tenants and of the stack, as part of the tick.
+    """Scanner of the pauses of tenants and of the stack, as part of the tick.
 
     Args:
         due_scanner: Finds the due pauses and the work that they held back.
@@ -44,10 +44,10 @@ class PauseScanner:
     metrics: Metrics
 
     def run(self, *, until: datetime) -> int:
-        """Check the due pauses, and resume the work of ended pauses in order.
+        """Check the due pauses, and resume the work of ended pauses, oldest first.
 
         An ended pause is checked until all of its work was resumed and 20 minutes have passed. So
-        work that a slow worker held back late is found too.
+        work that a slow worker held back late is found, too.
 
         Args:
             until: When to stop; the next tick continues.
@@ -56,7 +56,7 @@ class PauseScanner:
             The number of jobs that were sent.
 
         Raises:
-            SkeinError: Some due pointers or items could not be read; all others were handled.
+            SkeinError: Some due pointers or items could not be read; all other items were handled.
         """
         ended: list[Item] = []
         self.due_scanner.run(["pause"], partial(self._look, ended), until=until)
@@ -72,7 +72,7 @@ class PauseScanner:
         return sent
 
     def _look(self, ended: list[Item], _kind: DueKind, item: Item, now: datetime) -> None:
-        """Set when a pause is due next, and add it to `ended` if it has ended."""
+        """Set when an item with pauses is due next; add it to `ended` if one of them has ended."""
         pauses = pauses_of(item)
         change = pauses.due_again(key_of(item), now)
         self.table.write(Update(key_of(item), set=change, condition=still_due(item)))
@@ -115,7 +115,7 @@ class PauseScanner:
         return DeliveryJob(tenant=tenant, chat_id=delivery.chat_id, delivery_id=delivery.id)
 
     def _forget(self, item: Item, started: datetime) -> None:
-        """Delete an ended pause once no worker can hold back work because of it."""
+        """Delete an ended pause once no worker can hold back work because of this pause."""
         pauses = pauses_of(item)
         if pauses.ended_at is None or started < pauses.ended_at + RESUMING:
             return

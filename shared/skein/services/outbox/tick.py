@@ -1,11 +1,11 @@
-"""Tick: every minute, find the items that are due, and send their jobs again.
+"""Find due items every minute, and send their jobs again.
 
 The tick repairs the results of a crash: a job that was never sent or was lost, a worker that died,
 or an SMS that must be retried. Concurrent ticks are harmless, because a conditional write advances
-each due pointer before its job is sent. Some kinds, such as plans, fire instead of sending a job.
-Each of them has its own function, whose transaction moves or clears the due pointer.
+each due pointer before its job is sent. Items of some kinds, such as plans, fire instead of sending
+a job. Each of these kinds has a function, whose transaction also moves or clears the due pointer.
 
-Consolidations of direct chats come last, and a tick sends a bounded number of them. So runs and SMS
+Consolidations of direct chats come last, and a tick sends a limited number of them. So runs and SMS
 never wait behind chats to consolidate.
 """
 
@@ -40,11 +40,11 @@ RETRY = Retry(minutes(1, 2, 4, 8, 15))
 BACKGROUND_KINDS: tuple[DueKind, ...] = ("direct_consolidation",)
 BACKGROUND_PAGES = 10  # pages of due pointers per shard and tick: 4,000 chats
 
-LATE = timedelta(minutes=3)  # an item is due a minute after its job was sent
+LATE = timedelta(minutes=3)  # an item first becomes due a minute after its job was sent
 ERASURE_LATE_AFTER = timedelta(hours=24)
 
 Fire = Callable[[Item, datetime], Job | None]
-"""Fires a due item (idempotent), and moves or clears its due pointer."""
+"""Fires a due item (idempotent): does its work, and moves or clears its due pointer."""
 
 
 def _choice_job(item: Item) -> Job:
@@ -72,13 +72,13 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
 KINDS: tuple[DueKind, ...] = (
     "run", "delivery", "choice", "erasure", "event", "desk", "media", "outreach", "chat",
 )  # fmt: skip
-"""The kinds whose jobs the tick sends, in its order; items of those not in `JOBS` are of subjects,
-or follow from a choice."""
+"""The kinds whose jobs the tick sends, in this order. `JOBS` defines the jobs of most kinds. In the
+other kinds, other packages define the jobs of their items, and `_choice_job` defines the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Sends overdue jobs, and fires plans and other kinds that fire.
+    """Scanner that sends overdue jobs, and fires plans and other items that fire.
 
     Args:
         due_scanner: Finds the due items and sends their jobs.
@@ -91,7 +91,7 @@ class Tick:
     background_scanner: BackgroundScanner
     pause_scanner: PauseScanner
     metrics: Metrics
-    extensions: Callable[[], Extensions]  # imported for the first item that a subject may have
+    extensions: Callable[[], Extensions]  # a function, to import them only when an item needs them
 
     def run(
         self,
@@ -105,14 +105,14 @@ class Tick:
         `BACKGROUND_PAGES` pages per shard.
 
         Args:
-            firing: The function of each kind that fires.
+            firing: The function that fires items, for each kind that fires.
             until: When to stop.
 
         Returns:
             The number of jobs that were sent.
 
         Raises:
-            SkeinError: Some due pointers or items could not be read; all others were handled.
+            SkeinError: Some due pointers or items could not be read; all other items were handled.
         """
         sent, ages = 0, list[timedelta]()
         try:
@@ -155,13 +155,13 @@ class Tick:
         except ConditionFailed:
             raise
         except Exception:
-            # Move the due pointer, so that a failing item is not the first in line each time.
+            # Move the due pointer, so that a failing item is not handled first by each tick.
             with suppress(SkeinError):
                 move_on(self.table, kind, item, now, RETRY)
             raise
 
     def _job(self, kind: DueKind, item: Item) -> Job:
-        """Return the job of an item; the items of subjects define their own."""
+        """Return the job of an item; other packages define the jobs of their items."""
         if kind in JOBS:
             return JOBS[kind](item)
         subject = self.extensions().due_item(kind, key_kind(item["sk"]))
@@ -170,18 +170,21 @@ class Tick:
 
 
 def _lease_of_run(item: Item) -> datetime | None:
-    """Return the lease end of a running run, whose claim did not move its due pointer."""
+    """Return when the lease of a running run ends; None for other runs.
+
+    The claim of a run does not move the due pointer, so the tick moves it to this time.
+    """
     running = item.get("status") == "running" and "lease_until" in item
     return datetime.fromisoformat(item["lease_until"]) if running else None
 
 
 def _age(item: Item, now: datetime) -> timedelta:
-    """Return how long an item has been due, including the waits after its earlier tries."""
+    """Return how long an item has been due, including the waits after earlier tries."""
     tries = int(item.get("due_tries", 0))
     waits = (RETRY.wait(each) for each in range(1, tries + 1))
     return sum(waits, start=now - due_time(item))
 
 
 def _is_late(erasure: Item, now: datetime) -> bool:
-    """Return whether an erasure should have ended; two sweeps take less than an hour."""
+    """Return whether an erasure is late; its two sweeps normally take less than an hour."""
     return now - datetime.fromisoformat(erasure["requested_at"]) > ERASURE_LATE_AFTER

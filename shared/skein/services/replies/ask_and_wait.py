@@ -51,9 +51,8 @@ class QuestionOutcome:
         claim: The claim after the transaction. If the run waits, this worker no longer has the
             claim.
         seq: The seq of the question.
-        waiting: Whether the run waits; False if there was already a reply that the agent had not
-            seen.
-        joining: The merge of the chat's queued run, if the run resumes at once.
+        waiting: Whether the run waits; False if a reply that the agent has not seen already exists.
+        joining: The merge of the chat's queued run into this run, if the run resumes at once.
     """
 
     claim: Claim
@@ -86,26 +85,25 @@ class Questions:
         """Post `new` and make the run wait for a reply, in one transaction.
 
         While the run waits, its slot in its own chat is free. If a reply exists already, the run
-        resumes at once, as a new activation. A reply is a message of another member:
+        resumes at once, as a new activation. These messages of other members are replies:
 
-        - In the chat that the run's prompt showed: any message after the prompt's last one. The run
-          of a plan or a service skips messages that the agent has seen in the meantime. It finds no
-          reply if another run of the agent works in the chat.
-        - In another chat: any message that the agent has not seen and that follows this run's first
-          message there.
+        - In the chat that the run's prompt showed: any message after the prompt's last message. For
+          the run of a plan or a service, messages that the agent has seen in the meantime do not
+          count. While another run of the agent works in the chat, no message counts.
+        - In another chat: any message that the agent has not seen, after this run's first message
+          in that chat.
 
         Args:
-            new: The message.
             audience: The audience of the content that the message was made from.
             sent: Other messages that this step sent; they are recorded on the run, too.
-            until: Until when the run waits; None for `WAIT_SECONDS`.
+            until: When the wait ends; None to wait for `WAIT_SECONDS`.
 
         Raises:
             Conflict: The run has waited `MAX_WAITS` times, another run waits in this chat, or the
                 question is for agents that cannot be started at its chain depth.
             LostLease: The run waits already, so the claim is out of date.
             ExtraWriteFailed: Another worker has taken the run over.
-            ReadersChanged: Someone joined the chat that the prompt showed; nothing was posted.
+            ReadersChanged: Someone has joined the chat that the prompt showed; nothing was posted.
             Rejected: As in `post_message`.
         """
         if claim.run.waits >= MAX_WAITS:
@@ -135,7 +133,7 @@ class Questions:
 
         posted = self.chats.post_message(new, extra_writes=extra_writes)
         if posted.message.seq != asked.seq:
-            # An earlier attempt committed the message, so the claim is out of date.
+            # An earlier attempt has committed the message, so the claim is out of date.
             raise LostLease(claim.run.id)
         self.dispatch.send(jobs)
         if asked.joining is not None:
@@ -146,12 +144,12 @@ class Questions:
                 "run waits for a reply",
                 extra={"run_id": claim.run.id, "reason": Reason.WAITING_FOR_REPLY},
             )
-            if until is None:  # a longer wait is ended by the tick
+            if until is None:  # the tick ends longer waits
                 self.dispatch.send([claim.job], delay_seconds=WAIT_SECONDS)
         return asked
 
     def _check_answerable(self, new: NewMessage, snapshot: ChatSnapshot) -> None:
-        """Refuse a question that cannot be answered.
+        """Check that someone can answer the question.
 
         Raises:
             Conflict: The question is for agents, and no agent can be started at its chain depth.
@@ -172,11 +170,11 @@ class Questions:
     def _check_readers(self, claim: Claim) -> None:
         """Check the readers of the chat that the prompt showed, if it is not the run's own chat.
 
-        The run's own chat needs no check here. The check comes before the SEEN watermark moves in
-        the other chat.
+        The run's own chat needs no check here. The check must happen before the SEEN watermark
+        moves in the other chat.
 
         Raises:
-            ReadersChanged: Someone joined that chat after the prompt was built.
+            ReadersChanged: Someone has joined the other chat since the prompt was built.
         """
         held = claim.run.held
         if held is None or held.chat_id in {None, claim.run.chat_id}:
@@ -300,7 +298,7 @@ class Questions:
     ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
         """Resume the run at once with an existing reply.
 
-        The SEEN watermark moves as it does when the run waits.
+        The SEEN watermark moves as if the run had waited.
         """
         run, now = claim.run, self.clock.now()
         resume = Resume(status="reply", chat_id=membership.chat_id, asked_seq=seq, seq=reply.seq)

@@ -24,9 +24,9 @@ class Ending:
     """How a run ends with the model's last answer.
 
     Attributes:
-        message: The final message; None if there is no answer.
-        reason: Why there is no answer; None if `message` is the answer.
-        failed: Whether the run fails, because the model gave no usable answer.
+        message: The final message, if any.
+        reason: Why the run gives no answer; None if `message` is the answer.
+        failed: Whether the run fails because the model gave no usable answer.
         notice: The prompt file of the notice that is posted before a failed run ends, if any.
     """
 
@@ -36,7 +36,7 @@ class Ending:
     notice: str | None = None
 
     def outcome(self, run: Run) -> Outcome:
-        """Return the outcome of the run; a run that has already answered has no reason."""
+        """Return the outcome of the run; the outcome of a run that has answered has no reason."""
         if self.failed and self.reason is not None:
             return Outcome("failed", self.reason, self.reason.meaning)
         silence = self.reason
@@ -58,22 +58,22 @@ class FinalMessages:
         *,
         snapshot: ChatSnapshot | None = None,
     ) -> None:
-        """Post a run's final message, if there is one, and end the run.
+        """Post a run's final message, if any, and end the run.
 
         In the run's own chat, one transaction posts the message and ends the run; it can also
-        record the model's last answer. In another chat, or if other agents follow in the chain, the
-        message is posted first.
+        record the model's last answer. If the message is for another chat, or if other agents
+        follow in the chain, the message is posted before the run ends.
 
         Args:
-            claim: The run's claim; if there is a `step_recording`, its claim.
+            claim: The run's claim; with a `step_recording`, the claim of the recording.
             ending: How the run ends.
-            step_recording: The recording of the last step, if it was not recorded yet and
+            step_recording: The recording of the last step, if the step was not recorded yet and
                 `ends_in_one_transaction` allows recording it here.
             snapshot: The snapshot of the message's chat, if the caller has read one.
 
         Raises:
             LostLease: Another worker has taken the run over.
-            ReadersChanged: Someone joined the chat that the prompt showed; nothing was written.
+            ReadersChanged: Someone has joined the chat that the prompt showed; nothing was written.
             Rejected: The chat does not accept the message; nothing was written.
             Contention: Too many other writers changed the chat at once; nothing was written.
         """
@@ -140,8 +140,8 @@ def _with_final_message(claim: Claim, chat_id: str, seq: int) -> Claim:
 def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
     """Return whether the transaction that ends a run can also record the run's last answer.
 
-    The answer must be recorded before any other write of the end. So if the end takes several
-    writes, the answer is recorded separately first.
+    The answer must be recorded before anything else that the end of the run writes. So if the end
+    takes several transactions, the answer is recorded first, in a transaction of its own.
 
     Args:
         claim: The run's claim, with the answer.
@@ -158,7 +158,7 @@ def _one_transaction(claim: Claim, message: NewMessage) -> bool:
     """Return whether the transaction that ends the run can also post its message.
 
     The message must be in the run's own chat, and no other agent may follow in the run's chain.
-    Both the message and the chain could trigger that agent, and a transaction can write its
-    membership only once.
+    Otherwise, both the message and the chain could trigger the next agent, but a transaction can
+    write the membership of this agent only once.
     """
     return message.chat_id == claim.run.chat_id and not claim.run.then

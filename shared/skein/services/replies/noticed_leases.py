@@ -1,4 +1,4 @@
-"""Leases that notify the waiting person when a run fails."""
+"""Notify the waiting person when a run fails, as part of the run's lease."""
 
 from dataclasses import dataclass
 

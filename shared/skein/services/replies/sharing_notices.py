@@ -1,4 +1,4 @@
-"""Tell people which sharing rules let agents share what they say in private."""
+"""Notify people of the sharing rules that let agents share their private messages."""
 
 from dataclasses import dataclass
 
@@ -23,9 +23,9 @@ class SharingNotices:
     settings: Settings
 
     def tell(self, claim: Claim, rules: tuple[SharingRule, ...]) -> None:
-        """Tell the person of a run's direct chat about rules that are new there (idempotent).
+        """Notify the person of a run's direct chat of rules that are new in the chat (idempotent).
 
-        Only messages that the person writes afterwards may be shared under these rules.
+        These rules apply only to messages that the person writes after the notice.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -58,7 +58,7 @@ class SharingNotices:
 
 
 def _listed(people: list[str]) -> str:
-    """Return a list of at most `MAX_LISTED` characters, with the number of omitted entries."""
+    """Join entries up to `MAX_LISTED` characters, followed by the number of omitted entries."""
     shown, length = [people[0]], len(people[0])
     for one in people[1:]:
         length += len(one) + len("; ")

@@ -1,10 +1,10 @@
 """Post notices that tell a waiting person why there is no answer.
 
-- `Notices`: a limit is used up, or a person has opted out of SMS. A direct chat gets one notice
-  each time a limit is used up, and an opt-out is confirmed once.
+- `Notices`: a limit is used up, or the person has opted out of SMS. A direct chat gets one notice
+  each time a limit is used up, and one confirmation of an opt-out.
 - `FailureNotices`: a run has failed. The person who asked gets one notice for the run; a group gets
   at most one per hour.
-- `Apologies`: the model is down. A chat gets one apology per outage, which lasts until the agent
+- `Apologies`: the model is down. A chat gets one apology per outage. An outage ends when the agent
   answers again. `late_since` on the agent's membership records that the apology was posted.
 """
 
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NobodyToTell(SkeinError):
-    """No person may be notified, or a notice about the same failure was posted already."""
+    """No person can get the notice, or a notice about the same failure was posted already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Notices:
         A direct chat gets one notice for each time the limit is exceeded.
 
         Args:
-            over: The period over the limit: its start, its end, and the chats that got a notice.
+            over: The period over the limit, with the chats that already got a notice.
             agent: The agent that posts the notice; must be a member.
             extra_writes: See `Chats.post_message`.
 
@@ -132,8 +132,8 @@ class Notices:
     def out_of_tokens(self, claim: Claim, refusal: OverLimit) -> None:
         """Post a notice in a direct chat that a token limit delays a run.
 
-        The chat gets one notice for each time the limit is exceeded. There is no notice if no
-        person waits for the run, for example if a plan or an agent's message triggered it.
+        The chat gets one notice for each time the limit is exceeded. No notice is posted if no
+        person waits for the run, for example if a plan or an agent's message triggered the run.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -175,9 +175,9 @@ def in_words(wait: timedelta) -> str:
 class FailureNotices:
     """The service that posts a notice about a failed run, and may put the chat on the desk.
 
-    A group gets one notice per hour while runs keep failing: `failed_since` on an agent's
+    While runs keep failing, a group gets one notice per hour: `failed_since` on an agent's
     membership records the notice until that agent answers. If the chat does not accept the notice,
-    the error is logged, and the run fails without it.
+    the error is logged, and the run fails without a notice.
     """
 
     chats: Chats
@@ -187,9 +187,9 @@ class FailureNotices:
     def failed(self, claim: Claim, text: str = "notice_no_answer") -> None:
         """Post a notice for a run that is about to end as failed (idempotent).
 
-        A notice is posted only if a person triggered the run in a chat, and the run has posted
-        nothing there since. A person on SMS gets the notice by SMS. If the tenant's limit of
-        consecutive failed answers is reached, the chat is put on the desk.
+        A notice is posted only if a person triggered the run in a chat and the run has not answered
+        there. A person on SMS gets the notice by SMS. If the tenant's limit of consecutive failed
+        answers is reached, the chat is put on the desk.
 
         Args:
             text: The name of the notice's prompt file.
@@ -242,7 +242,7 @@ class FailureNotices:
             logger.warning("failed to ask for a person", extra={"run_id": run.id}, exc_info=error)
 
     def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
-        """Return extra writes that require the run's claim, and record a group's notice.
+        """Return extra writes that check the run's claim and record the notice in a group.
 
         Raises:
             _NobodyToTell: An agent of the group has posted a notice less than an hour ago.
@@ -278,7 +278,7 @@ class Apologies:
         The run is deferred because the model is down. An apology is posted only if a person
         triggered the run in a chat, the settings allow apologies, and the run was deferred at least
         `DEFERRALS_BEFORE_APOLOGY` times before. If the post is rejected or fails temporarily, the
-        error is logged, and the run is not delayed. The next deferral tries again.
+        error is logged, and the next deferral tries again.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -317,11 +317,11 @@ class Apologies:
             self.metrics.count("Apologies")
 
     def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
-        """Return extra writes that require the run's claim, and record the apology.
+        """Return extra writes that check the run's claim and record the apology.
 
         Raises:
-            _NobodyToTell: The chat has no person who may be notified, or the apology was already
-                posted by this or another agent of the chat.
+            _NobodyToTell: The chat has no person who can get a notice, or an agent of the chat has
+                already posted an apology.
         """
         agent = snapshot.member(claim.agent)
         if agent is None or agent.late_since is not None or self._posted_by_another(snapshot):

@@ -11,9 +11,9 @@ from skein.models.visibility.provenance import SourceLabel
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:
-    """Return the people present in `chat` for all messages from `since_seq` on.
+    """Return the people who were present in `chat` for all messages from `since_seq` on.
 
-    The audience of a private chat leaves out people who joined later, and people who have left.
+    The audience of a private chat leaves out people who joined later and people who have left.
     """
     if chat.visibility == "open":
         return OPEN
@@ -39,7 +39,7 @@ def everybody_since(chat: Chat) -> int:
 
 
 def destination_of(chat: Chat | None) -> Audience:
-    """Return the readers of `chat`; a run without a chat counts as open."""
+    """Return the readers of `chat`; without a chat, the audience is open."""
     return chat.readers if chat is not None else OPEN
 
 
@@ -51,8 +51,8 @@ def scope_of(chat: Chat | None) -> str | None:
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
     """Return the scope of a run's new items if the run's prompt shows `chat`.
 
-    A run with a private audience that shows no chat uses its plan's scope (`Run.scope`), or else
-    that of its only person.
+    If the prompt shows no chat and the run has a private audience, new items get the scope of the
+    run's plan (`Run.scope`) or, without it, the scope of the only person in the audience.
 
     Returns:
         The scope; None if the items are open. For a run with a private audience, None means that
@@ -68,9 +68,10 @@ def own_scope_of(run: Run, chat: Chat | None) -> str | None:
 
 
 def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> SourceLabel | None:
-    """Return the label of material from a chat; None if only agents wrote it.
+    """Return the label of material from a chat; None if only agents wrote the material.
 
-    A direct chat has only one person, so its title is left out.
+    The label names the senders. It has the chat's title only for a group, and only if the people in
+    `audience` may know the title.
 
     Args:
         audience: The people who may see the new item.

@@ -32,17 +32,18 @@ class NeedsConsent(Forbidden):
 
 
 def check_post(run: Run, chat: Chat) -> None:
-    """Refuse a post that would show content to people who were not present for it.
+    """Check that a post shows no content to people who were not present for the content.
 
     Args:
         run: The run that posts, with the content that its activation holds.
         chat: The destination, as the posting transaction expects it to be.
 
     Raises:
-        NotWritable: The run comes from elsewhere, and its person is not in this private chat.
-        ReadersChanged: Someone joined the activation's own chat after its prompt was built.
-        NeedsConsent: The activation contains content that the chat's readers may not see. Or it
-            contains words of outsiders, and the chat is not one of the run's own.
+        NotWritable: The chat is private, the run is from another chat, and the person who caused
+            the run is not a member.
+        ReadersChanged: Someone has joined the chat that the prompt showed since it was built.
+        NeedsConsent: The activation contains content that the chat's readers may not see. Or the
+            activation contains words of outsiders, and the chat is not one of the run's own chats.
     """
     if not may_write(run, chat):
         raise NotWritable(
@@ -58,17 +59,15 @@ def check_post(run: Run, chat: Chat) -> None:
 
 
 def check_effect(run: Run, chat_id: str | None) -> None:
-    """Refuse an effect outside of a run's own chats if the run contains words of outsiders.
+    """Check that words of outsiders have no effect outside the run's own chats.
 
-    Words that were shared by sharing rules must not have effects outside of the chat where they
-    were shared.
+    Words that sharing rules shared must have no effect outside the chat in which they were shared.
 
     Args:
-        chat_id: The chat whose readers notice the effect; None if others may notice it.
+        chat_id: The chat whose readers notice the effect; None if other people may notice it.
 
     Raises:
-        NeedsConsent: The activation contains such words, and the chat is not among those where
-            they may have effects.
+        NeedsConsent: The activation contains words that may have no effect in this chat.
     """
     outsiders = run.held is None or run.held.outsiders
     by_rule = run.held is not None and run.words.by_rule and chat_id != run.held.chat_id
@@ -77,10 +76,10 @@ def check_effect(run: Run, chat_id: str | None) -> None:
 
 
 def check_readers(held: HeldContent, chat: Chat) -> None:
-    """Refuse to use an activation if people joined after its prompt was built; see `made_for_all`.
+    """Check that an activation was made for everyone who reads its chat now; see `made_for_all`.
 
     Raises:
-        ReadersChanged: Someone joined.
+        ReadersChanged: Someone has joined since the prompt was built.
     """
     if not made_for_all(held.readers, chat):
         raise ReadersChanged(f"{chat.id}: someone joined")
@@ -91,7 +90,7 @@ def made_for_all(readers: Audience, chat: Chat) -> bool:
 
     Args:
         readers: The people for whom the activation was made.
-        chat: The chat that its prompt showed, as the chat is now.
+        chat: The chat that the prompt showed, in its current state.
     """
     return readers.open or set(chat.readers.people) <= set(readers.people)
 
@@ -100,7 +99,8 @@ def may_write(run: Run, chat: Chat) -> bool:
     """Return whether a run may write to a chat.
 
     A run of another chat may write to a private chat only if the person who caused the run is a
-    member. A service, and a plan of an operator, may write to the chat that they name.
+    member. A run that no person caused may write to the chat that its service or its operator's
+    plan names.
     """
     if chat.visibility == "open" or chat.id == run.chat_id:
         return True
@@ -111,5 +111,5 @@ def may_write(run: Run, chat: Chat) -> bool:
 
 
 def may_affect(run: Run, audience: Audience) -> bool:
-    """Return whether everyone who notices an activation's effect may see all of its content."""
+    """Return whether everyone in `audience` may see all content of the run's activation."""
     return run.held is not None and may_show(run.held.audience, audience)

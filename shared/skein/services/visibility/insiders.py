@@ -1,7 +1,7 @@
-"""The insiders of a run: the people of the chats that it works for.
+"""Determine the insiders of a run: the people in the chats that the run works for.
 
-These are the chat that started the run, the chats that its plan or service names, and the chats in
-which it has waited. All other people are outsiders, and so are people who have left these chats.
+A run works for the chat that started it, the chats that its plan or service names, and the chats in
+which it has waited. All other people are outsiders, including people who have left these chats.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from skein.models.visibility.provenance import Insiders, digest_of
 
 
 def chats_of_insiders(run: Run) -> tuple[str, ...]:
-    """Return the ids of the chats whose people are insiders of a run, each once."""
+    """Return the ids of the chats whose people are insiders of a run, without duplicates."""
     trigger = run.trigger
     known = (
         run.own_chat_id,
@@ -27,7 +27,7 @@ def chats_of_insiders(run: Run) -> tuple[str, ...]:
 
 
 def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
-    """Return the keys of the chats whose people are insiders, without the active chat."""
+    """Return the keys of the chats whose people are insiders, except `chat`, the active chat."""
     here = chat.id if chat is not None else None
     return [Chat.key_of(run.tenant, each) for each in chats_of_insiders(run) if each != here]
 
@@ -35,7 +35,7 @@ def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
 def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: bool) -> bool:
     """Return whether an activation must not contain words of outsiders.
 
-    This is the case for runs of plans and services, and where `leaves_out_outsiders` says so.
+    This is the case for all runs of plans and services, and if `leaves_out_outsiders` is True.
     """
     return run.trigger.type in {"plan", "service"} or leaves_out_outsiders(
         agent, readers, writes=writes
@@ -54,16 +54,16 @@ def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bo
 def holds_words_of_readers(run: Run, agent: Agent) -> bool:
     """Return whether an activation may contain outsiders' words that its readers know anyway.
 
-    This is the case unless the agent's own setting excludes outsiders, or the run was started by a
-    plan or a service, i.e. not by a reader's message.
+    This is the case if the agent has no `outsiders` setting of its own, and if the run was not
+    started by a plan or a service.
     """
     return agent.outsiders is None and run.trigger.type not in {"plan", "service"}
 
 
 def members_of(chat: Chat | None) -> frozenset[str] | None:
-    """Return the ids of a private chat's people, former ids too; None for any other prompt.
+    """Return the current and former ids of a private chat's people; None for an open or no chat.
 
-    Their words are shown without a limit; see `few_of_strangers`.
+    A prompt shows the words of these people without a limit; see `few_of_strangers`.
     """
     if chat is None or chat.readers.open:
         return None
@@ -74,12 +74,13 @@ def members_of(chat: Chat | None) -> frozenset[str] | None:
 def insiders_of(
     run: Run, chats: Iterable[Chat | None], *, alone: bool = False, of_readers: bool = False
 ) -> Insiders:
-    """Return the insiders of a run, also by their former ids.
+    """Return the insiders of a run, under their current and former ids.
 
     Args:
-        chats: Chats in their current state. Chats that do not belong to the run are used only for
-            former ids.
-        alone: See `Insiders`, as for `of_readers`.
+        chats: Chats in their current state. The chats of the run determine the insiders. Other
+            chats are used only to find former ids.
+        alone: See `Insiders`.
+        of_readers: See `Insiders`.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}
@@ -87,7 +88,7 @@ def insiders_of(
 
 
 def insiders_at(chat: Chat, *, alone: bool = False) -> Insiders:
-    """Return the insiders of work on one chat, also by their former ids; see `insiders_of`."""
+    """Return the insiders of work for one chat, under their current and former ids."""
     return Insiders(digests=_digests(set(chat.person_ids), [chat]), alone=alone)
 
 

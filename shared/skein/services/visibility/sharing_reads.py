@@ -18,8 +18,8 @@ class SharingReading:
 
     Attributes:
         for_readers: The rules for content that may be shared with these people.
-        unnoticed: The rules that cover a direct chat's person and have not been announced to the
-            person in this chat.
+        unnoticed: The rules that cover the person of a direct chat, but of which the person was not
+            notified in this chat.
     """
 
     for_readers: ReaderRules
@@ -33,12 +33,12 @@ def read_sharing(
     now: datetime,
     settings: Settings,
 ) -> SharingReading | None:
-    """Read the rules and the records of a chat's people; None if no rule can apply.
+    """Read the rules and the records of a chat's people; return None if no rule can apply.
 
     Args:
         chat: The chat whose prompt is built.
-        prefetched: The items that were just read; None for a missing item.
-        now: The time for which rules and roles are evaluated.
+        prefetched: Items that were just read; None for an item that does not exist.
+        now: The time at which rules and roles are evaluated.
     """
     if chat.readers.open or not chat.person_ids:
         return None
@@ -63,9 +63,12 @@ def read_sharing(
 def read_covered(
     table: BatchReader, chat: Chat, now: datetime, settings: Settings
 ) -> AuthorRules | None:
-    """Read the rules and the person that they may cover in a chat; None if they cover no one.
+    """Read the sharing rules and the person of a chat whose messages the rules may cover.
 
-    No call is made for a chat whose person was never told about a rule.
+    Nothing is read for a chat whose person was never notified of a rule.
+
+    Returns:
+        The rules in force and the person; None if rules cannot cover messages of this chat.
     """
     if chat.sharing is None:
         return None

@@ -1,8 +1,8 @@
 """Decide to whom sharing rules may show what a person said to an agent in private.
 
-This is the only place that decides; prompts and explanations call it. A rule shares only what one
-person wrote in their own direct chat, and memories that were made only from such messages. Agents'
-messages, group chats and all other derived items are never shared by a rule.
+Prompts and explanations both use this module, so the decision is made in only one place. A rule
+shares only messages that a person wrote in their own direct chat, and memories that were made only
+from these messages. A rule never shares agents' messages, group chats or other derived items.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,10 +27,10 @@ Rules = tuple[SharingRule, ...]
 
 @dataclass(frozen=True, slots=True)
 class PersonRoles:
-    """A person with the relevant roles.
+    """A person, with the roles that sharing rules are checked against.
 
     Attributes:
-        refuses: Whether the person has turned off receiving what others said.
+        refuses: Whether the person has chosen not to receive what others said.
         version: The sharing version of the person's record.
     """
 
@@ -51,13 +51,16 @@ class PersonRoles:
 
     @property
     def subject(self) -> str | None:
-        """The only subject of the person's roles; None if there is none, or several."""
+        """The subject of the person's roles; None if the roles have no subject or several."""
         subjects = {each.subject for each in self.roles if each.subject is not None}
         return subjects.pop() if len(subjects) == 1 else None
 
 
 def refusal_of_author(rule: SharingRule, author: PersonRoles) -> SharingRefusal | None:
-    """Return why a rule never covers a person's messages, regardless of time; None if it can."""
+    """Return why a rule never covers a person's messages; None if the rule can cover them.
+
+    Times are not checked here; see `AuthorRules.refusal_by`.
+    """
     if not author.is_in(rule.from_):
         return SharingRefusal.AUTHOR_ROLE
     return SharingRefusal.SUBJECT if rule.same_subject and author.subject is None else None
@@ -66,7 +69,7 @@ def refusal_of_author(rule: SharingRule, author: PersonRoles) -> SharingRefusal 
 def refusal_between(
     rule: SharingRule, author: PersonRoles, reader: PersonRoles
 ) -> SharingRefusal | None:
-    """Return why a rule never shares an author's messages with a reader; None if it can."""
+    """Return why a rule never shares an author's messages with a reader; None if it can do so."""
     if author.user_id == reader.user_id:
         return SharingRefusal.OWN_WORDS
     refusal = refusal_of_author(rule, author)
@@ -97,7 +100,7 @@ class SaidMessage:
     """The metadata of a message, without its text.
 
     Attributes:
-        author: The sender's id at that time.
+        author: The id that the sender had when the message was posted.
     """
 
     seq: int
@@ -140,7 +143,7 @@ class AuthorRules:
         return tuple(rule for rule in covered if self.refusal_by(rule, sharing, said) is None)
 
     def refusal(self, chat: Chat, said: SaidMessage | None) -> SharingRefusal | None:
-        """Return why no rule may share a message now; None if a rule may."""
+        """Return why no rule may share a message now; None if a rule may share it."""
         if said is None:
             return SharingRefusal.NOT_OWN_WORDS
         refusal, sharing = self._refusal_in(chat, said.author), chat.sharing
@@ -173,7 +176,7 @@ class AuthorRules:
     def refusal_by(
         self, rule: SharingRule, sharing: SharingState, said: SaidMessage
     ) -> SharingRefusal | None:
-        """Return why a rule may not share a message of that time; None if it may."""
+        """Return why the times of a rule and a message forbid sharing; None if they allow it."""
         if rule.withdrawn_at is not None and rule.withdrawn_at <= self.now:
             return SharingRefusal.RULE_DELETED
         if not rule.in_force(self.now):
@@ -187,13 +190,12 @@ class AuthorRules:
     def partitions(
         self, chat: Chat, said: Sequence[SaidMessage | None], agent_id: str
     ) -> tuple[str, ...]:
-        """Return the partitions of an agent's index in which others can find these messages.
+        """Return the partitions of an agent's index in which other people can find an item.
 
         Args:
             chat: The chat of the messages, in its current state.
-            said: The messages; an item made from several of them is shared only where all of them
-                may be shared.
-            agent_id: The agent.
+            said: The messages that the item was made from. The item is in a partition only if each
+                of these messages may be shared there.
         """
         found = [self._partitions_of(chat, each, agent_id) for each in said]
         return tuple(sorted(set[str].intersection(*found))) if found else ()
@@ -293,7 +295,7 @@ class ReaderRules:
         Args:
             chat: The chat of the message, in its current state.
             said: The message; None if rules can never share it.
-            author: The record of its sender; None if there is none.
+            author: The sender's record; None if the record does not exist.
         """
         if said is None:
             return Decision(refusal=SharingRefusal.NOT_OWN_WORDS)
@@ -325,7 +327,7 @@ class ReaderRules:
         """Return the rules that may share an item made from these messages with all readers.
 
         The result is empty unless each of these messages may be shared. A None in `said` stands for
-        a deleted message, which may not.
+        a deleted message, which may never be shared.
         """
         found = [self.decided(chat, each, author).rules for each in said]
         return tuple(dict.fromkeys(chain(*found))) if all(found) else ()

@@ -6,13 +6,13 @@ from skein.services.common.words import words_of
 from skein.services.visibility.sharing_rules import pause_in
 from skein.settings import Settings
 
-KEEPS = (["private"], ["keep", "private"])  # the words with which a person keeps a talk private
+KEEPS = (["private"], ["keep", "private"])  # the texts that keep a conversation private
 
 
 def keeps_talk(chat: Chat, message: Message) -> bool:
-    """Return whether a message asks to keep the talk private: just PRIVATE or KEEP PRIVATE.
+    """Return whether a message keeps the conversation private: it says PRIVATE or KEEP PRIVATE.
 
-    In a chat that no rule covers, this is an ordinary message.
+    In a chat whose person was never notified of a sharing rule, this is an ordinary message.
     """
     sharing = chat.sharing
     if sharing is None or message.sender.person_id != sharing.person_id or message.kind != "text":
