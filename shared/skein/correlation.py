@@ -1,8 +1,8 @@
-"""The fields of each log line: the running function, and the message that the work belongs to.
+"""The fields of each log line: the running function, and the correlation id of its work.
 
-Correlation ids follow a message through the logs from its webhook to its delivery.
-A request has a correlation id, and its messages, runs and deliveries store the id. A worker that
-handles one of these follows the stored id, so that every log line has it.
+Correlation ids follow a message through the logs from its webhook to its delivery. A request has a
+correlation id, and its messages, runs and deliveries store the id. A worker uses the id of the item
+that it works on, so that every log line has the id.
 
 On one machine, all functions run in one process at the same time. So the fields of an invocation
 are also kept in a context variable, and not in the logger.
@@ -22,7 +22,7 @@ _following: ContextVar[str | None] = ContextVar("correlation_id", default=None)
 
 
 def current() -> str | None:
-    """Return the correlation id of the current work; None if there is none."""
+    """Return the correlation id of the current work; None if it is unknown."""
     return _following.get() or None
 
 
@@ -55,7 +55,7 @@ def correlated(correlation_id: str | None = None) -> Iterator[None]:
 
 
 class InvocationContext(Protocol):
-    """The parts of Lambda's context object that log lines name."""
+    """The parts of Lambda's context object that log lines contain."""
 
     @property
     def function_name(self) -> str: ...
@@ -77,7 +77,7 @@ def current_invocation() -> Mapping[str, Any]:
 
 @contextmanager
 def invocation(context: InvocationContext) -> Iterator[None]:
-    """Name a function and its request in all log lines of the block."""
+    """Add the function and its request to all log lines of the block."""
     before = _invocation.set(
         {
             "function_name": context.function_name,

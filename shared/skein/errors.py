@@ -5,7 +5,7 @@ SkeinError
     Invalid           400  the request does not parse, or breaks a rule of its form
     Unauthenticated   401  the request has no valid sign-in
     Forbidden         403  signed in, but without the required scope or signature
-    NotFound          404  the caller sees no such resource
+    NotFound          404  the resource does not exist for this caller
     Conflict          409  the resource is in a state that forbids the request
       AlreadyAsked         a person already has an open question about the same subject
     TooLarge          413  larger than the table or the contract allows
@@ -26,13 +26,15 @@ SkeinError
   ConditionFailed     a conditional write found another state; services decide the consequence
   ExtraWriteFailed    an extra write of a post no longer holds; nothing was posted
   NotActive           the work that a post belongs to is paused or over; nothing was posted
-  LostLease           another worker took over the run; this worker stops without further writes
-  ReadersChanged      someone joined the chat of an activation; the activation is rebuilt
+  LostLease           another worker took over the work; this worker writes nothing more
+  ReadersChanged      the readers of an activation have changed; the activation is rebuilt
   ModelRejected       the model provider refuses this request; a retry does not help
     ModelFiltered     the provider's content filter refuses the request
   SmsRejected         the SMS provider refuses this SMS
   MediaRefused        a picture or file is not accepted; the reason is shown
   ConnectionGone      a connection of the live channel is closed
+  DeviceGone          the push provider no longer knows a device
+  PushRefused         the push provider refuses a token or a notification
   NoVectorIndex       the table has no vector index; recall searches by words only
   MissingSecret       a secret is missing or not a JSON object of strings; the operator must act
   ToolError           shown to the model
@@ -94,7 +96,7 @@ class Forbidden(Rejected):
 
 
 class NotFound(Rejected):
-    """The caller sees no such resource; it may exist for others."""
+    """The resource does not exist for this caller; it may exist for other callers."""
 
     status = 404
     code = "not_found"
@@ -209,7 +211,7 @@ class ConditionFailed(SkeinError):
     """A conditional write found another state and changed nothing.
 
     Args:
-        failed: The positions in the transaction of the writes whose conditions did not hold.
+        failed: The positions, in the transaction, of the writes whose conditions did not hold.
     """
 
     def __init__(self, failed: frozenset[int]) -> None:
@@ -226,11 +228,14 @@ class NotActive(SkeinError):
 
 
 class LostLease(SkeinError):
-    """Another worker took over the run."""
+    """Another worker took over the run or the delivery."""
 
 
 class ReadersChanged(SkeinError):
-    """Someone joined the chat that an activation's prompt showed; the activation is rebuilt."""
+    """The readers of an activation's prompt have changed, so the activation is rebuilt.
+
+    For example, a person has joined the chat that the prompt showed.
+    """
 
 
 class ModelRejected(SkeinError):
@@ -245,8 +250,8 @@ class SmsRejected(SkeinError):
     """The SMS provider refuses this SMS.
 
     Args:
-        code: Twilio's error code (https://www.twilio.com/docs/api/errors); None if Twilio gave
-            none.
+        code: Twilio's error code (https://www.twilio.com/docs/api/errors); None if Twilio
+            gave no code.
     """
 
     def __init__(self, message: str, *, code: int | None = None) -> None:
@@ -258,7 +263,7 @@ class MediaRefused(SkeinError):
     """A picture or file is not accepted.
 
     Args:
-        reason: Why, as a `MediaReason` (`models/chats/media.py`).
+        reason: The reason, a `MediaReason` (`models/chats/media.py`).
     """
 
     def __init__(self, reason: str) -> None:
@@ -267,11 +272,11 @@ class MediaRefused(SkeinError):
 
 
 class ConnectionGone(SkeinError):
-    """There is no such connection of the live channel any more."""
+    """A connection of the live channel is closed."""
 
 
 class DeviceGone(SkeinError):
-    """The push provider no longer knows a device, or the app is no longer on it."""
+    """The push provider no longer knows a device, or the app is no longer installed on it."""
 
 
 class PushRefused(SkeinError):

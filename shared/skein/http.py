@@ -1,4 +1,4 @@
-"""HTTP responses for errors: one mapping for all handlers."""
+"""Map errors to HTTP responses, for all handlers."""
 
 import json
 import logging
@@ -33,8 +33,8 @@ TITLES = {  # as in RFC 9110; the standard library's phrases differ between vers
 def error_response(error: SkeinError) -> dict[str, Any]:
     """Return `error` as an API Gateway HTTP API response (payload format 2.0), by RFC 9457.
 
-    The response holds the message of a `Rejected`. The message of any other error may name hosts
-    or items, so only the log has it.
+    The response contains the message of a `Rejected`. The message of any other error may name
+    hosts or items, so it is only logged.
     """
     if isinstance(error, Rejected):
         answer = _response(error.status, error.code, error.message, error.details)
@@ -61,7 +61,7 @@ def webhook_error_response(
 ) -> dict[str, Any]:
     """Log and count the rejection of a webhook, and return its response.
 
-    The reason is in the log and the metric, because the response to a webhook is not read.
+    The reason is in the log and the metric, because the sender does not read the response.
 
     Args:
         error: The error.

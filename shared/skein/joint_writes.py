@@ -1,4 +1,4 @@
-"""Writes that join the transaction of a service without its knowledge.
+"""Add a write to the transaction of a service, without a change of the service.
 
 The services of an app get the table as a `JointTable`. An object that a caller puts into `joining`
 sees each transaction before it is carried out, and may add one write.
@@ -15,16 +15,16 @@ from skein.ports import Table
 
 
 class Joining(Protocol):
-    """A write that waits for the transaction that it joins."""
+    """A write that waits for the transaction to which it is added."""
 
     def beside(self, writes: Sequence[Write]) -> Write | None:
-        """Return the write to add to a transaction; None if it does not join this one."""
+        """Return the write to add to the transaction of `writes`; None to add no write."""
 
     def joined(self) -> None:
-        """Note that a transaction was carried out with the write."""
+        """Remember that the transaction with the write was carried out."""
 
     def refused(self) -> SkeinError:
-        """Return the error if the condition of the write does not hold."""
+        """Return the error to raise if the condition of the write does not hold."""
 
 
 joining: ContextVar[Joining | None] = ContextVar("joining", default=None)
@@ -32,7 +32,7 @@ joining: ContextVar[Joining | None] = ContextVar("joining", default=None)
 
 @dataclass(frozen=True, slots=True)
 class JointTable:
-    """The table with transactions that other writes may join."""
+    """A table that lets the object in `joining` add a write to each transaction."""
 
     table: Table
 

@@ -39,7 +39,7 @@ class Crashed(SkeinError):
 
 
 class LogFormatter(LambdaPowertoolsFormatter):
-    """Powertools' log lines, with the invocation's fields and without what people wrote."""
+    """Formats log lines with the fields of the invocation, and without what people wrote."""
 
     def serialize(self, log: Any) -> str:
         """Return one masked line, without an error's notes, which may quote people."""
@@ -59,10 +59,10 @@ class LogFormatter(LambdaPowertoolsFormatter):
 def _configured() -> Logger:
     """Return the logger of this process, and configure all loggers of the package like it.
 
-    It is built at the first invocation, because Powertools reads the log level from the
+    The logger is built at the first invocation, because Powertools reads the log level from the
     environment.
     """
-    # Powertools' serialized stack trace would hold the error's message.
+    # Powertools' serialized stack trace would contain the error's message.
     formatter = LogFormatter(serialize_stacktrace=False, utc=True, use_rfc3339=True)
     ours = Logger(service="skein", logger_formatter=formatter)
     # Powertools prefers Lambda's own level, which must stay verbose enough for metrics.
@@ -102,7 +102,7 @@ def logged(handler: Handler[Answer]) -> Handler[Answer]:
 
 
 def _request_id(event: dict[str, Any]) -> str | None:
-    """Return the gateway's request id; None for events without one.
+    """Return the gateway's request id; None for events without a request id.
 
     The request id is also in the gateway's access log.
     """

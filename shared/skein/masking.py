@@ -28,11 +28,12 @@ def _ends(found: re.Match[str]) -> str:
 
 
 def in_our_words(error: BaseException) -> str:
-    """Describe an error for logs by its type and place and, if it is Skein's own, its message.
+    """Describe an error for logs.
 
-    The message of any other error may quote the value that caused the error, which a person may
-    have written. Such an error is described by its type and place only. The same applies to a
-    `ToolError`, whose message is for the model and may quote it.
+    Skein's own errors are described by their type and message. The message of any other error may
+    quote the value that caused the error, which a person may have written. Such an error is
+    described by its type and place only. The same applies to a `ToolError`, whose message is for
+    the model and may quote it.
     """
     kind = type(error).__name__
     if isinstance(error, SkeinError) and not isinstance(error, ToolError):
@@ -51,7 +52,7 @@ def traceback_without_words(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, then its cause, then the cause of that, and so on."""
+    """Yield an error and the chain of its causes."""
     seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:

@@ -21,7 +21,7 @@ SendRequest = Callable[[HttpRequest], HttpAnswer]
 
 
 class Services(Protocol):
-    """The services of the app, for code that names a service when it needs one."""
+    """The services of the app, for code that looks up a service at run time."""
 
     def get(self, kind: type[T]) -> T:
         """Return the service of a class."""
@@ -32,14 +32,14 @@ class Extensions(Protocol):
     """The extensions of the core, by name; see `skein/interface/extensions.py`."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
-        """Return the class of the effect of an answer.
+        """Return the class of the effect that an answer has.
 
         Args:
             purpose: The purpose of the question.
-            data: The keys of its data.
+            data: The keys of the question's data.
 
         Raises:
-            KeyError: No effect is registered.
+            KeyError: No effect is registered for such a question.
         """
         ...
 
@@ -47,8 +47,8 @@ class Extensions(Protocol):
         """Return the class of a due item.
 
         Args:
-            due: The kind of its due pointer.
-            kind: The kind of item that its sort key names.
+            due: The kind of the item's due pointer.
+            kind: The kind that the item's sort key names.
 
         Returns:
             The class, whose `job` continues the work on the item; None for an item of the core.
@@ -99,7 +99,7 @@ class Table(Protocol):
     """
 
     def get(self, key: Key) -> Item | None:
-        """Read one item, strongly consistent; None if there is no such item."""
+        """Read one item, strongly consistent; None if the item does not exist."""
         ...
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
@@ -113,11 +113,10 @@ class Table(Protocol):
         ...
 
     def query(self, query: Query) -> Page:
-        """Read a page of a partition; an index returns keys only.
+        """Read a page of a partition of the table or of an index.
 
-        A page of an index has `pk`, `sk` and the index keys only.
-
-        Reads of the table are strongly consistent, reads of an index eventually.
+        Items of an index have only `pk`, `sk` and the keys of the index. Reads of the table are
+        strongly consistent, and reads of an index are eventually consistent.
         """
         ...
 
@@ -149,13 +148,13 @@ class NumbersTable(Table, Protocol):
 
 
 class ParallelMap(Protocol):
-    """A parallel map: calls a function with each of several arguments."""
+    """A function that calls another function with several arguments in parallel."""
 
     def __call__(self, function: Callable[[A], B], over: Sequence[A]) -> list[B]:
         """Return the results of `function` in the order of `over`.
 
-        The calls start in the same order. If calls raise, the first of their exceptions is raised
-        after all calls have ended.
+        The calls start in this order. If calls raise exceptions, the first exception in this order
+        is raised after all calls have ended.
         """
         ...
 
@@ -171,11 +170,11 @@ class Files(Protocol):
         ...
 
     def get(self, name: str) -> bytes | None:
-        """Return the content of a file; None if there is no such file."""
+        """Return the content of a file; None if the file does not exist."""
         ...
 
     def head(self, name: str) -> StoredFile | None:
-        """Return the length and the checksum of a file; None if there is no such file."""
+        """Return the length and the checksum of a file; None if the file does not exist."""
         ...
 
     def delete(self, name: str) -> None:
@@ -183,7 +182,7 @@ class Files(Protocol):
         ...
 
     def copy(self, source: str, target: str) -> bool:
-        """Copy a file; return False if there is no such file."""
+        """Copy a file; return False if the file does not exist."""
         ...
 
     def upload_url(self, name: str, upload: FileUpload, *, seconds: int) -> SignedUpload:
@@ -207,8 +206,8 @@ class MediaReader(Protocol):
         """Check the real type of a file, and remove hidden metadata from it.
 
         Args:
-            claimed: The media type that the sender claims, which is only used to tell texts from
-                pictures.
+            claimed: The media type that the sender claims. It is only used to distinguish texts
+                from pictures.
 
         Raises:
             MediaRefused: The file is too large, damaged, of no allowed type, or takes too long.
@@ -265,7 +264,7 @@ class ModelList(Protocol):
     """The list of the models that the provider offers."""
 
     def models(self, *, seconds: float) -> frozenset[str]:
-        """Return the names of the models; empty if the provider lists none.
+        """Return the names of the models; empty if the provider lists no models.
 
         Args:
             seconds: The time-out.
@@ -285,7 +284,7 @@ class TokenCounter(Protocol):
         ...
 
     def cut(self, text: str, tokens: int) -> str:
-        """Return the longest prefix of whole characters of `text` with at most `tokens` tokens."""
+        """Return the longest prefix of `text` with whole characters and at most `tokens` tokens."""
         ...
 
 
@@ -321,7 +320,10 @@ class Embeddings(Protocol):
 
 
 class QueryEmbeddings(Embeddings, Protocol):
-    """The embeddings of queries, by the model of messages; empty if that model is unavailable."""
+    """The embeddings of queries, by the model that embeds messages.
+
+    If the model is unavailable, the embeddings are empty.
+    """
 
 
 class TextEmbeddings(Embeddings, Protocol):
@@ -334,7 +336,7 @@ class VectorIndex(Protocol):
     def nearest(self, search: VectorSearch) -> list[Item]:
         """Return the passages nearest to a vector by cosine, nearest first, without vectors.
 
-        Each has its `distance`: 1 minus the cosine.
+        Each passage has a `distance`, which is 1 minus the cosine.
 
         Raises:
             NoVectorIndex: The table has no vector index, or the index is not ready.
@@ -345,7 +347,7 @@ class VectorIndex(Protocol):
 
 
 class Vocabulary(Protocol):
-    """The common words of a language; other words are rare."""
+    """The common words of a language; all other words count as rare."""
 
     def holds(self, word: str) -> bool:
         """Return whether a word is common; `word` is in lower case."""
@@ -359,7 +361,7 @@ class Sockets(Protocol):
         """Send a text frame of at most 32 KB to a connection.
 
         Raises:
-            ConnectionGone: There is no such connection.
+            ConnectionGone: The connection is closed.
             Transient: The frame may not have reached the connection.
         """
         ...
@@ -394,7 +396,7 @@ class MobilePush(Protocol):
         ...
 
     def notify(self, address: str, notification: Notification) -> None:
-        """Show a notification; it replaces an earlier one with the same collapse key.
+        """Show a notification, in place of an earlier notification with the same collapse key.
 
         Raises:
             DeviceGone: The device is not registered, or its token is no longer valid.
@@ -411,7 +413,7 @@ class Background(Protocol):
         """Run a task after a delay; an error of the task is logged.
 
         Returns:
-            False if too many tasks are waiting. Then the task is not run.
+            Whether the task will run; False if too many tasks are waiting.
         """
         ...
 
@@ -435,7 +437,7 @@ class Sms(Protocol):
         ...
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
-        """Find SMS with the numbers and body of `sms` that were created after `since`."""
+        """Find the SMS created after `since` that have the numbers and body of `sms`."""
         ...
 
     def has_number(self, phone: str, channel: str = "sms") -> bool:
@@ -501,7 +503,7 @@ class IdentityProvider(Protocol):
 
 
 class OutboundHttp(Protocol):
-    """Requests to services that operators configure: within limits, never to private addresses."""
+    """Sends requests to services that operators configure, but never to private addresses."""
 
     def send(self, request: HttpRequest, *, seconds: float) -> HttpAnswer:
         """Send a request, and follow redirects within the same host.
@@ -511,7 +513,8 @@ class OutboundHttp(Protocol):
 
         Raises:
             Failed: The address is not allowed.
-            Redirected: The redirect is not followed; the request may have taken effect.
+            Redirected: The service redirects to an address that is not followed; the request may
+                have taken effect.
             Unavailable: The service was not reached; a retry is safe.
             Ambiguous: The request may have taken effect.
         """
@@ -521,7 +524,8 @@ class OutboundHttp(Protocol):
 class McpClient(Protocol):
     """MCP servers: their tools, and calls of these tools.
 
-    Each method receives a function that sends a signed and guarded request. Its errors propagate.
+    Each method receives a function that sends a signed and guarded request. The errors of this
+    function propagate.
     """
 
     def tools(self, url: str, send: SendRequest, *, seconds: float) -> McpListing:
@@ -548,8 +552,9 @@ class McpClient(Protocol):
         """Call a tool of a server.
 
         Args:
-            may_ask: Whether a person can answer a question of the server; otherwise it is declined.
             version: The version of the protocol with which the server listed its tools.
+            may_ask: Whether a person can answer a question of the server. If not, the question is
+                declined.
             reply: What a person answered to the question of an earlier call.
 
         Raises:

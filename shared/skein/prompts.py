@@ -1,4 +1,4 @@
-"""Templates of all texts for models, from files in `prompts/`, strictly rendered.
+"""Templates of all texts for models, read from `prompts/` and rendered strictly.
 
 The notices that people receive in an agent's name (`notice_*`) are templates, too.
 """
@@ -20,7 +20,7 @@ class PromptTemplate(Template):
 
 
 def prompts_root() -> Path:
-    """Return the folder of the prompts: the layer's in the cloud, else the repository's."""
+    """Return the folder of the prompts in the layer, or else in the repository."""
     return LAYER_PROMPTS if LAYER_PROMPTS.is_dir() else REPOSITORY_PROMPTS
 
 

@@ -274,7 +274,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
 
     @property
     def push_applications(self) -> Mapping[str, str]:
-        """The platform applications that are set, by platform."""
+        """The ARNs of the platform applications that are set, by platform."""
         known = {"apns": self.apns_application_arn, "fcm": self.fcm_application_arn}
         return {platform: arn for platform, arn in known.items() if arn}
 
@@ -294,7 +294,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
-        """Read the settings from variables such as `SKEIN_TABLE_NAME`; empty ones are ignored.
+        """Read the settings from variables such as `SKEIN_TABLE_NAME`; ignore empty variables.
 
         With `SKEIN_OPENAI_BASE_URL`, `SKEIN_LIGHT_MODEL` defaults to the default model, because a
         compatible API need not have OpenAI's light model.
@@ -325,7 +325,7 @@ def variable(name: str) -> str:
 
 
 def _parsed(kind: Any, text: str) -> Any:
-    """Parse a variable by its setting's type: text, comma-separated texts, or JSON."""
+    """Parse a variable as its setting's type requires: as text, as a list of texts, or as JSON."""
     if kind in {str, str | None}:
         return text
     if get_origin(kind) is tuple:
@@ -333,4 +333,4 @@ def _parsed(kind: Any, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return text  # which the setting then rejects
+        return text  # the validation of the setting then fails

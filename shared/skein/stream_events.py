@@ -1,4 +1,4 @@
-"""Batches of a DynamoDB stream as changes of the table."""
+"""Convert batches of a DynamoDB stream to changes of the table."""
 
 import base64
 import logging
@@ -22,13 +22,13 @@ def process(
 ) -> FailedItems:
     """Forward a batch of changes, and report the first record that failed.
 
-    Lambda retries the batch from that record on. A malformed record fails, too: after its retries,
-    Lambda sends a message about it to the failure queue. All other changes are forwarded in any
-    case.
+    Lambda retries the batch from that record on. A malformed record fails, too. After the retries,
+    Lambda sends a message about the record to the failure queue. All other changes are forwarded
+    in any case.
 
     Args:
         event: The event of a DynamoDB stream.
-        forward: Handles changes, and returns the positions of those that failed.
+        forward: Handles changes, and returns the positions of the changes that failed.
 
     Raises:
         KeyError: The event is not from a DynamoDB stream.
@@ -81,7 +81,7 @@ def _image(stored: Mapping[str, Any] | None) -> Item | None:
 
 
 def _with_bytes(value: Any) -> Any:
-    """Return attribute values with decoded bytes; events hold them as base64."""
+    """Return attribute values with decoded bytes; events contain bytes as base64."""
     if isinstance(value, list):
         return [_with_bytes(inner) for inner in value]
     if not isinstance(value, Mapping):

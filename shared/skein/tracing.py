@@ -5,7 +5,7 @@ function finds the trace of its work, even if the tick resumed the work hours la
 decides whether a trace is sampled, so that a trace is recorded by all functions or by none.
 
 Each piece of work with a correlation id is a segment (see `skein.correlation.correlated`), and
-`span` times a part of a segment. A segment names the segment that sent its job as its parent.
+`span` times a part of a segment. The parent of a segment is the segment that sent its job.
 Without a tracer, nothing is recorded and no library is loaded.
 """
 
@@ -26,10 +26,11 @@ class Span:
     """A timed piece of work.
 
     Attributes:
-        name: A function, for a segment; a step such as `model`, for a part.
+        name: The name of the function for a segment; the name of a step, such as `model`, for a
+            part.
         correlation_id: The correlation id of the work; None while it is unknown.
-        parent: The span that contains this one; None for a segment.
-        sent_by: The trace header of the job that started the segment, if it has one.
+        parent: The span that contains this span; None for a segment.
+        sent_by: The trace header of the job that started the segment; None without a header.
         id: 16 hex digits.
         started_ns: The start, in nanoseconds since 1970.
         ended_ns: The end; None while the work lasts.
@@ -58,7 +59,10 @@ class Span:
 
     @property
     def parent_id(self) -> str | None:
-        """The id of the span that contains this one, or that sent the job, in the same trace."""
+        """The id of the parent in the same trace; None without a parent.
+
+        The parent is the span that contains this span, or the segment that sent the job.
+        """
         if self.parent is not None:
             return self.parent.id
         parts = dict(part.split("=", 1) for part in (self.sent_by or "").split(";") if "=" in part)
@@ -103,12 +107,12 @@ def x_ray_id(trace_id: str) -> str:
 
 
 def is_sampled(trace_id: str, percent: float) -> bool:
-    """Return whether a trace belongs to the sampled share, the same in every function."""
+    """Return whether a trace is sampled; the result is the same in every function."""
     return int(trace_id[-8:], 16) % HUNDRED_PERCENT < percent * 100
 
 
 def header() -> str | None:
-    """Return the trace header for jobs that are sent now; None if nothing is recorded."""
+    """Return the trace header for jobs that are sent now; None if the trace is not recorded."""
     tracer, span = _Container.tracer, _current.get()
     trace_id = span.trace_id if span is not None else None
     if tracer is None or span is None or trace_id is None or not tracer.sampled(trace_id):
@@ -118,7 +122,7 @@ def header() -> str | None:
 
 @contextmanager
 def received(trace_header: str | None) -> Iterator[None]:
-    """Handle a job with the trace header of its message; segments of the block continue it."""
+    """Let the segments of the block continue the trace of a received job."""
     before = _received.set(trace_header)
     try:
         yield
@@ -128,13 +132,13 @@ def received(trace_header: str | None) -> Iterator[None]:
 
 @contextmanager
 def segment(name: str, correlation_id: str | None) -> Iterator[None]:
-    """Record the block as a segment; `identify` names its correlation id later."""
+    """Record the block as a segment; `identify` can set its correlation id later."""
     with _timed(Span(name, correlation_id=correlation_id, sent_by=_received.get())):
         yield
 
 
 def identify(correlation_id: str) -> None:
-    """Name the correlation id of the current segment."""
+    """Set the correlation id of the current segment."""
     span = _current.get()
     if span is not None:
         span.segment.correlation_id = correlation_id

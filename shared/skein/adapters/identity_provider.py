@@ -1,7 +1,7 @@
 """The issuer of people's tokens, discovered from its address by OpenID Connect.
 
-The checks are those of API Gateway's JWT authorizer: the key comes from the issuer's `jwks_uri`,
-and the audience is `aud` or, if that is missing, `client_id`.
+The checks are the same as in API Gateway's JWT authorizer: the key comes from the issuer's
+`jwks_uri`, and the audience is `aud` or, if that is missing, `client_id`.
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-jwt-authorizer.html
 """
 
@@ -27,8 +27,8 @@ class OpenIdProvider:
     """`IdentityProvider` by PyJWT.
 
     Args:
-        issuer: The `iss` of its tokens, an HTTP address; empty if the deployment has none.
-        audience: The `aud` of its tokens.
+        issuer: The `iss` of the tokens, an HTTP address; empty for a deployment without an issuer.
+        audience: The `aud` of the tokens.
     """
 
     def __init__(self, issuer: str, audience: str) -> None:
@@ -58,7 +58,7 @@ class OpenIdProvider:
 
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:
-        """The keys, which are read again for a token with an unknown key id."""
+        """The issuer's keys, which are read again for a token with an unknown key id."""
         address = f"{self.issuer.removesuffix('/')}{DISCOVERY}"
         try:
             with urllib.request.urlopen(address, timeout=SECONDS) as answer:  # noqa: S310
@@ -69,7 +69,7 @@ class OpenIdProvider:
 
 
 def issuer_of(token: str) -> str:
-    """Return the issuer that a token names; the signature is not checked.
+    """Return the issuer that a token names, without a check of the signature.
 
     Raises:
         Unauthenticated: The token is not a JWT.
@@ -81,7 +81,7 @@ def issuer_of(token: str) -> str:
 
 
 def refusal(error: jwt.PyJWTError) -> str:
-    """Return why a token is refused, in a sentence that repeats no part of the token."""
+    """Return why a token is refused, without any part of the token."""
     if isinstance(error, jwt.ExpiredSignatureError):
         return "the token has expired"
     return f"the token is invalid ({type(error).__name__.removesuffix('Error')})"

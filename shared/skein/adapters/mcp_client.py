@@ -35,7 +35,7 @@ T = TypeVar("T")
 METHOD_NOT_ALLOWED = 405
 MAX_PAGES = 10
 MAX_STATE = 4_000  # maximum length of the state that a server expects back with an answer
-MAX_ROUNDS = 3  # the most questions that are declined in one call
+MAX_ROUNDS = 3  # the maximum number of questions that are declined in one call
 # The headers that the protocol needs. The guard sets those of the connection.
 SENT_HEADERS = ("accept", "content-type", "last-event-id")
 PROTOCOL_HEADERS = "mcp-"
@@ -116,7 +116,7 @@ def _in_session(
 ) -> T:
     """Send a request to a server in a session.
 
-    An error of `send` ends the session, and is raised unchanged: the library would hide it.
+    An error of `send` ends the session, and is raised unchanged, because the library would hide it.
 
     Raises:
         _RefusedError: The server answered with a protocol error.
@@ -151,7 +151,7 @@ def _in_session(
 async def _session(
     url: str, version: str | None, send: SendRequest, raised: list[BaseException]
 ) -> AsyncIterator[ClientSession]:
-    """Open a session; if the server's version is known to be stateless, without a request."""
+    """Open a session; for a known stateless version, no request is sent."""
     import httpx2
     from mcp.client._probe import negotiate_auto
     from mcp.client.session import ClientSession
@@ -216,7 +216,7 @@ def _guarded(send: SendRequest, raised: list[BaseException]) -> httpx2.AsyncBase
 
 
 async def _asked(context: Any, params: Any) -> Any:
-    """Decline a question that a server sends as a request of its own, not as a call's result."""
+    """Decline a question that a server sends in a separate request, not as the result of a call."""
     from mcp_types import ElicitResult
 
     return ElicitResult(action="decline")
@@ -242,7 +242,7 @@ def _answer(result: Any) -> McpAnswer:
 
 
 def _question(result: InputRequiredResult) -> McpQuestion | None:
-    """Return the question of a server; None if it does not have a closed set of answers."""
+    """Return the question of a server; None if the question has no fixed set of answers."""
     asked = list((result.input_requests or {}).items())
     if len(asked) != 1:
         return None
@@ -264,7 +264,7 @@ def _question(result: InputRequiredResult) -> McpQuestion | None:
 
 
 def _values(part: dict[str, Any]) -> tuple[str, ...] | None:
-    """Return the values of an enum of strings; None if the field is not one."""
+    """Return the values of an enum of strings; None for any other field."""
     if part.get("type", "string") != "string":
         return None
     titled = part.get("oneOf") or part.get("anyOf") or ()
@@ -276,7 +276,12 @@ def _values(part: dict[str, Any]) -> tuple[str, ...] | None:
 
 
 def _replies(content: dict[str, Any], state: str | None) -> dict[str, Any]:
-    """Return the arguments that answer questions: each has a value, or None for a refusal."""
+    """Return the call arguments that answer a server's questions.
+
+    Args:
+        content: The answers, by the key of the question; None declines the question.
+        state: The state that the server expects back.
+    """
     from mcp_types import ElicitResult
 
     replies = {
@@ -296,7 +301,7 @@ def _first(error: BaseException) -> BaseException:
 def _import_client_only() -> None:
     """Import the packages of the library without their `__init__`, which imports the server.
 
-    The client needs neither the server nor the packages below it, so the layer has none of them.
+    The client does not need the server and its dependencies, so the layer does not contain them.
     """
     # The library logs what servers send, and the ids of their sessions.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -1,8 +1,8 @@
-"""Decode one picture or PDF: the program that `media_reader.py` runs for each hostile file.
+"""Decode one picture or PDF; `media_reader.py` runs this program for each untrusted file.
 
-It reads the file from standard input, and writes a line of JSON and the content to standard output.
-A new process starts for each file, so it imports as little as possible. Its environment has no
-secrets.
+The program reads the file from standard input, and writes a line of JSON and the content to
+standard output. A new process starts for each file, so the program imports as little as possible.
+The process's environment has no secrets.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def checked_picture(content: bytes, max_pixels: int) -> Made:
 
 
 def small_picture(content: bytes, max_pixels: int, max_bytes: int) -> Made:
-    """Return a picture as a JPEG of at most `max_bytes`; empty if that is too small."""
+    """Return a picture as a JPEG of at most `max_bytes`; empty if the limit is too small."""
     image = _decoded(content, max_pixels)
     side = max(image.size)
     while True:

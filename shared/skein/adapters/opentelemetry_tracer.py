@@ -1,8 +1,8 @@
 """A tracer on OpenTelemetry, whose spans any OpenTelemetry exporter can send.
 
-The exporter of this module sends them to the X-Ray daemon, which Lambda runs beside a function with
-active tracing. It sends one UDP datagram per span and does not wait for a response. The format:
-https://docs.aws.amazon.com/xray/latest/devguide/xray-api-segmentdocuments.html
+The exporter of this module sends spans to the X-Ray daemon, which Lambda runs beside a function
+with active tracing. The exporter sends one UDP datagram per span and does not wait for a response.
+The format: https://docs.aws.amazon.com/xray/latest/devguide/xray-api-segmentdocuments.html
 """
 
 import json
@@ -34,7 +34,7 @@ class OpenTelemetryTracer:
     Args:
         exporter: Any exporter of OpenTelemetry.
         percent: The share of traces that are recorded, from 0 to 100.
-        stack_name: The stack, which each span names as its service.
+        stack_name: The name of the stack, which becomes the service of each span.
     """
 
     def __init__(self, exporter: SpanExporter, *, percent: float, stack_name: str) -> None:

@@ -1,8 +1,8 @@
-"""Requests to services that operators name, within limits and never to private addresses.
+"""Send requests to services that operators name, with limits, and never to private addresses.
 
 A host is resolved once, each of its addresses is checked, and the connection goes to an address
-that was checked. So it makes no difference if the name resolves to another address later (DNS
-rebinding). The HTTP library of the model's client can't be used, because it resolves names itself.
+that was checked. So a name that resolves to another address later does no harm (DNS rebinding).
+The HTTP library of the model's client can't be used, because it resolves names itself.
 
 The time-out of a socket applies to each read of a few bytes, so a slow service could make a request
 last for hours. Therefore, a timer ends the connection when the time of the whole request is over.
@@ -50,7 +50,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_public(address: IpAddress) -> bool:
-    """Return whether an address is on the public internet and is not translated to another one."""
+    """Return whether an address is public and is not translated to another address."""
     return address.is_global and not any(address in network for network in SPECIAL)
 
 
@@ -182,7 +182,12 @@ class OutboundHttpClient:
         return str(addresses[0])
 
     def _read(self, connection: http.client.HTTPConnection) -> tuple[HttpAnswer, str | None]:
-        """Read an answer; fail if it is incomplete or too long."""
+        """Read an answer, and the URL that it redirects to, if any.
+
+        Raises:
+            AnswerTooLong: The answer has more than `max_bytes` bytes.
+            http.client.IncompleteRead: The answer is incomplete.
+        """
         with connection.getresponse() as response:
             body = bytearray()
             while chunk := response.read1(CHUNK):
@@ -210,7 +215,7 @@ def _left(until: float) -> float:
 
 @contextmanager
 def _ended_at(until: float, sock: socket.socket) -> Iterator[Event]:
-    """End the connection of a socket at a time; the yielded event is set when it was ended."""
+    """End a socket's connection at the time `until`, and set the yielded event."""
     over = Event()
 
     def end() -> None:

@@ -1,6 +1,6 @@
 """Static embeddings: the mean of a text's token vectors, computed inside the function.
 
-The vectors are those of WordLlama (`l2_supercat_256`): 32,000 tokens, 256 components of 16 bits.
+The vectors come from WordLlama (`l2_supercat_256`): 32,000 tokens, 256 components of 16 bits.
 The file is mapped into memory, so a process reads only the rows that it needs.
 """
 
@@ -27,7 +27,7 @@ LAYER_FOLDER = Path("/opt/embeddings")
 REPOSITORY_FOLDER = Path(__file__).resolve().parents[3] / ".cache" / "embeddings"
 HEAD_BYTES = 8  # a safetensors file begins with the length of its JSON head
 COMPONENT_BYTES = 2
-MAX_TOKENS = 2_000  # of a text; later tokens do not change its mean noticeably
+MAX_TOKENS = 2_000  # tokens of a text; further tokens hardly change the mean
 CACHED_ROWS = 8_000
 WORD_START = "\u2581"  # stands for a space before a token
 
@@ -36,7 +36,7 @@ class StaticEmbeddings:
     """Embeddings of English text; other languages share only names, numbers and loanwords.
 
     Args:
-        folder: The folder of the two files; by default the layer's or the repository's.
+        folder: The folder of the two files; None for the folder of the layer or the repository.
     """
 
     name: Final = "wordllama-l2-supercat-256"
@@ -51,7 +51,10 @@ class StaticEmbeddings:
         return [self._embed(text) for text in texts]
 
     def holds(self, word: str) -> bool:
-        """See `skein.ports.Vocabulary`: a common word is one token, in lower case or as a name."""
+        """See `skein.ports.Vocabulary`.
+
+        A word is common if it is one token, in lower case or capitalized.
+        """
         tokens = (f"{WORD_START}{spelled}" for spelled in (word, word.capitalize()))
         return any(self._tokenizer.token_to_id(token) is not None for token in tokens)
 
@@ -94,7 +97,7 @@ class StaticEmbeddings:
 
 
 def embeddings_folder() -> Path:
-    """Return the folder of the files: `SKEIN_EMBEDDINGS_DIR`, the layer's, or the repository's."""
+    """Return `SKEIN_EMBEDDINGS_DIR`, or else the folder of the layer or of the repository."""
     named = os.environ.get(FOLDER_VARIABLE)
     if named:
         return Path(named)

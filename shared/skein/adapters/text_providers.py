@@ -1,4 +1,4 @@
-"""`Sms` by the provider of each message's channel."""
+"""`Sms` through the provider of each channel."""
 
 from datetime import date, datetime
 from importlib import import_module
@@ -13,7 +13,7 @@ LIBRARIES = tuple(path.rpartition(".")[0] for path in PROVIDERS.values())
 
 
 class TextProviders:
-    """`Sms` on all providers. Twilio alone knows files and numbers that have a new owner.
+    """`Sms` on all providers; only Twilio provides files and knows reassigned numbers.
 
     Args:
         secrets: The secret store that holds the credentials, in one secret for all providers.

@@ -1,4 +1,4 @@
-"""Exact token counts per model, from encoding ranks that are shipped and loaded when needed."""
+"""Exact token counts per model, from shipped encoding ranks that are loaded when needed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Tokens:
     def for_model(self, model: str) -> Tokens:
         """Return the counter with a model's encoding, according to tiktoken's list.
 
-        An unknown model, or one whose encoding is not shipped, gets `o200k_base`.
+        A model gets `o200k_base` if it is unknown, or if its encoding is not shipped.
         """
         from tiktoken.model import encoding_name_for_model
 
@@ -102,7 +102,7 @@ class Tokens:
 
 
 def _shipped() -> Path:
-    """Return the folder of the ranks: TIKTOKEN_CACHE_DIR, the layer's, or the repository's."""
+    """Return TIKTOKEN_CACHE_DIR, or else the folder of the layer or of the repository."""
     named = os.environ.get("TIKTOKEN_CACHE_DIR")
     if named:
         return Path(named)

@@ -41,7 +41,7 @@ class _Container:
 
 
 def app() -> App:
-    """Return the container's app; it is built once, from the environment, at the first call."""
+    """Return the container's app; the first call builds the app from the environment."""
     if _Container.app is None:
         with _Container.building:
             if _Container.app is None:
@@ -103,7 +103,7 @@ def seed_after_restore() -> None:
     """Seed the random numbers of each container that starts from a snapshot.
 
     Otherwise, all of these containers would wait equally long before they retry. The module that
-    this needs exists only in Lambda's runtime; elsewhere, there are no snapshots.
+    this function needs exists only in Lambda's runtime. Outside of Lambda, there are no snapshots.
     """
     if find_spec("snapshot_restore_py"):
         import_module("snapshot_restore_py").register_after_restore(random.seed)

@@ -1,6 +1,6 @@
-"""Handlers of queues: the steps that all workers share.
+"""The steps that the handlers of all queues share.
 
-A batch of SQS messages is a batch of jobs, each handled independently of the others.
+Each message of a batch is a job, which is handled independently of the other jobs.
 """
 
 import json
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 def for_jobs(
     *job_types: type[J],
 ) -> Callable[[Callable[[J, datetime], None]], Handler[FailedItems]]:
-    """Turn a function of a job and the invocation's deadline into the handler of a queue."""
+    """Make a function that takes a job and the invocation's deadline the handler of a queue."""
 
     def decorated(take: Callable[[J, datetime], None]) -> Handler[FailedItems]:
         @logged
@@ -43,11 +43,11 @@ def for_jobs(
 def process(
     event: dict[str, Any], job_types: Sequence[type[J]], handle: Callable[[J], None]
 ) -> FailedItems:
-    """Handle each SQS message as a job, and report those that failed.
+    """Handle each SQS message as a job, and report the messages that failed.
 
-    A message that is not a job of these types fails like a message whose handling raised an error:
-    SQS redelivers it until it moves to the dead-letter queue. The other messages of the batch are
-    not affected.
+    A message fails if its handling raises an error, or if it is not a job of these types. SQS
+    redelivers a failed message until it moves the message to the dead-letter queue. The other
+    messages of the batch are not affected.
 
     Raises:
         LookupError, TypeError: The event is not an SQS event.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     )
     from skein.tracing import Tracer
 
-APP = "app"  # the name of the app itself, beside the names of ports
+APP = "app"  # stands for the app itself among the names of ports
 ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
     "ids": "system",
@@ -116,7 +116,6 @@ class Ports:
 
     @lazy
     def extensions(self) -> Extensions:
-        """The extensions of the core."""
         from skein.interface.extensions import RegisteredExtensions
 
         return RegisteredExtensions()
@@ -148,14 +147,12 @@ class Ports:
 
     @lazy
     def assigned_numbers(self) -> NumbersTable:
-        """The table of the numbers that are assigned to tenants."""
         from skein.adapters.dynamodb.table import DynamoTable
 
         return DynamoTable(self.dynamodb, self.settings.assigned_numbers_name, self.clock)
 
     @lazy
     def vectors(self) -> VectorIndex:
-        """The vector index of recall's passages."""
         from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 
         return DynamoVectorIndex(
@@ -164,7 +161,6 @@ class Ports:
 
     @lazy
     def parallel_map(self) -> ParallelMap:
-        """The parallel map, which does several calls at once."""
         from skein.adapters.parallel import map_threads
 
         return map_threads
@@ -183,7 +179,6 @@ class Ports:
 
     @lazy
     def media_reader(self) -> MediaReader:
-        """The libraries that read pictures and documents."""
         from skein.adapters.media_reader import LibraryMediaReader
 
         return LibraryMediaReader()
@@ -210,15 +205,15 @@ class Ports:
 
     @lazy
     def openai(self) -> OpenAIModel:
-        """The client of the model's API."""
+        """The client of the default provider of models."""
         return self._provider("api_key", self.settings.openai_base_url)
 
     def _provider(self, secret_field: str, base_url: str | None) -> OpenAIModel:
         """Return the client of one provider.
 
         Args:
-            secret_field: The field of the models' secret with the provider's key. Without it, the
-                function's role signs in to Bedrock.
+            secret_field: The field of the models' secret with the provider's key. Without such a
+                field, requests to Bedrock are signed with the function's role.
             base_url: The provider's address; None for OpenAI.
         """
         from skein.adapters.openai.bedrock import bedrock_region, bedrock_signer
@@ -283,7 +278,6 @@ class Ports:
 
     @lazy
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of common words; all other words count as rare."""
         return self.static_embeddings
 
     @lazy
@@ -294,28 +288,25 @@ class Ports:
 
     @lazy
     def outbound_http(self) -> OutboundHttp:
-        """The client of the services that operators name."""
         from skein.adapters.outbound_http import OutboundHttpClient
 
         return OutboundHttpClient(loopback=self.settings.local, hosts=self.settings.tool_hosts)
 
     @lazy
     def identity_provider(self) -> IdentityProvider:
-        """The issuer of people's tokens."""
         from skein.adapters.identity_provider import OpenIdProvider
 
         return OpenIdProvider(self.settings.jwt_issuer, self.settings.jwt_audience)
 
     @lazy
     def mcp_client(self) -> McpClient:
-        """The client of MCP servers, whose library is imported at the first call."""
+        """The client of MCP servers; its library is imported at the first call."""
         from skein.adapters.mcp_client import LibraryMcpClient
 
         return LibraryMcpClient()
 
     @lazy
     def sockets(self) -> Sockets:
-        """The connections of the live channel."""
         from skein.adapters.aws.gateway_sockets import GatewaySockets, gateway_client
 
         url = self.settings.live_url
@@ -329,14 +320,12 @@ class Ports:
 
     @lazy
     def background(self) -> Background:
-        """The thread for work that no caller waits for."""
         from skein.adapters.background import BackgroundThread
 
         return BackgroundThread()
 
     @lazy
     def verifier(self) -> WebhookVerifier:
-        """The verifier of the SMS provider's webhook signatures."""
         from skein.adapters.twilio.signature import TwilioSignature
 
         return TwilioSignature(self.secrets, self.settings)
@@ -363,7 +352,7 @@ class Ports:
 
 @cache
 def port_types() -> Mapping[object, str]:
-    """Return the name of the port for each type of a constructor's parameter; `APP` is the app."""
+    """Return the port for each type that a constructor's parameter may have; `APP` is the app."""
     from skein import ports
 
     built = {name: value for name, value in vars(Ports).items() if isinstance(value, lazy)}

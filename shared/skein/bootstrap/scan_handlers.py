@@ -1,4 +1,4 @@
-"""Handlers of schedules: the steps that the tick and the finders share."""
+"""The steps that the handlers of the tick and the finders share."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

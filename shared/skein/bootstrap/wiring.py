@@ -1,7 +1,7 @@
-"""Wiring: an app builds each service from the type hints of the service's constructor.
+"""Build each service of an app from the type hints of the service's constructor.
 
 A parameter receives the port or the service of its type. A parameter of the type `Callable[[], T]`
-receives a function that returns the `T`, which is built when the function is first called. A
+receives a function that returns a `T`, which is built at the first call of the function. A
 parameter of the type `Services` receives the app itself. A parameter with a default keeps the
 default.
 """
@@ -20,7 +20,7 @@ TABLE = "table"  # the port whose transactions other writes may join
 
 
 class Unwired(TypeError):
-    """A service cannot be built: a parameter's type is unknown, or it depends on itself."""
+    """A service cannot be built; a parameter has an unknown type, or the service needs itself."""
 
 
 class App:
@@ -63,7 +63,7 @@ class App:
 
         Args:
             name: The name of the parameter.
-            hint: Its type.
+            hint: The type of the parameter.
         """
         if get_origin(hint) is Callable and get_args(hint)[:-1] == ([],):
             return partial(self._given, name, get_args(hint)[-1])
@@ -82,7 +82,7 @@ class App:
 
 @cache
 def _needs(kind: type) -> Mapping[str, Any]:
-    """Return the types of a constructor's parameters that have no default."""
+    """Return the types of a constructor's parameters without a default, by name."""
     parameters = signature(kind, eval_str=True).parameters.values()
     return {each.name: each.annotation for each in parameters if each.default is Parameter.empty}
 

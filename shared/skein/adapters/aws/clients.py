@@ -1,7 +1,7 @@
 """AWS clients, all created from one SDK session per container.
 
-A session loads the list of services and regions and finds the credentials before its first client.
-That takes most of the time of creating a client; further clients of the session are cheap.
+Before its first client, a session loads the list of services and regions and finds the credentials.
+This takes most of the time of creating a client, so further clients of the session are cheap.
 """
 
 import threading
@@ -28,7 +28,7 @@ class Aws:
         self._lock = threading.Lock()
 
     def credentials(self) -> Any:
-        """Return the current credentials, which the SDK renews; None if there are none."""
+        """Return the current credentials, which the SDK renews; None without credentials."""
         with self._lock:
             found = self._session.get_credentials()
         return found.get_frozen_credentials() if found is not None else None
@@ -48,7 +48,7 @@ class Aws:
             service: The SDK's name of the service.
             read_seconds: The time-out for an answer, in seconds.
             tries: How often the SDK sends a failing request, including the first time.
-            endpoint_url: The endpoint of a service that has none of its own.
+            endpoint_url: The endpoint of a service without a standard endpoint.
             more: Further options of the client's configuration.
         """
         config = Config(

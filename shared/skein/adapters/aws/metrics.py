@@ -11,10 +11,10 @@ NAMESPACE = "Skein"
 
 @dataclass(frozen=True, slots=True)
 class EmfMetrics:
-    """`Metrics` as log lines, one per metric, from which CloudWatch reads them.
+    """`Metrics` as log lines, one line per metric; CloudWatch reads the metrics from the log.
 
     Args:
-        stack_name: The value of the dimension `service`, which tells stacks apart.
+        stack_name: The value of the dimension `service`, which distinguishes stacks.
     """
 
     stack_name: str

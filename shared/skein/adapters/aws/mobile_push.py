@@ -19,7 +19,7 @@ GONE = frozenset({"EndpointDisabled", "EndpointDisabledException", "NotFound", "
 REFUSED = frozenset({"InvalidParameter", "InvalidParameterException"})
 # SNS rejects a token that it already knows with other attributes (e.g. disabled) with this text.
 KNOWN = re.compile(r"Endpoint (arn:[^ ]+) already exists with the same Token")
-APNS = "AWS.SNS.MOBILE.APNS"  # the start of the message attributes for Apple's header fields
+APNS = "AWS.SNS.MOBILE.APNS"  # the prefix of message attributes that become header fields for Apple
 
 
 def sns_client(aws: Aws) -> Any:
@@ -90,7 +90,7 @@ class SnsPush:
 
 
 def message_of(address: str, notification: Notification) -> str:
-    """Return the message of SNS, in the form of the endpoint's provider.
+    """Return the SNS message of a notification, in the format of the endpoint's provider.
 
     Args:
         address: The ARN of an endpoint: `arn:aws:sns:region:account:endpoint/APNS/name/id`.

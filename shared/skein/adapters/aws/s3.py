@@ -21,7 +21,7 @@ ABSENT = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
 def s3_client(aws: Aws) -> "S3Client":
-    """Create a client for S3, whose signed URLs name the region and sign only what we ask for."""
+    """Create a client for S3; its signed URLs contain the region, and no checksum by default."""
     client: S3Client = aws.client(
         "s3",
         read_seconds=READ_SECONDS,

@@ -41,7 +41,7 @@ def group_of(tenant: str) -> str:
 
     On a standard queue, groups do not order messages. While one group has a backlog, SQS delivers
     the jobs of other groups first (fair queues). If SQS does not accept a tenant's name, the group
-    is a hash of it.
+    is a hash of the name.
     """
     if GROUP_ID.fullmatch(tenant):
         return tenant

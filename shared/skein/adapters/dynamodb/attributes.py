@@ -27,7 +27,9 @@ _SMALLEST_PLAIN = 1e-4  # Python writes smaller fractions with an exponent
 
 
 def marshal(value: Any) -> AttributeValue:
-    """Convert a value to a DynamoDB attribute value; equal values have equal results, as 1 and 1.0.
+    """Convert a value to a DynamoDB attribute value.
+
+    Equal values have equal results, for example 1 and 1.0.
 
     Raises:
         ValueError: A number has more than 38 digits or is not finite, a string has a lone
@@ -61,7 +63,7 @@ def marshal(value: Any) -> AttributeValue:
 
 
 def unmarshal(spelled: Mapping[str, Any]) -> Any:
-    """Convert a DynamoDB attribute value to Python; whole numbers are ints, others floats."""
+    """Convert an attribute value to Python; whole numbers become ints, other numbers floats."""
     ((kind, value),) = spelled.items()
     if kind == "S":  # most values are strings
         return value

@@ -88,7 +88,6 @@ class Expression:
 
 
 def spelled_key(key: Key) -> dict[str, AttributeValue]:
-    """Convert a key to DynamoDB attribute values."""
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
 
 

@@ -3,8 +3,8 @@
 This module retries calls itself, because the SDK's retries have three faults:
 - The SDK repeats a conditional write whose answer was lost, and then reports the write's own
   success as a failed condition.
-- It repeats an `add` whose answer was lost, which then counts twice.
-- It never retries a transaction that conflicted with another transaction.
+- The SDK repeats an `add` whose answer was lost, so the `add` counts twice.
+- The SDK never retries a transaction that conflicted with another transaction.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -37,7 +37,7 @@ class DynamoVectorIndex:
 
     Args:
         client: A client that never retries, for example from `dynamo_client`.
-        index_name: The name of the vector index; empty if the table has none.
+        index_name: The name of the vector index; empty if the table has no vector index.
         clock: The clock that waits between the attempts of a call.
     """
 

@@ -1,4 +1,4 @@
-"""Embeddings from the provider's API, and how readers continue when it is unavailable."""
+"""Embeddings from the provider's API, with a fallback for queries if the API is unavailable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class OpenAIEmbeddings:
-    """`Embeddings` from an OpenAI-compatible `/v1/embeddings`; texts leave the account.
+    """`Embeddings` from an OpenAI-compatible `/v1/embeddings`; texts are sent to the provider.
 
     Args:
         model: The client of the provider's API.
@@ -90,7 +90,7 @@ class OpenAIEmbeddings:
 
 
 class QueryEmbeddings:
-    """`Embeddings` of queries; they are empty if the provider fails, so recall uses words only.
+    """`Embeddings` of queries; if the provider fails, they are empty and recall uses words only.
 
     After a failure, the provider is not called for 30 seconds. Otherwise, each prompt would have to
     wait for the provider.

@@ -83,7 +83,7 @@ def error_of(error: APIError) -> SkeinError:
 
 
 def _names_model(error: APIError) -> bool:
-    """Return whether an error says that the model is unknown although its status does not.
+    """Return whether an error says that the model is unknown, in its fields or its message.
 
     The message is checked only for status 400 without a code, because it may quote the prompt.
     """
@@ -101,8 +101,8 @@ def _names_model(error: APIError) -> bool:
 def is_filtered(error: APIError) -> bool:
     """Return whether a content filter refused the request, by the fields of the error.
 
-    Azure nests a second code in `innererror`. OpenRouter has the status as its code, and a type or
-    the moderation's findings in `metadata`.
+    Azure nests a second code in `innererror`. OpenRouter uses the status as the code, and puts a
+    type or the findings of the moderation into `metadata`.
     """
     inner, metadata = _part(error, "innererror"), _part(error, "metadata")
     codes = (error.code, error.type, inner.get("code"), metadata.get("error_type"))
@@ -112,7 +112,7 @@ def is_filtered(error: APIError) -> bool:
 
 
 def _part(error: APIError, name: str) -> dict[str, object]:
-    """Return an object in the body of an error; an empty one if there is none."""
+    """Return the named object in the body of an error; an empty object if it is missing."""
     body: object = error.body
     found = body.get(name) if isinstance(body, dict) else None
     return found if isinstance(found, dict) else {}

@@ -60,7 +60,7 @@ REASONING_MODEL = re.compile(
     r"(?:^|[/:])(?:o\d|gpt-[5-9]|gpt-oss|deepseek-r|qwq|magistral|grok-[4-9])|think|reason",
     re.IGNORECASE,
 )
-# Finish reasons of OpenAI, and those of compatible APIs for the same.
+# Finish reasons of OpenAI and of compatible APIs.
 FAULTS: dict[str, AnswerFault] = {
     "length": "cut_off",
     "max_tokens": "cut_off",
@@ -94,15 +94,15 @@ class OpenAIModel:
     and never closed while a call uses it.
 
     Args:
-        api_key: Returns the key, or None if there is none. It is called when the key is needed, so
-            that no secret is read before.
+        api_key: Returns the key, or None without a key. The function is called when the key is
+            needed, so that no secret is read before.
         base_url: The base URL of a compatible API; None for OpenAI's own.
-        reasoning_tokens: The tokens that a reasoning model may use before its answer. They are
-            added to the limit of the answer, which they would otherwise use up.
+        reasoning_tokens: The tokens that a reasoning model may use before its answer. These tokens
+            are added to the limit of the answer, because they count toward that limit.
         signer: Returns the SDK's provider that signs requests if there is no key; None if requests
             need a key.
         tokens: Returns the counter that estimates the tokens of a streamed answer, if the provider
-            does not count them; None counts 0.
+            does not count them. If None, such an answer counts 0 tokens.
     """
 
     def __init__(
@@ -131,8 +131,8 @@ class OpenAIModel:
             Unreachable: There is no connection to the provider.
             KeyRefused: The provider refuses the API key, or there is no key.
             ModelUnknown: The provider has no such model, or no such call at this address.
-            Unavailable: The provider is too slow or broken. The errors up to here are not the run's
-                fault, so the run is deferred and does not fail.
+            Unavailable: The provider is too slow or broken. After this error or an error above, the
+                run is deferred and does not fail, because the run is not at fault.
             ModelFiltered: The provider's content filter refuses this request.
             ModelRejected: The provider refuses this request for another reason.
         """
@@ -141,10 +141,9 @@ class OpenAIModel:
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
         """Call the model once, and report its text while it is generated.
 
-        The request is repeated without streaming if the provider refuses to stream, or the stream
-        breaks off. If the provider refuses to stream, or does not count the tokens of a stream,
-        this client does not ask it to stream again. The tokens of an answer that the provider did
-        not count are estimated.
+        If the provider refuses to stream, or if the stream breaks off, the request is repeated
+        without streaming. If the provider does not count the tokens of a streamed answer, they are
+        estimated. After a refusal or a missing count, this client does not stream any more.
 
         Raises:
             Transient, ModelRejected: As in `complete`.
@@ -349,7 +348,7 @@ class OpenAIModel:
 
     @contextmanager
     def _connected(self) -> Iterator[_Connection]:
-        """Hold the shared connection, which stays open until the caller is done."""
+        """Yield the shared connection, which stays open until the block ends."""
         with self._lock:
             if self._connection is None:
                 self._connection = _Connection(self._client())
@@ -366,8 +365,8 @@ class OpenAIModel:
     def _give_up(self, connection: _Connection) -> None:
         """Keep new calls off a connection, and close the connection once no call uses it.
 
-        If another thread has already replaced the connection, the new one is kept. The caller must
-        hold the lock.
+        If another thread has already replaced the connection, the new connection is kept. The
+        caller must hold the lock.
         """
         connection.given_up = True
         if self._connection is connection:
@@ -448,7 +447,7 @@ def _parameters(request: ModelRequest, reasoning_tokens: int) -> dict[str, Any]:
 
 
 def tools_on_wire(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
-    """Return tools in the form in which a request carries them."""
+    """Return tools in the form of a request's parameter `tools`."""
     return [{"type": "function", "function": tool.function} for tool in tools]
 
 
@@ -472,7 +471,7 @@ def _message(message: ModelMessage, request: ModelRequest) -> dict[str, Any]:
 
 
 def _image(image: ImageRef, request: ModelRequest) -> dict[str, Any]:
-    """Return a picture as a part of a message; its address is a data URL that holds the bytes."""
+    """Return a picture as a part of a message, with its bytes in a data URL."""
     data = b64encode(request.image_bytes[image.media_id]).decode()
     url = f"data:{image.content_type};base64,{data}"
     return {"type": "image_url", "image_url": {"url": url, "detail": request.image_detail}}
@@ -501,8 +500,8 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
 def _tool_calls(choice: Choice, request: ModelRequest) -> tuple[ToolCall, ...]:
     """Return the tool calls of an answer, each with a unique id.
 
-    If the provider gives no id, it is made of the number of messages and the call's position. Such
-    an id is stable, and unique in a run.
+    If the provider gives no id, the id is made from the number of messages and the position of the
+    call. This id is stable, and unique in a run.
     """
     calls = [call for call in choice.message.tool_calls or () if call.type in {"function", None}]
     ids: list[str] = []
@@ -523,7 +522,7 @@ def _fault(choice: Choice) -> AnswerFault | None:
 
 
 def _refusal(choice: Choice) -> str:
-    """Return the text of the model's refusal; '' if it did not refuse."""
+    """Return the text of the model's refusal; empty if the model did not refuse."""
     words = getattr(choice.message, "refusal", None)
     return words if isinstance(words, str) else ""
 
@@ -540,5 +539,5 @@ def _usage(usage: CompletionUsage | None) -> TokenUsage:
 
 
 def _count(tokens: object) -> int:
-    """Return a token count; 0 if the provider gives none."""
+    """Return a token count; 0 if the provider gives no count."""
     return tokens if isinstance(tokens, int) and tokens > 0 else 0

@@ -1,4 +1,4 @@
-"""Several providers of models: a model's name may begin with the name of its provider.
+"""Several providers of models; a model's name may begin with the name of its provider.
 
 The deployment names the providers and their addresses. Operators choose a model of one of them, for
 example `bedrock/openai.gpt-oss-20b`. A name without such a prefix is a model of the default
@@ -21,7 +21,8 @@ class ProviderModels:
 
     Args:
         default: The models of the default provider.
-        others: Creates the models of each other provider, by its name; called at the first use.
+        others: Functions that create the models of the other providers, by the provider's name. A
+            function is called at the first use.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class ProviderModels:
         return model.stream(routed, heard)
 
     def _routed(self, request: ModelRequest) -> tuple[LanguageModel, ModelRequest]:
-        """Return the provider of a request, and the request with the provider's own name."""
+        """Return the provider of a request, and the request without the provider's prefix."""
         provider, _, name = request.model.partition("/")
         if provider not in self._others or not name:
             return self._default, request

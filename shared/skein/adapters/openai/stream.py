@@ -29,7 +29,7 @@ class _Answer:
     usage: Any = None
 
     def add(self, chunk: ChatCompletionChunk) -> bool:
-        """Add a chunk; return whether it held text of the answer."""
+        """Add a chunk; return whether it contained text of the answer."""
         self.model = chunk.model or self.model
         self.usage = getattr(chunk, "usage", None) or self.usage
         if not chunk.choices:  # the usage, or the result of a content filter
@@ -82,7 +82,7 @@ def streamed_completion(
 
     Args:
         chunks: The chunks, as the SDK parsed them without validating them.
-        heard: Called with the text so far after each chunk that holds text.
+        heard: Called with the text so far, after each chunk that contains text.
 
     Returns:
         The answer; None if there was no chunk.
@@ -104,14 +104,14 @@ def streamed_completion(
 
 
 def merged(text: str) -> str:
-    """Return a text in which the halves of characters from separate chunks are joined."""
+    """Join the halves of characters that separate chunks contained."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _whole_characters(text: str) -> str:
-    """Return an unfinished text; if it ends with half a character, remove that half."""
+    """Return an unfinished text without half a character at its end."""
     first, last = FIRST_HALVES
     if text and first <= text[-1] <= last:
         text = text[:-1]

@@ -40,5 +40,5 @@ def harmless(text: str) -> str:
 
 
 def restored(text: str) -> str:
-    """Return a model's text as it is stored: with the tokens that `harmless` broke restored."""
+    """Return a model's text with the tokens restored that `harmless` broke."""
     return _BROKEN.sub(r"\1", text)

@@ -15,7 +15,7 @@ from skein.errors import Ambiguous, AnswerTooLong, Failed, MediaRefused, Unavail
 from skein.models.common.http import HttpRequest
 
 SECONDS = 30.0
-MAX_STEPS = 4  # the first request, and as many redirects as Twilio may need
+MAX_STEPS = 4  # the first request and up to three redirects
 API = re.compile(r"api(\.[a-z0-9-]+)*\.twilio\.com")
 CONTENT = re.compile(r"[a-z0-9-]+\.twiliocdn\.com")
 S3 = re.compile(r"s3[a-z0-9.-]*\.amazonaws\.com")
@@ -37,7 +37,7 @@ def fetch(
 
     Args:
         url: The URL that a webhook named.
-        credentials: The account's SID and its tokens; during a rotation there are two.
+        credentials: The account's SID with each of its tokens; a rotation has two tokens.
         api_url: The base URL of an API that replaces Twilio's default.
         max_bytes: The maximum size of the file, in bytes.
         loopback: Whether requests to this machine are allowed, as on the local stack.

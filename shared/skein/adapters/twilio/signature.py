@@ -1,4 +1,4 @@
-"""Verification of webhooks by Twilio's own signature check.
+"""Verify webhooks with the signature check of Twilio's library.
 
 This module does not import `twilio.rest`, whose import would make webhooks slow.
 """
@@ -27,7 +27,7 @@ class _Fields(defaultdict[str, list[str]]):
 
 
 class TwilioSignature:
-    """`WebhookVerifier` with the account's auth token, or the next one during a rotation.
+    """`WebhookVerifier` with the account's auth token, or the next token during a rotation.
 
     See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 

@@ -27,9 +27,9 @@ MESSAGING_URL = "https://messaging.twilio.com"
 SENDERS_URL = f"{MESSAGING_URL}/v2/Channels/Senders"
 CONNECT_SECONDS = 3.05
 READ_SECONDS = 10.0
-# A look-up reads the newest SMS between two numbers. There are never this many in the minutes after
-# a post. Twilio's own date filter has a resolution of days, and it filters by the date of sending,
-# which a queued SMS does not have.
+# A look-up reads this many of the newest SMS between two numbers, more than are ever sent in the
+# minutes after a post. Twilio's own date filter is not used: its resolution is days, and it filters
+# by the date of sending, which a queued SMS does not have.
 MAX_LOOKED_UP_SMS = 100
 MAX_SENDERS = 1_000
 MAX_FOUND_NUMBERS = 20  # Twilio also finds numbers that contain the given digits
@@ -45,8 +45,9 @@ class TwilioSms:
     The client is created at the first call, and again if the secret changes.
 
     Args:
-        secrets: The secret store that holds `account_sid`, `auth_token`, and during a rotation
-            `auth_token_next`, which is tried after Twilio refused `auth_token`.
+        secrets: The secret store. The secret contains `account_sid` and `auth_token`. During a
+            rotation, it also contains `auth_token_next`, which is tried if Twilio refuses
+            `auth_token`.
         settings: The settings, which name the secret and may override the URL of Twilio's API.
     """
 
@@ -140,7 +141,7 @@ class TwilioSms:
         )
 
     def _credentials(self) -> list[tuple[str, str]]:
-        """Return the account's SID with each token of the secret; a rotation has two tokens."""
+        """Return the account's SID with each of its tokens; a rotation has two tokens."""
         try:
             secret = self._secrets.get(self._settings.twilio_secret)
             tokens = [secret["auth_token"], *filter(None, [secret.get("auth_token_next")])]
@@ -149,7 +150,7 @@ class TwilioSms:
             raise Unavailable("the Twilio credentials are missing") from error
 
     def _clients(self) -> "list[Client]":
-        """Return a client for each token of the secret; during a rotation there are two."""
+        """Return a client for each token of the account; a rotation has two tokens."""
         credentials = self._credentials()
         with self._lock:
             self._made = {
@@ -172,7 +173,7 @@ def _asked(clients: "Sequence[Client]", ask: Callable[["Client"], Any]) -> Any:
 
 
 def _status_of(error: Exception) -> int | None:
-    """Return the HTTP status of an error; for a list request, it is in the error's response."""
+    """Return the HTTP status of an error, or of its response after a list request."""
     response = error.args[1] if len(error.args) > 1 else None
     return getattr(error, "status", None) or getattr(response, "status_code", None)
 
@@ -184,8 +185,8 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
     class HttpClient(TwilioHttpClient):  # type: ignore[misc] # the library has no types
         """Twilio's HTTP client with two time-outs, one connection per call, and any API URL.
 
-        If Lambda freezes the container, an open connection breaks at its next use. It would then be
-        unknown whether Twilio accepted the SMS.
+        After Lambda has frozen the container, an open connection would break at its next use. Then
+        it would be unknown whether Twilio accepted the SMS.
         """
 
         def request(
@@ -233,7 +234,7 @@ def _sent(message: Any) -> SentSms:
 
 
 def _meaning_of(error: Exception) -> SkeinError:
-    """Map the error of a post; `Ambiguous` unless the post certainly had no effect."""
+    """Map the error of a post to Skein's; `Ambiguous` if the post may have had an effect."""
     import requests
     from twilio.base.exceptions import TwilioRestException, TwilioServiceException
 

@@ -10,7 +10,7 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart, PartFile
 from skein.models.delivery.media_link import LINK_LIFETIME
 from skein.ports import Table
 
-FILE_WAIT = timedelta(seconds=20)  # replaces a file that is not ready
+FILE_WAIT = timedelta(seconds=20)  # after that, a notice replaces a file that is not ready
 MINUTES = LINK_LIFETIME // timedelta(minutes=1)
 LINKED = {
     True: f"A picture (this link works for {MINUTES} minutes):",
@@ -33,7 +33,7 @@ def files_of(table: Table, message: Message | None) -> tuple[MediaFile | None, .
 
 
 def without_file(part: DeliveryPart) -> DeliveryPart:
-    """Return a part without its file, because the file was deleted."""
+    """Return the part without its deleted file; a part without text gets a notice instead."""
     return part.model_copy(update={"file": None, "body": part.body or NOT_SENT[False]})
 
 
@@ -43,8 +43,9 @@ def with_files(
     """Return the parts of a text, with the files of its message added.
 
     The first picture is sent with the beginning of the text. Each other file is sent in a separate
-    part, because WhatsApp accepts only one file per message, and no text with a document. Files
-    that the channel does not support are sent as links.
+    part, because WhatsApp accepts only one file per message, and no text with a document. A file
+    that the channel does not support is sent as a link. A notice replaces a file that is not
+    ready.
     """
     made = list(parts)
     for file in files:
@@ -65,7 +66,7 @@ def with_files(
 
 
 def _carried(file: MediaFile, delivery: Delivery) -> PartFile | None:
-    """Return how the channel sends a file; None if it does not support the file."""
+    """Return the file or its small copy, if the channel supports one of them; otherwise None."""
     person, line = delivery.to.person.address, delivery.to.line.address
     copies = ((False, file.content_type, file.size), (True, SMALL_TYPE, file.small_size))
     for small, kind, size in copies:

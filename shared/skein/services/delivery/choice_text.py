@@ -20,7 +20,7 @@ def choice_text(choice: Choice, listed: OpenChoice) -> str:
 
     Args:
         choice: The choice, as in its message.
-        listed: The entry of the choice in the person's open choices, which has the codes.
+        listed: The entry in the person's open choices, with the codes of this choice.
     """
     if SEE in listed.codes:
         return f"{choice.question} {TO_SEE.format(code=listed.codes[SEE])}"

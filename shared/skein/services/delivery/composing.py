@@ -38,7 +38,8 @@ class DeliveryText(NamedTuple):
 
     Attributes:
         parts: The parts of the message, into which it is split at the first attempt.
-        rest_at: Where the unsent rest of the text begins; None if there is none.
+        rest_at: The position in the cleaned text where the unsent rest begins; None if the whole
+            text is sent.
         has_codes: Whether the parts contain the codes of a choice.
         templated: The part in a template that replaces `parts`; None if `parts` are sent.
         waits: Whether a file of the message is not ready yet.
@@ -81,7 +82,7 @@ def compose(
         table: The table, from which the person's open choices are read.
         delivery: The delivery.
         message: The message to deliver; None if it was deleted.
-        membership: The recipient's membership; None if there is none.
+        membership: The recipient's membership; None if the recipient is not a member.
         settings: The settings of the chat, which limit the length of a text; None if the chat was
             deleted.
         templates: The tenant's templates.
@@ -128,8 +129,8 @@ def _text_parts(
 ) -> tuple[tuple[DeliveryPart, ...], int | None]:
     """Return the parts of a delivery's text, and where the unsent rest of the text begins.
 
-    Parts that the delivery already has are kept. If the delivery sends the rest of a text, its
-    parts were created when the person asked for the rest.
+    A delivery that already has parts keeps them. A delivery that sends the rest of a text got its
+    parts when the person asked for the rest.
 
     Args:
         settings: The settings of the chat; None if the chat was deleted.
@@ -171,8 +172,8 @@ def sms_of_part(
     """Build the SMS of one part, with a status callback that identifies delivery and part.
 
     Args:
-        link: The link to the file of the part. A look-up does not need the link, because it finds a
-            part by its text.
+        link: The link to the part's file. A look-up of a sent SMS passes no link, because the
+            provider finds the SMS by its text.
     """
     part = delivery.parts[index]
     as_link = part.file is not None and part.file.as_link

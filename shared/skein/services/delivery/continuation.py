@@ -1,7 +1,8 @@
-"""The rest of a cut text: the keyword MORE sends the rest once, without a model call.
+"""Send the rest of a text that was too long, once, when the person replies MORE.
 
-The delivery that sent the beginning of a text stores the position of the rest. One transaction
-stores the SMS with MORE, creates the delivery of the next part of the text, and moves the position.
+No model is called. The delivery that sent the beginning of a text stores the position of the rest.
+One transaction stores the SMS with MORE, creates the delivery of the next part of the text, and
+moves the position.
 """
 
 from dataclasses import dataclass
@@ -24,12 +25,12 @@ from skein.services.delivery.state import first_parts
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
-MAX_LATER = 5  # deliveries after the cut one; a later MORE is an ordinary message
+MAX_LATER = 5  # deliveries after the cut one; after more of them, MORE is an ordinary message
 MAX_AGE = timedelta(days=1)
 
 
 class ContinuationRequest(NamedTuple):
-    """A request for the rest of a text: the person, and the id of the new delivery."""
+    """A request for the rest of a text: the person who asks, and the job of the new delivery."""
 
     person: MemberRef
     job: DeliveryJob
@@ -105,7 +106,10 @@ class TextContinuations:
         self.dispatch.send([request.job])
 
     def _cut(self, membership: Membership | None) -> Delivery | None:
-        """Find the newest cut delivery among the person's latest deliveries of the last day."""
+        """Return the newest delivery with an unsent rest; None if no recent delivery has a rest.
+
+        Only the person's latest deliveries of the last day are searched.
+        """
         following = membership.last_delivery if membership is not None else None
         for _ in range(MAX_LATER + 1):
             if membership is None or following is None:

@@ -1,4 +1,4 @@
-"""Deliveries of a new message: one for each person of a direct chat on SMS."""
+"""Create the deliveries of a new message: one for each person of a direct chat on SMS."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -27,7 +27,7 @@ def why_not_sent(person: Membership) -> Reason | None:
 
 
 def person_disturbed(snapshot: ChatSnapshot) -> Membership | None:
-    """Return a direct chat's person if messages reach them on a channel with quiet hours."""
+    """Return the person of a direct chat on a channel with quiet hours; otherwise None."""
     if snapshot.chat.kind != "direct":
         return None
     return next((each for each in snapshot.members if _is_disturbed(each)), None)
@@ -64,8 +64,8 @@ def outgoing(
         snapshot: The chat snapshot. The writes are conditional on each person's route,
             opt-outs and last delivery in the snapshot (optimistic lock).
         message: The message, with its seq.
-        confirms_opt_out: Whether the message confirms an opt-out; people who have opted out get it
-            too.
+        confirms_opt_out: Whether the message confirms an opt-out. If so, people who have opted out
+            get it, too.
         charged_to: The person who is charged for the SMS; None for the recipient.
     """
     if not _goes_out(message, snapshot):
@@ -102,7 +102,7 @@ def outgoing(
 
 
 def readable(message: Message, snapshot: ChatSnapshot) -> Message:
-    """Return a message to a direct chat's person in the form that the person's channel shows.
+    """Return the message as the channel of the direct chat's person will show it.
 
     The message is stored in this form, so that the chat contains exactly the text that is on the
     phone. The first text to a person who has not written yet begins with the introduction.
@@ -121,7 +121,7 @@ def readable(message: Message, snapshot: ChatSnapshot) -> Message:
 
 
 def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
-    """Return the reasons why people of a direct chat get no SMS with a message, each once."""
+    """Return why people of a direct chat get no SMS with a message, without duplicates."""
     if not _goes_out(message, snapshot):
         return ()
     people = (person for person in snapshot.members if person.member.kind == "user")
@@ -142,7 +142,7 @@ def _agent_of(message: Message, snapshot: ChatSnapshot) -> str:
 
 
 def _as_read(person: Membership) -> Condition:
-    """Return the condition that nothing that decides about a person's delivery has changed."""
+    """Require that the person's route, opt-outs, last delivery and introduction are unchanged."""
     stored = person.attributes()
     names = ("route", "opt_outs", "last_delivery", "introduction")
     return all_of(*(Is(name, stored.get(name)) for name in names))

@@ -24,7 +24,7 @@ GONE = "the link has expired, or the file is gone"
 
 
 def link_base(settings: Settings) -> str:
-    """Return the part of the URL that all links have in common, up to the token."""
+    """Return the URL of a link without its token."""
     return f"{settings.public_base_url.rstrip('/')}{LINK_PATH}"
 
 

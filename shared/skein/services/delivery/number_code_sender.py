@@ -1,7 +1,7 @@
-"""Number code sender: make a code and send it to a phone number.
+"""Create codes that prove phone numbers, and send them by SMS.
 
 Only the hash of a code is stored. If a worker crashes before it records that the SMS was sent, the
-next try sends a new code. So the code in the newest SMS is always the valid one.
+next try sends a new code. So the code in the newest SMS is always valid.
 """
 
 import logging
@@ -66,7 +66,7 @@ class NumberCodeSender:
             self._store(known, {"sent_at": rfc3339(self.clock.now())})
 
     def _waiting(self, known: NumberCode | None, job: NumberCodeJob) -> NumberCode | None:
-        """Return the code if it belongs to this job and must still be sent."""
+        """Return the code if it belongs to this job and must still be sent; otherwise None."""
         if known is None or known.id != job.code_id or known.sent_at is not None:
             return None
         return known if self.clock.now() < known.valid_until else None
@@ -95,7 +95,12 @@ class NumberCodeSender:
         return True
 
     def _post(self, known: NumberCode, body: str) -> bool:
-        """Send the SMS; return whether the provider has accepted it, or may have."""
+        """Send the SMS with the code.
+
+        Returns:
+            False if the provider rejected the SMS. True if the provider accepted it, or if the
+            outcome is unknown.
+        """
         sms = OutgoingSms(line=known.line.address, phone=known.address.address, body=body)
         try:
             self.sms.send(sms)

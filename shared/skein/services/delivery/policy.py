@@ -23,9 +23,9 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 RETRY = Retry(minutes(5, 30), max_tries=3)
 
 DELIVERY_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
-ORDER_WAIT = timedelta(seconds=30)  # waits for the SMS before it
+ORDER_WAIT = timedelta(seconds=30)  # the longest wait for the previous SMS
 ORDER_CHECK_SECONDS = 2
-LOOK_UP_PAUSE = timedelta(seconds=60)  # waits for the status callback of an unclear SMS
+LOOK_UP_PAUSE = timedelta(seconds=60)  # for the status callback of an SMS with unclear outcome
 TEMPLATE_WAIT = timedelta(minutes=1)  # after a refused text, until another worker sends a template
 POST_TIME = timedelta(seconds=30)  # the time-outs of a look-up and a post, plus the writes
 CLOCK_SKEW = timedelta(seconds=10)  # clock skew between us and Twilio
@@ -73,7 +73,7 @@ def tries_are_over(part: DeliveryPart) -> bool:
 
 
 def grace_end(now: datetime) -> datetime:
-    """Return when the tick sends a job to its queue unless the job was already sent."""
+    """Return when the tick sends a job to its queue, if the job was not sent before."""
     return now + OUTBOX_GRACE
 
 

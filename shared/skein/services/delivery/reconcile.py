@@ -71,11 +71,11 @@ class DeliveryLookup:
     def _unowned(
         self, delivery: Delivery, index: int, found: Sequence[SentSms]
     ) -> list[SentSms] | None:
-        """Return the SMS in `found` that do not belong to a known part.
+        """Return the SMS in `found` that belong to no known part.
 
         Returns:
-            The SMS; None if an earlier delivery has a part with the same text whose outcome is also
-            unclear, because the outcome of the earlier part is looked up first.
+            The SMS. None if this part must wait: the chat has an earlier delivery with the same
+            text and an unclear outcome, and the earlier outcome is looked up first.
         """
         if not found:
             return []

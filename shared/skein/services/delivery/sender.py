@@ -1,4 +1,4 @@
-"""SMS sender: hands over each part of a delivery to Twilio, only once if possible.
+"""Send SMS: hand over each part of a delivery to Twilio, only once if possible.
 
 Twilio's call that creates a message is not idempotent, so the sender stores an intent before each
 call. A worker that finds an intent without an outcome first waits for the status callback, and then
@@ -134,9 +134,8 @@ class SmsSender:
 
         Nothing happens if another worker has the lease, or if the delivery is not due yet or has
         ended. If the previous delivery to the same phone has not ended, the job is sent again with
-        a delay of 2 seconds. The delivery waits for the previous one at most `ORDER_WAIT`, counted
-        from its creation or from the end of a pause. If texts are paused, the tick sends the job
-        after the pause.
+        a delay of 2 seconds. The delivery waits at most `ORDER_WAIT`, counted from its creation or
+        from the end of a pause. If texts are paused, the tick sends the job after the pause.
 
         Args:
             job: The job, which names the delivery.
@@ -270,7 +269,12 @@ class SmsSender:
         )
 
     def _admitted(self, lease: DeliveryLease, known: _Circumstances, job: DeliveryJob) -> bool:
-        """Charge a delivery before its first post; return whether the worker may continue."""
+        """Charge a delivery before its first post.
+
+        Returns:
+            Whether the worker may continue. If not, the delivery was canceled, or it waits in the
+            line's queue.
+        """
         delivery, recipient, now = lease.delivery, known.recipient, self._clock.now()
         barred = not recipient.owns_address or _refusal_of(recipient.membership, delivery)
         if delivery.send_at is not None or barred or not delivery.parts:

@@ -15,7 +15,7 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatu
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import TEMPLATE_WAIT, next_try, waits_for
 
-MORE_HINT = "Reply MORE for the rest."  # the end of a cut text (`rest.py`)
+MORE_HINT = "Reply MORE for the rest."  # the end of a cut text (`continuation.py`)
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
@@ -39,7 +39,7 @@ PartUpdate = Callable[[DeliveryPart], DeliveryPart]
 
 
 def parts_of(text: str, channel: Channel) -> tuple[DeliveryPart, ...]:
-    """Split a message into unsent parts; an empty message has none."""
+    """Split a text into unsent parts; an empty text has no parts."""
     bodies = channel.parts(text)
     return tuple(DeliveryPart(body=body, segments=channel.units(body)) for body in bodies)
 
@@ -128,7 +128,7 @@ def given_up(part: DeliveryPart) -> DeliveryPart:
 
 
 def postponed(part: DeliveryPart, at: datetime) -> DeliveryPart:
-    """Return the part, whose outcome is still unknown, with its next look-up at `at`."""
+    """Return the part with its next look-up at `at`, because its outcome is still unknown."""
     return _while_unclear(part, part.status, at)
 
 
@@ -140,8 +140,8 @@ def with_part(
     Args:
         index: The index of the part.
         change: The change; it may return the part unchanged.
-        reason: Why the part is not handed over after the change. By default, a failed part was
-            refused by Twilio or the carrier.
+        reason: Why the part is not handed over after the change. The default for a failed part is
+            `PROVIDER_REFUSED`.
     """
     parts = list(delivery.parts)
     before, after = parts[index], change(parts[index])
@@ -204,8 +204,8 @@ def reason_of(delivery: Delivery, predecessor: Delivery | None, now: datetime) -
 def next_part(delivery: Delivery) -> int | None:
     """Return the index of the part to handle next; None if no part needs handling.
 
-    A part with an unclear outcome comes first. Otherwise, the first part that is not handed over
-    comes next, unless another part is lost.
+    A part with an unclear outcome comes first, then the first part that is not handed over. After
+    a lost part, no further part is posted.
     """
     parts = list(enumerate(delivery.parts))
     unclear = [index for index, part in parts if part.status == "sending"]
@@ -251,7 +251,7 @@ def _moved(
 
 
 def _while_unclear(part: DeliveryPart, status: PartStatus, at: datetime | None) -> DeliveryPart:
-    """Return the part with a status and its next time, unless its outcome is known by now."""
+    """Return the part with a new status and next time; unchanged if its outcome is known."""
     if part.status != "sending":
         return part
     return part.model_copy(update={"status": status, "next_at": at})

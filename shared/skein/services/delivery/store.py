@@ -1,4 +1,4 @@
-"""Delivery store: reads and writes that keep workers and status callbacks from colliding."""
+"""Store deliveries so that workers and status callbacks do not overwrite each other."""
 
 import logging
 from collections import Counter
@@ -24,8 +24,8 @@ from skein.services.delivery.state import PartUpdate, loss_of, next_attempt, sta
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
-# The number of a chat's newest deliveries that a look-up compares with. Only those of the last
-# minutes matter.
+# A look-up compares an SMS with this many of the chat's newest deliveries. Only deliveries of the
+# last minutes matter.
 NEIGHBOURS = 50
 
 DeliveryUpdate = Callable[[Delivery], Delivery]
@@ -37,7 +37,7 @@ class Recipient(NamedTuple):
     """The recipient of a delivery, as read just now.
 
     Attributes:
-        membership: The recipient's membership of the chat; None if there is none.
+        membership: The recipient's membership of the chat; None if the recipient is not a member.
         owns_address: Whether the address still belongs to the recipient.
     """
 
@@ -125,7 +125,7 @@ class DeliveryStore:
         return optimistic(self.clock, attempt)
 
     def neighbours(self, delivery: Delivery) -> tuple[Delivery, ...]:
-        """Read the other deliveries among the chat's newest 50."""
+        """Read the chat's newest 50 deliveries, and return all but the given one."""
         page = self.table.query(
             Query.under(
                 chat_partition(delivery.tenant, delivery.chat_id),
@@ -187,9 +187,10 @@ class DeliveryStore:
         return after.model_copy(update={"version": before.version + 1})
 
     def _write(self, before: Delivery, after: Delivery) -> None:
-        """Write a changed delivery; if it is lost now, mark its message in the same transaction.
+        """Write a changed delivery.
 
-        With the mark, the chat's epoch is raised, so that containers do not use the cached message.
+        If the loss of the delivery changes (`loss_of`), the same transaction marks its message. It
+        also raises the chat's epoch, so that containers do not use the cached message.
         """
         old, new = before.attributes(), after.attributes()
         change = {
@@ -277,9 +278,9 @@ class DeliveryLease:
         self._claim: DeliveryUpdate | None = claim
 
     def plan(self, change: DeliveryUpdate) -> None:
-        """Add a change to the write that claims the lease, if it was not written yet.
+        """Add a change to the write that claims the lease.
 
-        If the lease has already been claimed, nothing is changed.
+        After the lease was claimed, this method does nothing.
         """
         claim = self._claim
         if claim is not None:
@@ -315,6 +316,5 @@ def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:
 
 
 def membership_key(delivery: Delivery) -> Key:
-    """Return the key of the recipient's membership."""
     person = MemberRef(kind="user", id=delivery.user_id)
     return Membership.key_of(delivery.tenant, delivery.chat_id, person)

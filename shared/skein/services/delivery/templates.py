@@ -23,7 +23,8 @@ class TemplatedText(NamedTuple):
     """The part that sends a text in a template.
 
     Attributes:
-        rest_at: Where the unsent rest of the text begins; None if there is none.
+        rest_at: The position in the cleaned text where the unsent rest begins; None if the whole
+            text is sent.
     """
 
     part: DeliveryPart
@@ -33,8 +34,8 @@ class TemplatedText(NamedTuple):
 def is_closed(delivery: Delivery, *, window_open: bool) -> bool:
     """Return whether a delivery can only be sent in an approved template.
 
-    This is the case if nothing was posted yet and the window is closed, and if the provider has
-    refused the first part because the window is closed.
+    This is the case in two situations: nothing was posted yet and the window is closed, or the
+    provider has refused the first part because the window is closed.
     """
     if not delivery.parts:
         return not window_open

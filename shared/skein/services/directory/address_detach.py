@@ -29,15 +29,15 @@ from skein.services.common.pagination import pages_of_relation
 def detach_addresses(
     table: Table, user: User, addresses: Collection[Address], writes: Sequence[Write]
 ) -> None:
-    """Commit `writes`, which detach addresses, and clear these addresses from memberships.
+    """Commit the writes that detach addresses, and clear the addresses from memberships.
 
-    The transaction clears as many memberships as fit. The others are cleared one by one afterwards.
-    After a crash, `detach_elsewhere` clears the memberships that are left.
+    The transaction clears as many memberships as fit. All others are cleared one by one afterwards.
+    After a crash, `detach_elsewhere` clears the memberships that still have an address.
 
     Args:
         user: The user with the addresses, as it was read.
         addresses: The addresses to detach.
-        writes: At most 100 writes.
+        writes: The writes that detach the addresses, at most 100.
 
     Raises:
         ConditionFailed: An item has changed since it was read; nothing was written.

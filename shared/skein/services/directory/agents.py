@@ -58,14 +58,13 @@ class Agents:
     dispatch: Dispatch
 
     def new_id(self) -> str:
-        """Return the id for a new agent."""
         return f"agt_{self.ids.ulid()}"
 
     def create(self, tenant: str, new: "WholeAgent", *, agent_id: str | None = None) -> Agent:
         """Create an agent.
 
         Args:
-            agent_id: A new id, if the agent's items were stored before the agent.
+            agent_id: The id from `new_id`, if items of the agent were stored before the agent.
         """
         agent = Agent(
             tenant=tenant,
@@ -90,12 +89,13 @@ class Agents:
     def reach(
         self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
     ) -> Reach:
-        """Return an operator's reach within one scope of an agent.
+        """Return which of an agent's items an operator may find in one scope.
+
+        Without a person or a chat, the scope is `open`.
 
         Args:
             user_id: The person whose scope to use.
-            chat_id: The private chat whose scope to use; for a direct chat, the scope is that of
-                its person. Without a person or a chat, the scope is `open`.
+            chat_id: The private chat whose scope to use. A direct chat has the scope of its person.
 
         Raises:
             NotFound: The agent, the person or the chat does not exist.
@@ -163,7 +163,9 @@ class Agents:
     def replace(
         self, tenant: str, agent_id: str, new: "WholeAgent", *, by: str | None = None
     ) -> Agent:
-        """Give all of an agent's fields new values, as a new version; equal values change nothing.
+        """Replace all fields of an agent, and store them as a new version.
+
+        If the agent already has all these values, nothing changes.
 
         Args:
             by: The operator who changes the agent.
@@ -230,7 +232,7 @@ class Agents:
         *,
         restored_from: int | None = None,
     ) -> Agent:
-        """Store new values of all fields of an agent, unless they are the values it has."""
+        """Store new values of an agent's fields, unless the agent already has all these values."""
         if all(getattr(agent, name) == value for name, value in given.items()):
             return agent
         return self._revise(agent, given, by, restored_from=restored_from)
@@ -250,7 +252,7 @@ class Agents:
         revised, write = revise(agent, signed)
         made = AgentVersion.of(revised, restored_from=restored_from)
         versions: list[Write] = [Put(made.key, made.attributes())]
-        if agent.changed_at is None:  # no version of it is stored yet
+        if agent.changed_at is None:  # the agent has no stored version yet
             before = AgentVersion.of(agent)
             versions.append(Put(before.key, before.attributes()))
         if revised.version > MAX_VERSIONS:
@@ -298,7 +300,7 @@ class Agents:
         )
 
     def _commit(self, write: Write, entry: Write | None, *versions: Write) -> None:
-        """Store an agent, its directory entry and its versions, in one transaction if needed."""
+        """Store an agent, its directory entry and its versions together."""
         more = [*([entry] if entry is not None else []), *versions]
         if more:
             self.table.transact([write, *more])
@@ -313,7 +315,7 @@ class Agents:
 
 
 def _entry_changed(before: Agent | None, after: Agent) -> Write | None:
-    """Return the write of an agent's directory entry; None if the agent has and needs no entry."""
+    """Return the write that stores or deletes an agent's directory entry; None if not needed."""
     if after.listed:
         entry = DirectoryEntry.of(after)
         return Put(entry.key, entry.attributes())
@@ -323,5 +325,5 @@ def _entry_changed(before: Agent | None, after: Agent) -> Write | None:
 
 
 def agent_is_there(tenant: str, agent_id: str) -> Check:
-    """Return a check: the transaction fails unless the agent exists and is not deleted."""
+    """Return the check that fails unless the agent exists and is not deleted."""
     return Check(Agent.key_of(tenant, agent_id), all_of(Exists(), Absent("deleted_at")))

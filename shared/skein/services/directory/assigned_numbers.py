@@ -14,7 +14,10 @@ from skein.services.common.pagination import items_under
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedNumbers:
-    """The assigned numbers of the deployment; its functions may only read them."""
+    """The service that reads and assigns the numbers of the deployment.
+
+    The deployment's functions may only read the numbers.
+    """
 
     numbers: NumbersTable
     table: Table
@@ -44,5 +47,5 @@ class AssignedNumbers:
         return number
 
     def all(self) -> Iterator[AssignedNumber]:
-        """Yield all numbers, sorted."""
+        """Yield all assigned numbers, in order."""
         yield from AssignedNumber.each_of(items_under(self.numbers, NUMBERS, ""))

@@ -110,8 +110,8 @@ def people_in_shared_chats(
 ) -> Set[MemberRef]:
     """Return the people in `wanted` who are members of one of a person's newest 500 chats.
 
-    Discarded chats do not count. If none of them are found, the number of reads depends only on the
-    number of the person's chats.
+    Discarded chats do not count. If no one in `wanted` is found, the number of reads depends only
+    on how many chats the person has.
 
     Args:
         person: The person whose chats to search.
@@ -142,9 +142,9 @@ class Renaming:
     def announce(self, tenant: str, member: MemberRef) -> None:
         """Send upkeep jobs, delayed by 30 seconds, for a member's newest 100 chats.
 
-        Call this before the new name is stored. Then a crash cannot lose the update, and if the
-        name is not stored, the jobs have no effect. All other chats, including an agent's private
-        chats, are updated when a message is posted in the chat.
+        Call this before the new name is stored. Then a crash cannot lose the update. If the name is
+        not stored, the jobs have no effect. All other chats, including an agent's private chats,
+        are updated when the next message is posted.
         """
         rows = rows_after(
             self.table,
@@ -162,9 +162,9 @@ def record_keys(chat: Chat) -> list[Key]:
 
 
 def as_called_now(chat: Chat, member: NamedMember, found: Mapping[Key, Item]) -> NamedMember:
-    """Return a member with the name from the member's record, or unchanged if there is none.
+    """Return a member with the name from the member's record.
 
-    A user who is being erased is returned unchanged, too.
+    A member without a record is returned unchanged, and so is a user who is being erased.
 
     Args:
         chat: The member's chat.

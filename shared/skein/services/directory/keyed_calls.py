@@ -1,7 +1,7 @@
 """Idempotency keys: a repeated call never creates an item twice.
 
-The record of a call joins the transaction that stores the new item (`skein.joint_writes`). So the
-record and the item exist either both or not at all, and services do not need to handle the key.
+The record of a call joins the transaction that stores the new item (`skein.joint_writes`). The
+record and the item are stored together or not at all, and services do not need to handle the key.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ class _Creating:
     Attributes:
         record: The record, without the item's id.
         kind: The class of the item.
-        id_of: Returns the id of an item, which is stored in the record.
+        id_of: Returns the id of an item; the record stores this id.
         free: The condition that there is no record of the call yet.
         stored: Whether the item and the record are stored.
     """
@@ -68,7 +68,7 @@ class _Creating:
         return None if found is None else self.recorded(found)
 
     def joined(self) -> None:
-        """Note that the item is stored."""
+        """Remember that the item is stored."""
         self.stored = True
 
     def refused(self) -> CallKnown:
@@ -110,13 +110,13 @@ class KeyedCalls:
         """Make a call; if it was made before, return the item that the earlier call created.
 
         Args:
-            call: The record of the call, without an item.
+            call: The record of the call, without the item's id.
             kind: The class of the item that the call creates.
             make: Creates the item.
-            again: Returns the item with this id for a repeated call, in the form that `make`
-                returns. If the form includes a secret that is shown only once, a new secret is
-                created.
-            id_of: Returns the id of a stored item, as `again` takes it.
+            again: Returns the result of a repeated call, from the id of the item. The result has
+                the form that `make` returns. If the form includes a secret that is shown only once,
+                `again` creates a new secret.
+            id_of: Returns the id of a stored item, which is passed to `again`.
 
         Raises:
             Conflict: The key was used with another request in the last 24 hours.

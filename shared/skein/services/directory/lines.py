@@ -1,4 +1,4 @@
-"""Lines of a tenant: phone numbers, each of which is connected to one agent."""
+"""Lines of a tenant; each line connects a phone number to one agent."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skein.models.api.directory import LineChange, NewLine
 
 NOT_ASSIGNED = "this phone number is not assigned to the tenant"
-AGENT_CHECK = 2  # its position in the transaction of a new line
+AGENT_CHECK = 2  # the position of this check in the transaction of a new line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

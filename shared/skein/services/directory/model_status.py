@@ -1,4 +1,4 @@
-"""The status of the model's provider, with the action to take."""
+"""The status of the model's provider, and what the operator should do about it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -7,12 +7,12 @@ from skein.models.common.storage import Delete, Put, Write
 from skein.models.directory.user import NameWord, User
 from skein.services.common.words import words_of
 
-MAX_WORDS = 16  # of a name; further words are not searched
+MAX_WORDS = 16  # words of a name that are indexed; further words are not found
 MAX_WORD_CHARACTERS = 32
 
 
 def name_words(name: str) -> tuple[str, ...]:
-    """Return the distinct words of a name, at most 16, in order, without case and accents."""
+    """Return the first 16 distinct words of a name, without case and accents."""
     split = unicodedata.normalize("NFD", name)
     plain = "".join(each for each in split if unicodedata.category(each) != "Mn")
     found = (word[:MAX_WORD_CHARACTERS] for word in words_of(unicodedata.normalize("NFC", plain)))
@@ -32,7 +32,7 @@ def unindexed(user: User) -> list[Write]:
 
 
 def reindexed(before: User, after: User) -> list[Write]:
-    """Return the writes for a person's new name; empty if the name is the same."""
+    """Return the writes for a person's new name; empty if the name has not changed."""
     if before.name == after.name:
         return []
     words = name_words(after.name)
@@ -41,5 +41,4 @@ def reindexed(before: User, after: User) -> list[Write]:
 
 
 def word_deletions(tenant: str, user_id: str, words: Iterable[str]) -> list[Write]:
-    """Return the writes that delete words of a person from the name index."""
     return [Delete(NameWord.key_of(tenant, word, user_id)) for word in words]

@@ -1,4 +1,4 @@
-"""Number codes: prove that a person has a phone number, by a code sent to the number.
+"""Number codes: send a code to a phone number to prove that the number is a person's.
 
 The worker that sends the SMS generates the code, so that the code itself is never stored or queued.
 """
@@ -72,7 +72,7 @@ class NumberCodes:
         return code
 
     def requested(self, tenant: str, user_id: str, phone: str, code_id: str) -> NumberCode:
-        """Return the code for a repeated request; if it was not sent yet, queue it again.
+        """Return the code for a repeated request; queue the code again if it was not sent yet.
 
         Raises:
             NotFound: The code was used or replaced, or has expired.

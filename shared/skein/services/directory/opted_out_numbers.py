@@ -27,7 +27,7 @@ class OptedOutNumbers:
     clock: Clock
 
     def remembered(self, membership: Membership, addresses: Iterable[Address]) -> list[Write]:
-        """Return the writes that remember the opt-outs of a membership that is being erased.
+        """Return the writes that store the opt-outs of a membership before it is erased.
 
         Args:
             addresses: The person's addresses.
@@ -53,7 +53,7 @@ class OptedOutNumbers:
         return self.table.get(number.key) is not None
 
     def _key(self, tenant: str) -> OptOutKey:
-        """Return the tenant's key for the hashes; it is created when it is first used."""
+        """Return the tenant's key for the hashes; the first call creates the key."""
         new = OptOutKey(tenant=tenant, secret=secrets.token_hex(KEY_BYTES))
         known = OptOutKey.read(self.table, new.key)
         if known is None:

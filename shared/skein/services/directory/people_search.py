@@ -17,7 +17,7 @@ from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN, ROWS, Cursor
 from skein.services.directory.name_index import name_words
 
 MAX_STEPS = 5  # pages of a search, with reads of 100 rows each
-MAX_COMPARED = 4  # words of a search whose row counts are compared
+MAX_COMPARED = 4  # words of a search; the word with the fewest rows is used
 
 Position = Annotated[str, StringConstraints(max_length=300)]
 
@@ -46,10 +46,11 @@ class PeopleSearch:
     def find(
         self, tenant: str, text: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[User]:
-        """Find a page of people; each word of `text` must start a word of the person's name.
+        """Return a page of people whose names match a text.
 
-        If `text` is the full id of a person, the first page begins with this person. Pages may be
-        short.
+        Each word of `text` must be the beginning of a word of the name. If `text` is the full id of
+        a person, the first page begins with this person. A page may have fewer than `limit` people,
+        even if more pages follow.
 
         Args:
             text: The words, or an id.
@@ -114,7 +115,7 @@ class PeopleSearch:
         )
 
     def _people(self, word: str, wanted: Sequence[str], rows: Sequence[NameWord]) -> Hits:
-        """Return the people in index rows whose names, according to their records, match.
+        """Return the people of the index rows whose current names match.
 
         A name with two matching words has two rows; only the first row counts.
         """

@@ -30,7 +30,7 @@ _TIME_ZONE: TypeAdapter[str | None] = TypeAdapter(TimeZone | None)
 
 
 def changed_field(user: User, field: str, value: Any) -> UserChanges:
-    """Return the changed fields of a user that set one field.
+    """Return the user attributes that change when one field is set.
 
     Args:
         user: The user as read.
@@ -56,7 +56,7 @@ def changed_field(user: User, field: str, value: Any) -> UserChanges:
 
 
 def changes_of(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changed fields of a user; a profile is merged field by field.
+    """Return the user attributes that change; a profile is merged field by field.
 
     Args:
         user: The user as read.
@@ -81,7 +81,7 @@ def _merged(user: User, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value_of(user: User, field: str) -> Any:
-    """Return the value of a user's field; None if there is none."""
+    """Return the value of a user's field; None if the field is not set."""
     return getattr(user, field) if field in OWN_FIELDS else user.profile.get(field)
 
 
@@ -98,9 +98,8 @@ def set_by_agent(
         change_id: The id of the record.
 
     Returns:
-        The changed fields, with `profile_changes`; empty if the field already has this value.
-        Agents set names that the person has told them, so such a name counts as chosen by the
-        person.
+        The changed fields, with `profile_changes`; empty if the field already has this value. A
+        new name counts as chosen by the person, because the person told the name to the agent.
 
     Raises:
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
@@ -130,7 +129,7 @@ def set_by_person(
     """Return the changed fields of a user after the person's own change, with its records.
 
     A new name counts as chosen by the person; an unchanged name keeps its source. Records of
-    earlier changes by agents are kept. Of the person's own changes to a field, only the newest is
+    earlier changes by agents are kept. Only the newest of the person's own changes to a field is
     recorded.
 
     Args:
@@ -169,8 +168,8 @@ def set_by_person(
 def set_by_operator(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields of a user after an operator's change; see `changes_of`.
 
-    From then on, the values count as set by the operator: the records of earlier changes to these
-    fields by agents and by the person are removed, and a name counts as given by the operator.
+    The values then count as set by the operator, and a name counts as given by the operator. The
+    records of earlier changes to these fields, by agents and by the person, are removed.
 
     Raises:
         Unprocessable: The profile as a whole would be too large.
@@ -184,7 +183,7 @@ def set_by_operator(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def newest_change(user: User, field: str) -> ProfileChange | None:
-    """Return the agent's change that set or removed the current value of a field.
+    """Return the agent's change that led to the current value of a field.
 
     Returns:
         The change; None if an operator or the person set the value, or if it was never set.
@@ -197,7 +196,10 @@ def newest_change(user: User, field: str) -> ProfileChange | None:
 
 
 def may_fill(user: User, field: str) -> bool:
-    """Return whether consolidation may set a field: it is empty, a default, or set by an agent."""
+    """Return whether consolidation may set a field.
+
+    It may set a field that is empty, that has its default, or that an agent set.
+    """
     if value_of(user, field) is None or newest_change(user, field) is not None:
         return True
     return field == "name" and _is_default_name(user)
@@ -206,8 +208,8 @@ def may_fill(user: User, field: str) -> bool:
 def may_set(user: User, field: str, value: Any, said_at: datetime) -> bool:
     """Return whether consolidation may set a field to a value.
 
-    A value by an agent is not replaced if its newest message is as new as `said_at` or newer. A
-    value that an operator has undone is not set again.
+    A value by an agent is replaced only if its newest message is older than `said_at`. A value that
+    an operator has undone is not set again.
 
     Args:
         user: The user as read.
@@ -254,8 +256,8 @@ def _as_before(user: User, made: ProfileChange) -> UserChanges:
 def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, Any]:
     """Return a user's changed fields after removing values made from deleted messages.
 
-    Only values that agents set are removed. If such a value is the current one, the previous value
-    is restored. The records of the removed values are deleted, too.
+    Only values that agents set are removed. If a removed value is the current value, the previous
+    value is restored. The records of the removed values are deleted, too.
 
     Args:
         user: The user as read.
@@ -284,14 +286,17 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
 
 
 def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
-    """Return a change; if a removed change had set its previous value, correct that value."""
+    """Return a change with a corrected previous value, if the removed change `gone` had set it."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
     return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})
 
 
 def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
-    """Return the newest changes that fit into the user's record, at least one, oldest first."""
+    """Return the newest changes that fit into the user's record, oldest first.
+
+    At least one change is returned.
+    """
     kept: list[ProfileChange] = []
     size = 0
     for made in sorted(changes, key=lambda made: (made.at, made.id), reverse=True):

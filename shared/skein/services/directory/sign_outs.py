@@ -45,8 +45,8 @@ class SignOuts:
         """Refuse a token that was issued before the person was signed out.
 
         Args:
-            issued_at: When the token was issued; None if the token does not say. Such a token is
-                refused if the person was ever signed out.
+            issued_at: When the token was issued; None if the token does not contain the time.
+                Without the time, the token is refused if the person was ever signed out.
 
         Raises:
             Unauthenticated: The person has been signed out since.

@@ -1,7 +1,8 @@
-"""Text consents: a person's consent to get texts from agents to whom the person has not written.
+"""Consents of people to get texts from agents to whom they have not written.
 
-The consent belongs to the person's number: it does not apply to a later owner of the number. START
-and STOP change it in the transaction of their SMS (`inbound/sms.py`).
+A consent belongs to a person's number, and does not apply to a later owner of the number. The
+keywords START and STOP change the consent in the transaction that stores their SMS
+(`inbound/sms.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -56,7 +57,7 @@ class TextConsents:
 
         Raises:
             NotFound: The number is not the person's.
-            Unprocessable: The number has no such channel.
+            Unprocessable: The number cannot be reached on the channel.
         """
         kind = channel_named(channel).kind
         if kind is None or kind.name != phone_address(phone).kind:

@@ -16,15 +16,14 @@ from skein.models.directory.user import User
 def quiet_until(
     moment: datetime, user: User | None, settings: LimitSettings, zone: str
 ) -> datetime | None:
-    """Return the end of a person's quiet hours, if a moment is within them.
+    """Return the end of a person's quiet hours, if `moment` is within them.
 
-    The person's own quiet hours take precedence over the tenant's, and the tenant's over the
-    deployment's.
+    The person's own quiet hours take precedence over the quiet hours in `settings`.
 
     Args:
-        user: The person's record, if there is one.
-        settings: The settings of the tenant.
-        zone: The IANA name of the time zone to use if the person's is unknown.
+        user: The person's record; None without a record.
+        settings: The settings of the deployment, with the tenant's overrides.
+        zone: The IANA name of the time zone to use if the person's time zone is unknown.
 
     Returns:
         The end; None if the moment is outside the person's quiet hours.
@@ -38,8 +37,8 @@ def zone_of_person(user: User) -> str | None:
     """Return a person's IANA time zone.
 
     Returns:
-        The zone that is set for the person. If none is set, the zone of the person's phone numbers,
-        provided that all of them have the same zone. Otherwise None.
+        The zone that is set for the person. If no zone is set, the zone of the person's phone
+        numbers. None if the person has no numbers, or if the numbers have different zones.
     """
     if user.time_zone is not None:
         return user.time_zone
@@ -49,7 +48,7 @@ def zone_of_person(user: User) -> str | None:
 
 @cache
 def zone_of_number(phone: str) -> str | None:
-    """Return the IANA time zone of a phone number's country, if the country has only one.
+    """Return the IANA time zone of a phone number's country, if the country has only one zone.
 
     Zones whose clocks follow the same rules today count as one zone, such as Europe/Berlin and
     Europe/Busingen. The United States, for example, has several zones.
@@ -71,7 +70,7 @@ def zone_of_number(phone: str) -> str | None:
 
 @cache
 def _zones_by_country() -> dict[str, tuple[str, ...]]:
-    """Return the zones of each country, the most populous first, by its ISO 3166 code."""
+    """Return the time zones by ISO 3166 code of the country, the most populous zone first."""
     found: dict[str, tuple[str, ...]] = {}
     table = files("tzdata.zoneinfo").joinpath("zone.tab").read_text(encoding="utf-8")
     for line in table.splitlines():

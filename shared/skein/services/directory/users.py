@@ -81,20 +81,20 @@ class Users:
         return user
 
     def me(self, tenant: str, person: NamedMember) -> User:
-        """Return the signed-in user's record or, if there is none, a user made from the sign-in."""
+        """Return the signed-in user; without a record, the user is made from the sign-in."""
         try:
             return self.get(tenant, person.id)
         except NotFound:
             return User.unknown(tenant, person, self.clock.now())
 
     def recorded(self, tenant: str, person: NamedMember) -> None:
-        """Create a record for the signed-in user if there is none (idempotent)."""
+        """Create a record for a signed-in user who has no record (idempotent)."""
         user = User.unknown(tenant, person, self.clock.now())
         with suppress(ConditionFailed):
             self.table.transact([Put(user.key, user.to_item(), Missing()), *indexed(user)])
 
     def change_own(self, tenant: str, person: NamedMember, change: "OwnChange") -> User:
-        """Change some fields of the signed-in user; a record is created if there is none.
+        """Change some fields of the signed-in user, and create the user's record if it is missing.
 
         A new name counts as chosen by the user. The name and its tag are copied into the rosters of
         the user's chats.
@@ -204,7 +204,7 @@ class Users:
         return revised
 
     def _roles_after(self, user: User, wanted: Iterable[Role] | None) -> tuple[HeldRole, ...]:
-        """Return a person's roles after a change; None leaves them unchanged."""
+        """Return a person's roles after a change; None as `wanted` leaves the roles unchanged."""
         return user.roles if wanted is None else roles_after(user.roles, wanted, self.clock.now())
 
     def undo(self, tenant: str, user_id: str, change_id: str) -> User:
@@ -293,7 +293,8 @@ class Profiles:
         The change and its source are recorded, so that operators can undo it.
 
         Args:
-            person: The user as a member of the chat; a user without a record gets one.
+            person: The user as a member of the chat. A record is created for a user without a
+                record.
             field: The name of the field.
             value: The new value; None removes the field, except for the name.
             source: The source of the value.

@@ -10,9 +10,11 @@ from skein.models.runs.completion import TokenUsage
 def money_of(
     answers: Iterable[tuple[str, TokenUsage]], prices: Prices | None, tool_cost: float = 0
 ) -> Money | None:
-    """Return the cost of some answers, each with its model; None without prices.
+    """Return the cost of answers and tool calls.
 
     Args:
+        answers: The model and the tokens of each answer.
+        prices: The tenant's prices; if None, the result is None.
         tool_cost: The cost of the tool calls.
     """
     if prices is None:

@@ -41,7 +41,7 @@ from skein.settings import Settings
 
 MAX_SHARDS = 16
 SHARD_MESSAGES = 600  # per minute: 10 writes per second, well below the limit of one item
-SHARD_RUNS = 50  # runs at work; about 20 writes per second
+SHARD_RUNS = 50  # concurrent runs; about 20 writes per second
 SHARD_TOKENS = 100_000_000  # per day: about one answer per second
 
 WORDS: dict[What, str] = {
@@ -50,7 +50,7 @@ WORDS: dict[What, str] = {
 }
 
 Alone = Literal["changes", "reads", "codes", "uploads"]
-"""What has buckets apart from messages and tokens."""
+"""The actions with a bucket of their own, apart from messages and tokens."""
 
 WORDS_ALONE: dict[Alone, str] = {
     "changes": "too many changes of chats, members or the own record",
@@ -74,7 +74,7 @@ class Rates(NamedTuple):
     """The sizes of an owner's two token buckets, and the owner's concurrency limit.
 
     Attributes:
-        running: The limit of runs at work; 0 for no limit.
+        running: The maximum number of concurrent runs; 0 for no limit.
     """
 
     messages: Rate
@@ -83,12 +83,12 @@ class Rates(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Whether either bucket has a limit."""
+        """Whether at least one of the two buckets has a limit."""
         return self.messages.limited or self.tokens.limited
 
     @property
     def limits_runs(self) -> bool:
-        """Whether runs at work are limited or charged."""
+        """Whether the tokens of runs, or the number of concurrent runs, are limited."""
         return self.tokens.limited or self.running > 0
 
     @property
@@ -103,7 +103,6 @@ class Rates(NamedTuple):
 
     @property
     def of_shard(self) -> "Rates":
-        """The sizes of the buckets of one shard."""
         messages, tokens = (
             rate._replace(size=max(1, rate.size // self.shards)) if rate.limited else rate
             for rate in (self.messages, self.tokens)
@@ -133,6 +132,8 @@ class TenantRates(NamedTuple):
     """The limits of one person, and of a whole tenant.
 
     Attributes:
+        person: The limits of one person.
+        together: The limits of all people of the tenant together.
         changes: The limit on changes of one person: chats opened, and members added or removed.
         reads: The limit on one person's reads.
         uploads: The limit on one person's pictures and files.
@@ -166,9 +167,14 @@ def rates_of(limits: LimitSettings) -> TenantRates:
 def refusal_of(
     allowance: Allowance, rates: Rates, now: datetime, *, messages: int
 ) -> OverLimit | None:
-    """Return why the buckets refuse `messages` messages or a model call, if they do.
+    """Return the refusal if a bucket does not hold enough; otherwise None.
 
-    A model call needs one token in the bucket.
+    The bucket of tokens must hold at least one token.
+
+    Args:
+        allowance: The buckets.
+        rates: The sizes of the buckets.
+        messages: The number of messages that the bucket of messages must hold; 0 for a model call.
     """
     wanted: tuple[tuple[What, Rate, datetime | None, int], ...] = (
         ("tokens", rates.tokens, allowance.tokens_full_at, 1),
@@ -191,7 +197,9 @@ class RateLimiter:
     settings: Settings
 
     def admit(self, tenant: str, user_id: str) -> None:
-        """Take one message from a person's bucket and the tenant's, for a call that stores none.
+        """Take one message from the buckets of a person and the tenant.
+
+        This is for calls that store no message.
 
         Raises:
             OverLimit: A bucket of messages is empty, or a bucket of model tokens is empty.
@@ -205,15 +213,15 @@ class RateLimiter:
     ) -> tuple[Put, ...]:
         """Return the write that charges a message to its sender, for the message's transaction.
 
-        If the tenant's messages are limited, too, the tenant is charged at once.
+        If the tenant's messages are limited, this method charges the tenant with its own write.
 
         Args:
             user_id: The id of the sender.
             known: The items under `admission_keys`.
-            again: Whether an earlier call for the same message charged the tenant.
+            again: Whether an earlier call for the same message has already charged the tenant.
 
         Returns:
-            The write; empty if a person's messages are not limited.
+            One write; no write if a person's messages are not limited.
 
         Raises:
             OverLimit: A bucket of messages is empty, or a bucket of model tokens is empty.
@@ -247,7 +255,7 @@ class RateLimiter:
         """Take reads from a person's bucket.
 
         Raises:
-            RateLimited: The bucket does not hold enough.
+            RateLimited: The bucket does not hold enough reads.
         """
         optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "reads", reads))
 
@@ -255,7 +263,7 @@ class RateLimiter:
         """Take pictures or files from a person's bucket.
 
         Raises:
-            RateLimited: The bucket does not hold enough.
+            RateLimited: The bucket does not hold enough uploads.
         """
         optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "uploads", files))
 
@@ -316,14 +324,14 @@ class RateLimiter:
     def admit_inbound(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
     ) -> ExceededLimit | None:
-        """Take one inbound message from a person's bucket and the tenant's.
+        """Take one inbound message from the buckets of a person and the tenant.
 
         Args:
             known: The items under `admission_keys`, if the caller has read them.
 
         Returns:
-            None if the message may trigger the agent. Otherwise the period over the limit, with its
-            start and end; until it ends, nothing is taken from the buckets.
+            None if the message may trigger the agent. Otherwise the period in which the person is
+            over the limit. Until the period ends, nothing is taken from the buckets.
         """
         answer = self._ask(tenant, user_id, inbound=True, known=known)
         if answer is None:
@@ -366,9 +374,9 @@ class RateLimiter:
         inbound: bool,
         known: Mapping[Key, Item] | None = None,
     ) -> OverLimit | ExceededLimit | None:
-        """Take one message from a person's bucket, then one from the tenant's.
+        """Take one message from a person's bucket, then one from the tenant's bucket.
 
-        The tenant's bucket is not touched if the person's bucket refuses.
+        If the person's bucket refuses, the tenant's bucket is not touched.
         """
         keys = admission_keys(tenant, user_id)
         if known is None:
@@ -439,10 +447,10 @@ class RateLimiter:
 
 
 def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
-    """Return the keys of the items that admitting a message requires.
+    """Return the keys of the items that are read to admit a message.
 
-    These are the tenant's settings, the person's buckets and the tenant's first shard. Nearly all
-    tenants have only one shard.
+    The items are the tenant's settings, the person's buckets and the tenant's first shard. Nearly
+    all tenants have only one shard.
     """
     owners = owner_of_user(user_id), owner_of_shard(0)
     own, shared = (Allowance.key_of(tenant, owner) for owner in owners)
@@ -452,7 +460,11 @@ def admission_keys(tenant: str, user_id: str) -> tuple[Key, Key, Key]:
 def over_now(
     found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
 ) -> ExceededLimit | None:
-    """Return the limit that a person on SMS exceeds now, from items under `admission_keys`."""
+    """Return the limit that a person on SMS exceeds now; None if the person exceeds no limit.
+
+    Args:
+        found: The items under `admission_keys`.
+    """
     owner = owner_of_user(user_id)
     item = found.get(Allowance.key_of(tenant, owner))
     over = Allowance.from_optional(item, tenant, owner).over

@@ -2,7 +2,7 @@
 
 Each container counts on its own. The first reads of a person in a minute are free. After that, the
 container takes reads from the person's bucket, ten at a time. So the bucket limits a person's reads
-in all containers together, apart from the free ones of each container.
+in all containers together, apart from the free reads of each container.
 """
 
 import threading
@@ -16,7 +16,7 @@ from skein.services.quotas.rate_limits import RateLimiter
 
 FREE_READS = 30  # free reads per minute, for each container
 READS_AT_ONCE = 10  # reads that one write takes from the bucket
-READS_OF_TICKET = 10  # because a ticket writes an item and opens a connection
+READS_OF_TICKET = 10  # a ticket counts as 10 reads: it writes an item and opens a connection
 MAX_FRAMES = 60  # frames per minute, from one connection to each container
 
 

@@ -70,7 +70,7 @@ class Turn(NamedTuple):
 
 
 def segment_keys(delivery: Delivery) -> tuple[Key, ...]:
-    """Return the keys of the person's buckets, the line's buckets and the person who is charged."""
+    """Return the keys of the charged person's buckets, of the line's buckets, and of the person."""
     return (
         *(Allowance.key_of(delivery.tenant, owner) for owner in _owners_of(delivery)),
         User.key_of(delivery.tenant, delivery.payer_id),

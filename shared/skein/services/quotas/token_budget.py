@@ -5,9 +5,9 @@ claim, together with its permit (`concurrency_limit`). The charge of the last an
 estimate and gives the permits back. A run begins while the balance exceeds the reservations, so a
 person's last run may overdraw the bucket. All answers in progress may overdraw a tenant's bucket.
 
-A run is charged to the person that it traces back to: the person who wrote or asked, or whose
-message led to the agent's message or the plan that triggered the run. Every run is charged to the
-tenant.
+A run is charged to the tenant, and to the person who caused it. Usually, this is the person who
+wrote the message or asked for the run. If an agent's message or a plan triggered the run, it is the
+person whose message led to that message or plan.
 """
 
 import logging
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 def payer_of(run: Run) -> str | None:
-    """Return the id of the person charged for a run's tokens, if any."""
+    """Return the id of the person charged for a run's tokens; None if no person is charged."""
     return run.trigger.user_id
 
 
@@ -60,7 +60,7 @@ def bucket_key(tenant: str, user_id: str) -> Key:
 
 
 def payer_keys(run: Run) -> list[Key]:
-    """Return the keys of a run's buckets: the tenant's first shard and the person's.
+    """Return the keys of the buckets of the tenant's first shard and of the charged person.
 
     Nearly all tenants have only one shard.
     """
@@ -68,13 +68,13 @@ def payer_keys(run: Run) -> list[Key]:
 
 
 def owners_of_payer(run: Run) -> list[str]:
-    """Return the owners of a run's buckets: the tenant's first shard and the person."""
+    """Return the owners of the buckets under `payer_keys`, in the same order."""
     payer = payer_of(run)
     return [owner_of_shard(0), *([owner_of_user(payer)] if payer is not None else [])]
 
 
 def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance]:
-    """Return the buckets found under `payer_keys`, by their owners."""
+    """Return the buckets that were read under `payer_keys`, by owner."""
     allowances = Allowance.read_each(found, payer_keys(run))
     return {allowance.owner: allowance for allowance in allowances}
 
@@ -88,7 +88,7 @@ class Bucket:
     """The buckets and permits of one owner, as last read or written.
 
     Attributes:
-        part: The part of an answer's tokens that the owner pays.
+        part: The share of an answer's tokens that is charged to the owner, from 0 to 1.
     """
 
     allowance: Allowance
@@ -105,7 +105,11 @@ class Bucket:
 
 
 def limits_of(run: Run, rates: TenantRates, agent_limit: int | None) -> dict[str, Rates]:
-    """Return the limits for a working run, by owner: the person, the tenant and the agent."""
+    """Return the limits that apply to a working run, by owner.
+
+    The owners are the charged person, a shard of the tenant, and the agent. Owners without a limit
+    are left out.
+    """
     found: dict[str, Rates] = {}
     payer = payer_of(run)
     if payer is not None and rates.person.limits_runs:
@@ -120,7 +124,7 @@ def limits_of(run: Run, rates: TenantRates, agent_limit: int | None) -> dict[str
 def buckets_of(
     table: Table, tenant: str, limits: Mapping[str, Rates], known: Mapping[str, Allowance]
 ) -> list[Bucket]:
-    """Return the buckets of the owners of `limits`; those that are not in `known` are read."""
+    """Return the buckets of the owners in `limits`; buckets that are not in `known` are read."""
     missing = [Allowance.key_of(tenant, owner) for owner in limits if owner not in known]
     found = table.get_many(missing) if missing else {}
     buckets = []
@@ -132,12 +136,11 @@ def buckets_of(
 
 
 def is_shard(owner: str) -> bool:
-    """Return whether an owner of buckets is a shard of the tenant."""
     return owner.startswith(OF_SHARD)
 
 
 def wake(dispatch: Dispatch, tenant: str, granted: Mapping[str, Sequence[WaitingRun]]) -> None:
-    """Send the jobs of waiting runs that received a permit, given by the permits' owners."""
+    """Send the jobs of the waiting runs that received a permit; `granted` has them by owner."""
     jobs = {
         run.run_id: RunJob(
             tenant=tenant,
@@ -188,7 +191,7 @@ class TokenBudget:
 
     @property
     def first_refusal(self) -> OverLimit | None:
-        """The reason why the first owner's buckets refuse a model call, if they do."""
+        """The refusal of a model call by the first owner's buckets; None if they allow the call."""
         for bucket in self.buckets[:1]:
             return refusal_of(bucket.allowance, bucket.rates, self.clock.now(), messages=0)
         return None
@@ -239,7 +242,7 @@ class TokenBudget:
     def _changes(
         self, bucket: Bucket, known: Allowance, tokens: int, *, settles: bool
     ) -> tuple[dict[str, Any], Sequence[WaitingRun]]:
-        """Return the changes that a charge makes, and the runs that get a permit as a result."""
+        """Return the attributes that a charge changes, and the runs that get a permit from it."""
         now, changes = self.clock.now(), dict[str, Any]()
         charged = known
         if bucket.rates.tokens.limited:
@@ -313,8 +316,8 @@ class TokenBudgets:
 
         Args:
             run: The activation's run.
-            known: The buckets that were read, by their owners; see `found_allowances`. A missing
-                bucket of the person or of the tenant's first shard is full.
+            known: The buckets that were read, by owner; see `found_allowances`. If the bucket of
+                the person or of the tenant's first shard is missing, it counts as full.
             limits: The limits that apply to the tenant.
             agent_limit: The concurrency limit of the agent; None for no limit.
         """

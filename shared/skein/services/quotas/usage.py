@@ -1,9 +1,9 @@
 """Count a tenant's tokens per day, and limit background work to its budget.
 
-Background work is charged to the people whose messages its questions include. The person who wrote
-most of them decides whether a question waits. It waits until the next day if that person has used a
-fifth of the budget and other people may have work. It also waits until that person's own token
-limit allows a model call.
+A question of background work is charged to the people whose messages it includes. The main author
+is the person who wrote most of these messages. A question waits until the next day if its main
+author has used a fifth of the budget and other people may have work. A question also waits until
+the token limit of its main author allows a model call.
 
 The budget covers summaries and memories of one day (UTC). It is checked against the day's usage
 counters, which are written anyway. The check comes before each model call, so the calls in progress
@@ -62,8 +62,8 @@ logger = logging.getLogger(__name__)
 class UsageCounters:
     """The service that counts a tenant's tokens by day (UTC).
 
-    Each day has 16 partitions, each with a counter of the tenant, of its agents and of some people,
-    so that no partition becomes a hot key.
+    Each day has 16 partitions, so that no partition becomes a hot key. Each partition has counters
+    of the tenant, of its agents and of some of its people.
     """
 
     table: Table
@@ -90,10 +90,10 @@ class UsageCounters:
     ) -> None:
         """Add the cost of one model answer to the counters of today.
 
-        The counters of the tenant, the agent and the person, and the charge to the token limits,
-        are written in one transaction, so that they agree. Counts that cannot be written are
-        dropped and reported by the metric `UsageLost`. The runs have the exact figures, and an
-        answer never waits for a statistic or a charge.
+        One transaction writes the counters of the tenant, the agent and the person, and charges
+        the token limits. So all figures agree. Counts that cannot be written are dropped and
+        reported by the metric `UsageLost`. The runs have the exact figures, and an answer never
+        waits for a statistic or a charge.
 
         Args:
             usage: The tokens of the answer.
@@ -135,7 +135,7 @@ class UsageCounters:
         A count that cannot be written is dropped, as in `add`.
 
         Args:
-            payer: The agent that wrote the message, and the person whose limits count it.
+            payer: The agent that wrote the message, and the person to whose limits it is charged.
             channel: The channel of the messages.
             texts: The number of messages.
             units: Their units, such as segments.
@@ -171,12 +171,13 @@ class UsageCounters:
     def telling(self, tenant: str, payer: Payer, millibits: int, *, most: int) -> Update:
         """Return the write that counts the information that a private run sends to services today.
 
-        The write fails if the total would exceed `most` for one person, or for one agent's runs
-        that do not work for a person.
+        The information is counted for the person, or for the agent if it works for no person. The
+        write fails if the count of today would exceed `most`.
 
         Args:
             payer: The agent, and the person that it works for.
             millibits: The amount, in thousandths of a bit.
+            most: The limit of a day, in thousandths of a bit.
         """
         now = self.clock.now()
         key = agent_usage_key(tenant, now, payer.agent_id, 0)
@@ -191,9 +192,10 @@ class UsageCounters:
         return Update(key, set=fields, add={TOLD: millibits}, condition=room)
 
     def tool_calls(self, tenant: str, payer: Payer, name: str) -> int:
-        """Return today's calls of a tool: for a person or by an agent, whichever is higher.
+        """Return how often a tool was called today.
 
-        This takes one batch of reads.
+        The calls for the person and the calls by the agent are counted separately, and the higher
+        count is returned. This takes one batch of reads.
         """
         now = self.clock.now()
         agents = [
@@ -227,10 +229,10 @@ class UsageCounters:
         return writes
 
     def reserve(self, tenant: str, words: Words, tokens: int) -> None:
-        """Count the tokens of a question before its answer, for the person who is charged most.
+        """Count the tokens of a question for its main author, before the answer.
 
-        So concurrent requests cannot overdraw that person's share. If a worker dies, the tokens
-        stay counted. A negative number releases the reservation.
+        So concurrent questions cannot overdraw the main author's share. If a worker dies, the
+        tokens stay counted. A negative number releases the reservation.
 
         Raises:
             Transient: The table is out of reach.
@@ -245,7 +247,10 @@ class UsageCounters:
     def _by_words(
         self, tenant: str, words: Words, usage: TokenUsage, model: str, reserved: int
     ) -> Iterator[Update]:
-        """Yield the writes that divide an answer's usage among people; one person gets the call."""
+        """Yield the writes that divide the tokens of an answer among people.
+
+        The call itself is counted for the main author.
+        """
         now = self.clock.now()
         for user_id, part in words.parts.items():
             tokens = {name: round(getattr(usage, name) * part) for name in TOKENS}
@@ -274,7 +279,7 @@ class OverBudget(SkeinError):
 
 
 class PersonOverBudget(OverBudget):
-    """The person who wrote most of the messages has used up their share or token limit.
+    """The main author of a question has used up their share or their token limit.
 
     Attributes:
         until: When to try again.
@@ -311,22 +316,21 @@ class Budget:
     ) -> TokenBudget:
         """Check that background work may call a model once.
 
-        This takes one batch of reads. If the person who wrote most has used up their share, it also
-        takes queries until another person is found, at most one for each partition of two days: 34.
+        This takes one batch of reads. If the main author has used up their share, queries
+        follow until another person is found: one for each partition of two days, at most 34.
 
         Args:
             words: The people whose messages the question includes.
             size: The approximate number of tokens of the question.
-            spread_by: The id that selects the time of the next try, if the person has used up their
-                share.
+            spread_by: The id that selects the time of the next try, if the main author has used up
+                their share.
 
         Returns:
-            The people's token limits, to charge.
+            The token limits to which the caller charges the answer.
 
         Raises:
             BackgroundPause: Background work is paused.
-            PersonOverBudget: The person who wrote most has used up their share or their token
-                limit.
+            PersonOverBudget: The main author has used up their share or their token limit.
             OverBudget: The budget of the day is used up.
         """
         found = self._read(tenant, words)
@@ -360,9 +364,9 @@ class Budget:
         size: int,
         spread_by: str,
     ) -> datetime | None:
-        """Return when a question may be asked that the person is charged most for; None for now.
+        """Return when a question of this main author may be asked; None if it may be asked now.
 
-        A question that is larger than the whole share is asked first on a day.
+        A question that is larger than the author's whole share may be asked as the first of a day.
         """
         refusal = budget.first_refusal
         if refusal is not None:

@@ -1,4 +1,4 @@
-"""Reports of a tenant's usage: by day, agent, person, model, channel or in all."""
+"""Reports of a tenant's usage: by day, agent, person, model or channel, or in total."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ class UsageRow(Value):
 
     Attributes:
         key: The day, agent, person, model, channel or tenant; empty for work without an agent.
-        money: The cost at the tenant's current prices; None if the tenant has set none.
+        money: The cost at the tenant's current prices; None if the tenant has set no prices.
     """
 
     key: str
@@ -40,8 +40,8 @@ class UsageReport(Value):
         by: What each row represents.
         first: The first day (UTC).
         last: The last day.
-        total: The sum of all counters; SMS do not belong to any row by model.
-        rows: Days in order; otherwise the rows with the most tokens first.
+        total: The sum of all counters. In a report by model, SMS are part of the total only.
+        rows: The rows. Days are in order; all other rows begin with the most tokens.
     """
 
     by: UsageBy
@@ -117,7 +117,7 @@ class UsageReports:
 def _parts(
     by: UsageBy, tenant: str, day: date, counter: UsageCounter
 ) -> Iterator[tuple[str, Usage]]:
-    """Yield the rows that a counter belongs to, with its share."""
+    """Yield the key of each row that a counter belongs to, and the usage to add to the row."""
     if by == "day":
         yield f"{day:%Y-%m-%d}", counter.usage
     elif by == "tenant":

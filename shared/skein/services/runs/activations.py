@@ -35,12 +35,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A step to be recorded, alone or in the transaction of its consequences.
+    """The writes that record a step.
 
     Attributes:
-        claim: The run's claim after the write.
-        changes: The changes of the run's item.
-        own_writes: Writes of further items, which only this run's worker writes.
+        claim: The run's claim after the writes.
+        changes: The attributes of the run's item to change.
+        own_writes: Writes of further items; only this run's worker writes these items.
     """
 
     claim: Claim
@@ -65,7 +65,7 @@ def recording(
     `shown`, `held`, `sharing` and `thread_id` are used only for the first step of an activation.
 
     Args:
-        step: The step, with the prompt if it is the activation's first.
+        step: The step; the first step of an activation has the prompt.
         shown: The chat and the last message that the prompt showed; None for no chat.
         held: The content of the prompt, with its audience.
         sharing: The content that the prompt contained through sharing rules.
@@ -123,8 +123,8 @@ class Activations:
 
         Raises:
             LostLease: Another worker has taken the run over.
-            ReadersChanged: Calls would follow, but content that the run received through sharing
-                rules may no longer be shared. Nothing was recorded.
+            ReadersChanged: The step has tool calls, but content that the run received through
+                sharing rules may no longer be shared. Nothing was recorded.
         """
         claim = step_recording.claim
         stamp = claim.run.sharing_stamp if acts else None
@@ -143,11 +143,11 @@ class Activations:
         return claim
 
     def keep_results(self, claim: Claim, step: Step, *, also: Sequence[Write] = ()) -> None:
-        """Record the results of a step's tool calls, after all have been carried out.
+        """Record the results of a step's tool calls, after all calls were carried out.
 
         Args:
             claim: The claim with the tools and the sent messages of the step (`with_results`).
-            step: The step with its results, and with the writes to services that were begun.
+            step: The step with its results, and with the writes to services that have begun.
             also: Writes of items that only the run's worker writes.
 
         Raises:
@@ -160,13 +160,13 @@ class Activations:
         write_claimed(self.table, claim, stored_of(claim, *names), own=[kept, *also])
 
     def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
-        """Drop the newest activation and begin a new one for the chat's current readers.
+        """Drop the newest activation, and begin a new activation for the chat's current readers.
 
-        Effects of the dropped activation are kept, its step numbers are not reused, and no SEEN
+        The effects of the dropped activation are kept, and its step numbers are not reused. No SEEN
         watermark moves.
 
         Args:
-            sent: Messages that the dropped activation has sent and not yet recorded.
+            sent: Messages that the dropped activation has sent but not recorded yet.
 
         Returns:
             The claim of the new activation, with the run's chat as it is now.

@@ -1,4 +1,4 @@
-"""Runs that plans and webhook services start: one run per cause, outside of the run slots."""
+"""Create the runs of plans and webhook services: one run per cause, outside of run slots."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from skein.services.visibility.audience import audience_of, scope_of
 
 
 class AgentRun(NamedTuple):
-    """A run to be created, with its writes; the first write fails if the run exists."""
+    """A new run, and the writes that store it; the first write fails if the run exists."""
 
     run: Run
     writes: tuple[Write, ...]
@@ -40,23 +40,23 @@ def agent_run(
     chat: Chat | None = None,
     started_by: ActiveItem | None = None,
 ) -> AgentRun:
-    """Create a run in its agent's own partition, and a pointer to it.
+    """Return a new run in its agent's own partition, with its writes.
 
-    The pointer exists until the run ends. A run with a chat begins with a prompt of that chat, and
-    its audience is narrowed to the people in the chat, if there are any. If the trigger may not be
-    shown to all of them, the run has no chat.
+    A pointer to the run is stored, too, and exists until the run ends. A run with a chat begins
+    with a prompt of that chat. If the chat has people, the run's audience is narrowed to these
+    people. If the trigger may not be shown to all readers of the chat, the run has no chat.
 
     Args:
         trigger: Why the run exists.
-        cause: The parts from which the run's id is derived; the same parts never start a second
+        cause: The parts from which the run's id is derived. The same parts never start a second
             run.
         audience: The audience of the trigger.
-        scope: The scope of the run's new items if the run's prompt belongs to no chat.
-        chat: The chat that the run belongs to, of which the agent is a member.
-        started_by: The item that must be active for the run to write.
+        scope: The scope of the run's new items; None for the scope of the chat, if the run has one.
+        chat: The chat that the run belongs to; the agent must be a member.
+        started_by: The item that must stay active; otherwise the run may not write.
 
     Returns:
-        The writes for the caller's transaction, and the run.
+        The run, and the writes for the caller's transaction.
     """
     if chat is not None and not may_show(audience, chat.readers):
         chat = None

@@ -14,7 +14,7 @@ from skein.settings import Settings
 def next_in_chain(
     table: Table, run: Run, *, ids: Ids, now: datetime, settings: Settings
 ) -> EnqueuedRun | None:
-    """Queue the run of the next agent after `run`, in the transaction that ends `run`.
+    """Return the queued run of the next agent, for the transaction that ends `run`.
 
     Agents that have left the chat in the meantime are skipped. The result is None if no agent
     remains.

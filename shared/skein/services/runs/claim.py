@@ -23,25 +23,27 @@ from skein.services.config.retention import kept_until, retention_of, run_days
 MAX_SENT = 20
 
 PrefetchedItems = Mapping[Key, Item | None]
-"""Items that were read, by their keys; None for a missing item."""
+"""Items that were read, by key; None for a missing item."""
 
 logger = logging.getLogger(__name__)
 
 
 def unchanged_run(run: Run) -> AllOf:
-    """Return the condition that no other worker has taken a run over since it was read."""
+    """Return the condition that the run was not taken over by another worker since the read."""
     return all_of(fence_is(run.fence), Is("status", run.status))
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claimed run, with its chat and the agent's membership there, as they were last read.
+    """A claimed run, with its chat and the agent's membership in the chat.
 
-    For a run without a chat, both are None.
+    A run without a chat has neither.
 
     Attributes:
-        retention: How long the tenant keeps runs; only for a run without a chat.
-        found: The further items that were read together with the run.
+        member: The agent's membership in the run's chat, as last read.
+        chat: The run's chat, as last read.
+        retention: How long the tenant keeps runs; set only for a run without a chat.
+        found: Further items that were read together with the run.
         permits: The buckets with the run's permits, by owner.
     """
 
@@ -53,7 +55,7 @@ class Claim:
     permits: Mapping[str, Allowance] = field(default_factory=dict, compare=False, repr=False)
 
     def kept_until(self, made_at: datetime) -> int | None:
-        """Return when an item of the run expires, in epoch seconds; None for never."""
+        """Return when an item of the run expires, in epoch seconds; None if it never expires."""
         known = self.chat.retention if self.chat is not None else self.retention
         return kept_until(made_at, run_days(known))
 
@@ -68,7 +70,7 @@ class Claim:
         return Check(self.run.key, self.fence_holds)
 
     def guarded(self, _: Any) -> Sequence[Write]:
-        """Return the guard as the extra writes of a post."""
+        """Return the guard as the only extra write of a post; the argument is not used."""
         return (self.guard,)
 
     @property
@@ -77,26 +79,25 @@ class Claim:
 
     @property
     def job(self) -> RunJob:
-        """The job that brings a worker to this run."""
+        """The job with which a worker continues this run."""
         return self.run.job
 
     def with_run(self, **changes: Unpack[RunChanges]) -> "Claim":
-        """Return the claim with the given attributes of its run changed."""
+        """Return the claim with changed attributes of its run."""
         return replace(self, run=self.run.model_copy(update=changes))
 
 
 def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> Claim | None:
-    """Read a job's run, its chat and the agent's membership there.
+    """Read the run of a job, with its chat and the agent's membership in the chat.
 
     All items are read in one batch. For a run without a chat, the tenant's settings are read
-    instead of the chat, for the retention. If there is no open membership, a second read looks up
-    the closed one.
-
-    If an item is missing, a warning is logged and the result is None.
+    instead of the chat, because they contain the retention. If the agent has no open membership, a
+    second read looks up the closed membership. If an item is missing, a warning is logged and the
+    result is None.
 
     Args:
         job: The job that names the run.
-        also_read: Keys of further items to read in the same batch, if they exist.
+        also_read: Keys of further items to read in the same batch; these items may be missing.
 
     Raises:
         ValueError: The job does not name a run.
@@ -140,7 +141,7 @@ def write_claimed(
         claim: The claim; the write is conditional on its fencing token.
         changes: Attributes of the run's item to set or, with None, to remove.
         own: Writes of items that only the run's worker writes.
-        shared: Writes of items that others write as well (optimistic lock).
+        shared: Writes of items that other writers change, too (optimistic lock).
 
     Raises:
         LostLease: Another worker has taken the run over.
@@ -162,7 +163,7 @@ def write_claimed(
 
 
 def membership_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
-    """Return the agent's open membership in a chat, which may be the run's own chat."""
+    """Return the agent's open membership in a chat; None without a chat or an open membership."""
     if chat_id is None:
         return None
     membership = Membership.read(table, Membership.key_of(found.run.tenant, chat_id, found.agent))
@@ -172,7 +173,7 @@ def membership_in(table: Table, found: Claim, chat_id: str | None) -> Membership
 def membership_elsewhere(
     table: Table, claim: Claim, chat_id: str
 ) -> tuple[Chat | None, Membership | None]:
-    """Return a chat and the agent's open membership there; both None if either is missing."""
+    """Return a chat and the agent's open membership in it; both None if either is missing."""
     chat_key = Chat.key_of(claim.run.tenant, chat_id)
     member_key = Membership.key_of(claim.run.tenant, chat_id, claim.agent)
     found = table.get_many([chat_key, member_key])
@@ -185,8 +186,9 @@ def membership_elsewhere(
 def shown_membership(table: Table, found: Claim) -> Membership | None:
     """Return the agent's membership in the chat that a queued run will show.
 
-    The result is None if the run leaves that chat's messages to other runs. Such a run does not
-    wait for the debounce there, and does not merge a queued run.
+    For a run that is not queued, the membership in its own chat is returned. The result is None if
+    the run leaves that chat's messages to other runs (`Run.leaves_messages`). Such a run does not
+    wait for the debounce of the chat, and does not merge a queued run.
     """
     run, member = found.run, found.member
     chat_id = run.active_chat_id or run.own_chat_id
@@ -198,7 +200,7 @@ def shown_membership(table: Table, found: Claim) -> Membership | None:
 
 
 def stored_of(claim: Claim, *names: str) -> dict[str, Any]:
-    """Return the named attributes of a claim's run in stored form, with None for missing ones."""
+    """Return the named attributes of a claim's run in stored form; None for a missing attribute."""
     stored = claim.run.attributes()
     return {name: stored.get(name) for name in names}
 

@@ -1,4 +1,4 @@
-"""The completion of runs: free the slot, move the SEEN watermark, send the next run."""
+"""End runs: free the slot, move the SEEN watermark, and send the job of the next run."""
 
 import logging
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ class RunCompletion:
         agent in the chain.
 
         Args:
-            claim: The claim of the run; the one in `step_recording` if that is given.
+            claim: The claim of the run. With a `step_recording`, pass its claim.
             status: The status with which the run ends.
             reason: Why there is no answer; None if the run has answered.
             error: A longer explanation of why the run failed or was canceled.
@@ -111,20 +111,19 @@ class RunCompletion:
 
         Args:
             snapshot: The chat snapshot, freshly read.
-            claim: The claim of a run without further agents in its chain; the one in
-                `step_recording` if that is given. If the run has a final message, its claim names
-                the message.
+            claim: The claim of the run, which must have no further agents in its chain and must
+                name the final message, if any. With a `step_recording`, pass its claim.
             outcome: How the run ends.
             step_recording: The recording of the last step, if it was not recorded yet.
-            again: Whether to read the borrowed context again, because an earlier try of the
-                transaction failed.
+            again: Whether an earlier try of the transaction failed, so that the borrowed context is
+                read again.
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
         return self._completion_writes(fresh, outcome, step_recording=step_recording)
 
     def over(self, run: Run, outcome: Outcome, jobs: Sequence[RunJob]) -> None:
-        """Log and count that a run has ended, and send the jobs of the runs that follow."""
+        """Log and count the end of a run, and send the jobs of the runs that follow."""
         status, reason, error = outcome
         logger.info(
             "run ended",
@@ -137,9 +136,9 @@ class RunCompletion:
         self.dispatch.send(jobs)
 
     def cancel(self, run: Run, *, reason: Reason, error: str, guard: Check | None = None) -> None:
-        """Cancel a run in any state.
+        """Cancel a run that has not ended.
 
-        From then on, writes of a worker that has claimed the run fail.
+        If a worker has claimed the run, its later writes fail.
 
         Args:
             run: The run to cancel.
@@ -165,9 +164,8 @@ class RunCompletion:
         """Move the agent's SEEN watermark up to the newest prompt; the watermark never moves back.
 
         Args:
-            at_home: Whether to include a prompt that showed the run's own chat. By default, such a
-                prompt is left out, because the transaction that ends the run or begins its wait
-                moves the watermark there.
+            at_home: Whether to move the watermark of the run's own chat, too. By default, the
+                transaction that ends the run or begins its wait moves this watermark.
         """
         shown = claim.run.shown
         if shown is None or (shown.chat_id == claim.run.chat_id and not at_home):
@@ -181,7 +179,7 @@ class RunCompletion:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
     def _end_afresh(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
-        """End a run, based on a fresh read of its slots and borrowed context."""
+        """Read the slots and the borrowed context of a run again, and end the run."""
         member = claim.member
         membership = (
             read_membership(self.table, member.tenant, member.chat_id, member.member.ref)
@@ -251,7 +249,7 @@ class RunCompletion:
         return CompletionWrites(tuple(writes), tuple(jobs))
 
     def _still_staged(self, run: Run) -> Run:
-        """Return the run without borrowed context that has been replaced in the meantime."""
+        """Return the run without the borrowed context that was replaced in the meantime."""
         if not run.borrowed:
             return run
         found = self.table.get_many(list({_staged_key(run, held) for held in run.borrowed}))
@@ -291,9 +289,9 @@ def _ended(claim: Claim, recorded: dict[str, Any], outcome: Outcome, now: dateti
 
 
 def _returned(run: Run) -> list[Write]:
-    """Return the deletes of borrowed context that prompts of `run` showed.
+    """Return the writes that delete the borrowed context that the prompts of `run` showed.
 
-    Each delete is conditional: context that was staged in the meantime is kept.
+    Each write is conditional, so context that was staged in the meantime is kept.
     """
     newest = {_staged_key(run, held): held.staging for held in run.borrowed}
     return [Delete(key, Is("staging", staging)) for key, staging in newest.items()]

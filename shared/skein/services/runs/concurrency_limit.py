@@ -35,11 +35,11 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class TakenPermits:
-    """The response to a run that asks for permits.
+    """The answer to a run that asks for permits.
 
     Attributes:
         permitted: Whether the run may work.
-        listed: Whether a run that may not work is woken when a permit becomes free.
+        listed: Whether a run that may not work is started when a permit becomes free.
         permits: The buckets with the run's permits, by owner.
         writes: The writes that store the run's permits; they are part of its claim.
     """
@@ -60,16 +60,16 @@ class ConcurrencyLimit:
     settings: Settings
 
     def take(self, run: Run, found: Mapping[Key, Item | None], *, until: datetime) -> TakenPermits:
-        """Take the permits of `run`, which expire at `until`, or let the run wait.
+        """Take the permits of `run`, or let the run wait.
 
-        If the run already has its permits, their expiry is updated. The result contains the writes
-        that the caller must make; if only the person has a limit, this method itself writes
-        nothing.
+        If the run already has its permits, this method updates their expiry. If only the person has
+        a limit, this method writes nothing, and the caller must commit the `writes` of the result.
 
         Args:
             run: The run as its claim would store it.
-            found: Items that were read, by their keys; None for a missing item. The tenant's
-                settings, the agent and the token buckets are read unless they are in `found`.
+            found: Items that were read, by key; None for a missing item. The tenant's settings, the
+                agent and the token buckets are read unless they are in `found`.
+            until: When the permits expire.
         """
         wanted, limits = self._wanted(run, found)
         if not limits:
@@ -117,7 +117,7 @@ class ConcurrencyLimit:
         return TakenPermits(permitted=False, listed=changed[refused].permits.waits(wanted.run_id))
 
     def give_back(self, run: Run, found: Mapping[Key, Item | None]) -> None:
-        """Give back the permits of `run`, if it has any, and wake the runs that receive them.
+        """Give back the permits of `run`, and start the runs that receive them.
 
         Args:
             found: As in `take`.
@@ -143,7 +143,7 @@ class ConcurrencyLimit:
     def _wanted(
         self, run: Run, found: Mapping[Key, Item | None]
     ) -> tuple[WaitingRun, Mapping[str, Rates]]:
-        """Return the run as it is listed while it waits for a permit, and its limits by owner."""
+        """Return the entry of the run in the list of waiting runs, and its limits by owner."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         missing = [key for key in (settings_key, agent_key) if key not in found]
@@ -163,7 +163,7 @@ class ConcurrencyLimit:
         )
         agent_limit = (agent and agent.max_concurrent_runs) or settings.max_concurrent_runs
         limits = limits_of(run, rates_of(settings), agent_limit)
-        # If its runs are not limited, no run writes to the tenant's item before its charge.
+        # Without a limit on the tenant's runs, a run writes the tenant's item only for its charge.
         return wanted, {
             owner: rates for owner, rates in limits.items() if rates.running or not is_shard(owner)
         }
@@ -178,7 +178,7 @@ class ConcurrencyLimit:
     def _changed(
         self, known: Sequence[Allowance], changed: Mapping[str, ChangedPermits]
     ) -> tuple[dict[str, Allowance], list[Put]]:
-        """Return the buckets by owner, and the writes of those whose permits have changed."""
+        """Return the buckets by owner, and the writes of the buckets with changed permits."""
         after: dict[str, Allowance] = {}
         writes: list[Put] = []
         for allowance in known:
@@ -192,7 +192,7 @@ class ConcurrencyLimit:
     def _write(
         self, writes: Sequence[Put], changed: Mapping[str, ChangedPermits], tenant: str
     ) -> None:
-        """Write changed permits, and wake the runs that received one."""
+        """Write changed permits, and start the runs that received a permit."""
         if len(writes) == 1:
             self.table.write(writes[0])
         elif writes:
@@ -201,17 +201,17 @@ class ConcurrencyLimit:
 
 
 def _granted(changed: Mapping[str, ChangedPermits]) -> dict[str, Sequence[WaitingRun]]:
-    """Return the waiting runs that get a permit by a change, by owner."""
+    """Return the waiting runs that received a permit, by owner."""
     return {owner: change.granted for owner, change in changed.items() if change.granted}
 
 
 def _is_of_person_alone(known: Sequence[Allowance]) -> bool:
-    """Return whether the buckets belong to a person, so that no other person's run writes them."""
+    """Return whether all buckets belong to a person, so that only this person's runs write them."""
     return all(each.owner.startswith(OF_USER) for each in known)
 
 
 def _known(run: Run, found: Mapping[Key, Item | None]) -> dict[str, Allowance]:
-    """Return the run's token buckets that were read, including those without an item."""
+    """Return the run's token buckets that were read; a bucket without an item is full."""
     return {
         owner: Allowance.from_optional(found[key] or None, run.tenant, owner)
         for owner in owners_of_payer(run)

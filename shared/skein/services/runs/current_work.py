@@ -14,12 +14,12 @@ RUNS_OF_AGENT = 2  # with 50 agents, one batch of reads
 
 @dataclass(frozen=True, slots=True)
 class WorkOverview:
-    """The runs of a tenant that have not ended, and the newest one that failed or was deferred.
+    """The runs of a tenant that have not ended, and the newest run in trouble.
 
     Attributes:
         live: The runs that have not ended, newest first.
-        troubled: The newest run with a reason why it does not answer as expected; None if no run
-            that was read has a reason.
+        troubled: The newest run that failed, or that has a reason and has not ended; None if no run
+            that was read is in trouble.
     """
 
     live: tuple[Run, ...]
@@ -35,10 +35,10 @@ class WorkOverviews:
     parallel_map: ParallelMap
 
     def of_tenant(self, tenant: str) -> WorkOverview:
-        """Find the current work: the two newest runs of today of each of the 50 newest agents.
+        """Return the current work of a tenant.
 
-        This takes one query of the index, one parallel query for each agent, and one batch of
-        reads.
+        The two newest runs of today of each of the 50 newest agents are read. This takes one query
+        of the index, one parallel query for each agent, and one batch of reads.
         """
         agents = self._rows(agents_relation(tenant), MAX_AGENTS)
         today = self.clock.now().date()

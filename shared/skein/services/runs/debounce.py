@@ -1,6 +1,6 @@
-"""Debounce: one answer to several SMS that a person sends in quick succession.
+"""Debounce: give one answer to several SMS that a person sends in quick succession.
 
-Each SMS delays the answer a little more, up to a maximum after the first one. The end of the delay
+Each SMS delays the answer a little more, up to a maximum after the first SMS. The end of the delay
 is stored on the agent's membership and written together with the slots. So every worker that gets a
 job of the run knows the end of the delay.
 """
@@ -45,9 +45,9 @@ def debounce_in(chat: Chat, settings: Settings) -> Debounce:
 def burst_with(membership: Membership, debounce: Debounce | None, now: datetime) -> dict[str, Any]:
     """Return the membership attributes that record one more SMS of a person.
 
-    If an answer is pending and no run is running, the latest end of the burst does not change.
-    Otherwise, this SMS sets a new latest end, since the debounce does not delay a run that is
-    already running.
+    If an answer is pending and no run is running, the latest end of the burst stays. Otherwise,
+    this SMS sets a new latest end, because the debounce does not delay a run that is already
+    running.
 
     Args:
         membership: The agent's membership, freshly read.
@@ -66,9 +66,9 @@ def burst_with(membership: Membership, debounce: Debounce | None, now: datetime)
 
 
 def media_with(membership: Membership, message: Message, now: datetime) -> dict[str, Any]:
-    """Return the membership attributes that record pending files of one more message.
+    """Return the membership attributes that record the pending files of one more message.
 
-    The answer waits for all of them, at most `MEDIA_SECONDS` after the newest message.
+    The answer waits for all pending files, at most `MEDIA_SECONDS` after the newest message.
     """
     ids = tuple(media.id for media in message.media if media.id is not None)
     if not ids or message.sender.kind != "user":
@@ -88,7 +88,7 @@ class DelayTime(NamedTuple):
 
 
 def delay_of(membership: Membership | None, now: datetime) -> DelayTime:
-    """Return how long a queued run waits for further SMS, or for files of the messages."""
+    """Return how long a queued run still waits for further SMS, or for pending files."""
     if membership is None:
         return DelayTime(0, Reason.DEBOUNCE)
     burst, media = membership.burst, membership.awaited_media

@@ -1,4 +1,4 @@
-"""End waits early: another run names the reply, or a person stops the waiting run."""
+"""End waits early, when another run names the reply, or a person stops the waiting run."""
 
 from dataclasses import dataclass
 

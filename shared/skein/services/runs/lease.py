@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLeases(ABC):
-    """The service that claims runs, and postpones claimed ones.
+    """The service that claims runs, and postpones claimed runs.
 
     Args:
         completion: Ends runs.
@@ -139,7 +139,10 @@ class RunLeases(ABC):
     def _may_begin(
         self, found: Claim, membership: Membership | None, job: RunJob, now: datetime
     ) -> bool:
-        """Return whether it is the run's turn and its debounce is over."""
+        """Return whether it is the run's turn and its debounce is over.
+
+        During the debounce, the job is sent again with a delay.
+        """
         if found.member is not None and not is_its_turn(found.run, found.member):
             _log_no_work(found.run, Reason.BEHIND_OTHER_RUN)
             return False
@@ -152,7 +155,7 @@ class RunLeases(ABC):
         return not seconds
 
     def _waits(self, found: Claim, now: datetime) -> bool:
-        """Return whether the run must not be claimed now; if it is paused, hold it back."""
+        """Return whether the run must not be claimed now, and hold back a paused run."""
         run = found.run
         idle = _why_idle(run, now)
         if idle is not None:
@@ -182,9 +185,10 @@ class RunLeases(ABC):
         return True
 
     def _may_write(self, found: Claim, now: datetime) -> bool:
-        """Return whether the run's item is active; if not, hold the run back or cancel it.
+        """Return whether the item that the run works for is active.
 
-        A paused run keeps its state, and the due pointer brings a worker back here.
+        If the item is paused, the run is held back: it keeps its state, and its due pointer brings
+        a worker back here. If the item is over, the run is canceled.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -204,7 +208,9 @@ class RunLeases(ABC):
         return status == "active"
 
     def _hold_back(self, found: Claim) -> None:
-        """Hold a paused run back until the tick resumes it; neither an attempt nor a deferral.
+        """Hold a paused run back until the tick resumes it.
+
+        This counts neither as an attempt nor as a deferral.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -215,7 +221,7 @@ class RunLeases(ABC):
         _log_no_work(run, Reason.PAUSED)
 
     def _wait_is_over(self, found: Claim) -> bool:
-        """Resume a run whose wait has timed out; return whether it did."""
+        """Resume a run if its wait has timed out; return whether the run was resumed."""
         run, now = found.run, self.clock.now()
         if run.wait is None or run.wait_chat_id is None or run.wait.until > now:
             return False
@@ -231,7 +237,8 @@ class RunLeases(ABC):
     ) -> Claim | None:
         """Write the claim: raise the fencing token, fill the running slot, merge a queued run.
 
-        The run takes its permits with this write or before; without permits, the result is None.
+        The run takes its permits before or with this write. If it gets no permits, the result is
+        None.
         """
         run, member = found.run, found.member
         start = _start_of(run, member, membership, now)
@@ -272,8 +279,8 @@ class RunLeases(ABC):
     def _due_of_claim(self, run: Run, now: datetime, lease_until: datetime) -> dict[str, Any]:
         """Return a claimed run's new due pointer; empty if the pointer from its creation can stay.
 
-        Most runs end before that pointer is due. For the others, the tick moves it to the end of
-        the lease, so a claim need not change the index.
+        Most runs end before the first pointer is due. For all other runs, the tick moves the
+        pointer to the end of the lease. So a claim need not change the index.
         """
         untouched = not run.fence and run.reason is None
         if untouched and now < run_due_at(run.created_at, self.settings) < lease_until:
@@ -315,12 +322,12 @@ class RunLeases(ABC):
         )
 
     def is_over(self, claim: Claim) -> bool:
-        """Return whether a run whose lease was lost has ended or was deleted."""
+        """Return whether a run has ended or was deleted, after a worker has lost its lease."""
         run = Run.read(self.table, claim.run.key)
         return run is None or run.ended
 
     def retry_later(self, claim: Claim, error: str) -> None:
-        """End an attempt and schedule the next one, after a pause that doubles each time.
+        """End an attempt, and schedule the next attempt after a pause that doubles each time.
 
         Args:
             error: What went wrong, for the operator.
@@ -342,8 +349,8 @@ class RunLeases(ABC):
     ) -> None:
         """Defer a run whose model is down or whose agent is busy.
 
-        A deferral is not an attempt. A run that has been deferred for longer than
-        `policy.DEFERRALS` allows fails.
+        A deferral is not an attempt. The run fails if it has been deferred for longer than
+        `policy.DEFERRALS` allows.
 
         Args:
             reason: Why.
@@ -364,7 +371,7 @@ class RunLeases(ABC):
         self._postpone(claim, wait, reason, change)
 
     def continue_later(self, claim: Claim) -> None:
-        """Hand a run to a new invocation before the time of this one runs out.
+        """Hand a run to a new invocation before the time of this invocation runs out.
 
         The hand-over is not an attempt.
 
@@ -374,11 +381,11 @@ class RunLeases(ABC):
         self._postpone(claim, 0, Reason.HANDED_OVER, {"attempts": claim.run.attempts - 1})
 
     def take_from_worker(self, claim: Claim, *, lost: bool) -> None:
-        """End the lease of a worker that has stopped, so that the next one can begin at once.
+        """End the lease of a worker that has stopped, so that another worker can begin at once.
 
         Args:
             claim: The worker's claim, as it is stored.
-            lost: Whether the worker died. Otherwise its work does not count as an attempt.
+            lost: Whether the worker died. If not, its work does not count as an attempt.
 
         Raises:
             LostLease: The run has ended, or another worker has taken it over.
@@ -408,7 +415,7 @@ class _Start(NamedTuple):
     Attributes:
         membership_changes: The changes of the agent's membership in the run's own chat.
         writes: Further writes of the transaction.
-        merge: The merge of a queued run; empty if there is none.
+        merge: The merge of a queued run; empty if no run is merged.
     """
 
     run_changes: RunChanges
@@ -467,8 +474,8 @@ def _start_of(
 def held_back(run: Run, now: datetime) -> Update:
     """Return the write that delays a run until a person of the team hands its chat back.
 
-    Handing the chat back sends its job. If that job is lost, the due pointer brings a worker back
-    here.
+    The run's job is sent when the chat is handed back. If the job is lost, the due pointer brings a
+    worker back here.
     """
     change: dict[str, Any] = {"status": "queued", "fence": run.fence + 1, "lease_until": None}
     waits = run.recording(Reason.DESK, now) | run.due(now + HELD_BACK) | {"due_tries": None}
@@ -485,12 +492,11 @@ def _why_idle(run: Run, now: datetime) -> Reason | None:
 
 
 def _log_no_work(run: Run, reason: Reason) -> None:
-    """Log that a job leads to no work."""
     logger.info("run not started now", extra={"run_id": run.id, "reason": reason})
 
 
 def _why_pointless(found: Claim) -> tuple[Reason, str] | None:
-    """Return the reason and the error if the run must be canceled, not claimed; else None."""
+    """Return the reason and the error if the run must be canceled; otherwise None."""
     if found.member is not None and not found.member.active:
         return Reason.AGENT_LEFT, "the agent has left the chat"
     if found.chat is not None and found.chat.discarded_at and found.run.status == "queued":

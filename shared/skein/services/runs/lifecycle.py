@@ -1,4 +1,4 @@
-"""The lifecycle of a run: its events, each with its statuses, its reasons and its write.
+"""The lifecycle of a run: a table of its events, with their statuses, reasons and writes.
 
 An event is one write of the run's item, in one transaction with the items in `together`. Each write
 of a worker is conditional on the fencing token and the status. `docs/runs.md` shows this page as a
@@ -20,7 +20,7 @@ class Event(NamedTuple):
         name: What happens.
         before: The statuses in which it can happen; empty for a new run.
         after: The status that it leads to; None if the status does not change.
-        sets: Attributes that tell this write apart from those of other events.
+        sets: Attributes by which this write differs from the writes of other events.
         written: A description of the write, for readers.
         writes: The functions that make the write, in `services/runs` or `services/replies`.
         together: The other items of the transaction, by the first part of their sort keys.
@@ -225,7 +225,9 @@ LIFECYCLE: tuple[Event, ...] = (
 
 
 def event_of(before: RunStatus | None, after: str | None, attributes: Collection[str]) -> Event:
-    """Return the event of a write to a run's item: the one that fits most closely.
+    """Return the event of a write to a run's item.
+
+    If several events fit, the event with the most `sets` is returned.
 
     Raises:
         ValueError: The write is not an event of a run's lifecycle.

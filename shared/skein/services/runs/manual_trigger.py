@@ -1,4 +1,4 @@
-"""The manual trigger: a person asks a chat's agents to respond, under any policy."""
+"""The manual trigger: a person asks a chat's agents to respond, whatever the chat's policy is."""
 
 from dataclasses import dataclass
 
@@ -34,16 +34,16 @@ class ManualTrigger:
 
         Args:
             by: The person who asks; must be a member of the chat.
-            agent_id: The id of the agent; None for all agents. Each of them sees the answers before
-                its own.
+            agent_id: The id of the agent; None for all agents. Each agent then sees the answers of
+                the agents before it.
 
         Returns:
-            The run of the first agent; each further run is created when the one before it ends.
+            The run of the first agent. Each further run is created when the previous run ends.
 
         Raises:
-            NotFound: There is no such chat, or the person or the agent is not a member.
+            NotFound: The chat does not exist, or the person or the agent is not a member.
             Conflict: The chat is discarded, or a person of the team has taken it over.
-            Unprocessable: There is no agent in the chat.
+            Unprocessable: The chat has no agents.
         """
         enqueued = optimistic(self.clock, lambda: self._enqueue_once(tenant, chat_id, by, agent_id))
         if enqueued.job is not None:
@@ -54,7 +54,7 @@ class ManualTrigger:
         """Return a run that a person started.
 
         Raises:
-            NotFound: There is no such run.
+            NotFound: The run does not exist.
         """
         run = Run.read(self.table, Run.key_of(tenant, run_id))
         if run is None:

@@ -24,8 +24,8 @@ MAX_STEPS = 20
 MAX_CALLS_PER_STEP = 20
 MAX_WAITS = 10
 MAX_REBUILDS = 3  # rebuilds while people keep joining the run's chat
-MAX_TOLD_REBUILDS = 1  # with words from sharing rules; later ones are built without them
-WAIT_SECONDS = 300  # for a reply to a question, unless the run sets its own time
+MAX_TOLD_REBUILDS = 1  # with content from sharing rules; later rebuilds leave the content out
+WAIT_SECONDS = 300  # the wait for a reply, unless the run sets its own time
 MAX_WAIT = timedelta(days=7)
 
 # When a run is tried again.
@@ -48,7 +48,7 @@ def lease_end(deadline: datetime) -> datetime:
 
 
 def model_deadline(deadline: datetime) -> datetime:
-    """Return when a model call must have ended, given the end of the invocation."""
+    """Return the latest end of a model call, given the end of the invocation."""
     return deadline - timedelta(seconds=WRITING_SECONDS)
 
 
@@ -73,7 +73,7 @@ def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None 
 
 
 def deferrals_are_over(run: Run, now: datetime) -> bool:
-    """Return whether a run has been deferred for too long and fails; pauses do not count."""
+    """Return whether a run was deferred for so long that it fails; pauses do not count."""
     waited = now - max(run.joined_at or run.created_at, run.counted_from)
     return waited > DEFERRALS.give_up
 

@@ -22,7 +22,7 @@ from skein.services.quotas.money import money_of
 from skein.services.runs.reasons import reason_now
 
 INDEX_ROWS = 50
-ROWS_BEFORE = 100  # runs and steps that are searched for the previous run
+ROWS_BEFORE = 100  # runs and steps among which the previous run is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class RunView:
         prompt: The prompt of the newest activation that has a prompt; None before the first answer.
         reason: Why the run gives no answer, or not yet; None if it has answered.
         previous_run_id: The run with the agent's previous prompt in the same chat. For a run
-            without a chat, the previous prompt of any of the agent's runs counts. None if the run
-            was not found among the items that were read.
-        prices: The tenant's prices; None if it has set none.
+            without a chat, the agent's previous run without a chat. None if the run was not found
+            among the items that were read.
+        prices: The tenant's prices; None if the tenant has set no prices.
         withheld: Whether the operator may see only status, times and reason.
     """
 
@@ -54,9 +54,9 @@ class RunPreview:
 
     Attributes:
         by: The member who wrote the message, with their name at the time; None for another trigger.
-        asked: The first words of the message that the run answers; None if there is none.
+        asked: The first words of the message that the run answers; None for another trigger.
         answered: The first words of the run's last post; None if it posted nothing.
-        money: The cost of its tokens at the price of its newest model; None without prices.
+        money: The cost of the run's tokens at the price of its newest model; None without prices.
     """
 
     by: NamedMember | None
@@ -98,7 +98,7 @@ class RunViews:
         return RunView(run=_as_queued(run, member), steps=steps, prompt=prompt, reason=reason)
 
     def inspect(self, tenant: str, run_id: str, *, private: bool = False) -> RunView:
-        """Return a run as `get` does, with the previous run and the tenant's prices.
+        """Return a run like `get`, and add the previous run and the tenant's prices.
 
         This takes one more query, of at most 100 items, and one more read.
 
@@ -165,7 +165,7 @@ class RunViews:
         )
 
     def previews(self, tenant: str, runs: Sequence[Run]) -> Mapping[str, RunPreview]:
-        """Return the previews of runs, by id; empty if operators may not read chats.
+        """Return the previews of runs, by run id; empty if operators may not read chats.
 
         This takes one batch read, of at most two messages for each run.
 
@@ -185,7 +185,7 @@ class RunViews:
         return {run.id: _preview(run, texts, asked[run.id], posted[run.id], own) for run in runs}
 
     def _membership(self, run: Run) -> Membership | None:
-        """Read the agent's open membership, with the slots, of a queued run."""
+        """Return the agent's open membership in a queued run's chat; None for any other run."""
         if run.status != "queued" or run.chat_id is None:
             return None
         agent = MemberRef(kind="agent", id=run.agent_id)
@@ -193,14 +193,14 @@ class RunViews:
 
 
 def _asked(run: Run) -> Key | None:
-    """Return the key of the message that a run answers."""
+    """Return the key of the message that a run answers; None if it answers no message."""
     if run.chat_id is None or run.trigger.seq is None:
         return None
     return Message.key_of(run.tenant, run.chat_id, run.trigger.seq)
 
 
 def _posted(run: Run) -> Key | None:
-    """Return the key of the run's final message, or else of the newest message that it sent."""
+    """Return the key of a run's final message, or else of its newest; None if it sent nothing."""
     last = run.final_message or (run.sent[-1] if run.sent else None)
     return Message.key_of(run.tenant, last.chat_id, last.seq) if last is not None else None
 
@@ -259,8 +259,8 @@ class OwnRuns:
             here: The chat in which the runs are shown; None for no chat. Sent messages that a
                 reset hides are left out.
             readers: The audience to which the runs are shown. Private runs and sent messages that
-                this audience may not see are left out, and so is everything in chats to which one
-                of these readers is invited.
+                this audience may not see are left out. Runs and messages in chats to which one of
+                the readers is invited are left out, too.
             status: Only runs with this status; None for all.
         """
         today = self.clock.now().date()
@@ -308,7 +308,7 @@ class OwnRuns:
 
 
 def _as_shown(run: Run, chats: Mapping[str, Chat], here: Chat | None, readers: Audience) -> Run:
-    """Return the run with only those sent messages that may be shown to `readers` in `here`.
+    """Return the run without the sent messages that may not be shown to `readers` in `here`.
 
     Args:
         chats: The chats of the sent messages, by id.

@@ -17,7 +17,7 @@ def reason_now(run: Run, member: Membership | None, now: datetime) -> Reason | N
     """Return why a run gives no answer, or not yet; None if it has answered.
 
     Args:
-        member: The agent's membership in the run's chat; None if it is not known or not open.
+        member: The agent's open membership in the run's chat; None if it is unknown or closed.
     """
     if run.status == "done":
         return run.reason
@@ -32,7 +32,6 @@ def reason_now(run: Run, member: Membership | None, now: datetime) -> Reason | N
 
 
 def _reason_of_queued(run: Run, member: Membership | None, now: datetime) -> Reason:
-    """Return why a queued run has not started."""
     if run.reason == Reason.PAUSED:
         return Reason.PAUSED
     if member is not None and not is_its_turn(run, member):
@@ -58,7 +57,10 @@ def reason_of_done(run: Run, silence: Reason) -> Reason | None:
 
 
 def has_answered(run: Run) -> bool:
-    """Return whether a run has answered in its own chat; without a chat, whether it has posted."""
+    """Return whether a run has answered in its own chat.
+
+    A run without a chat has answered if it has posted in any chat.
+    """
     if run.own_chat_id is None:
         return bool(run.sent)
     return has_posted(run, run.own_chat_id, after=_asked_at(run))

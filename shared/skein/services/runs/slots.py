@@ -53,9 +53,9 @@ def slots_unchanged(member: Membership) -> Condition:
 
 
 def run_due_at(now: datetime, settings: Settings) -> datetime:
-    """Return when the tick sends the job of a run again, if it was not sent or was lost.
+    """Return when the tick sends the job of a run again, in case the job was lost.
 
-    The time leaves room for the debounce.
+    The time is after the end of the debounce.
     """
     return now + timedelta(seconds=settings.reply_debounce_seconds) + OUTBOX_GRACE
 
@@ -86,7 +86,7 @@ def enqueue(
     Returns:
         The writes for the caller's transaction, the run's id and its job. The job is None if a
         queued run was extended. It is also None while the agent has a running or resuming run in
-        this chat: the transaction that ends the running one creates the job of the queued one.
+        this chat, because the end of that run creates the job of the queued run.
     """
     if member.queued_run is not None:
         slot = member.queued_run.widened(trigger, depth=depth, then=tuple(then), audience=audience)
@@ -115,7 +115,7 @@ def enqueue(
 
 
 def without(resuming: Sequence[str], run_id: str) -> list[str] | None:
-    """Return `resuming` without one run; None, which removes the attribute, if no run is left."""
+    """Return `resuming` without one run; None removes the attribute if no run is left."""
     return [other for other in resuming if other != run_id] or None
 
 
@@ -131,10 +131,10 @@ def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None
 
 
 class RunMerge(NamedTuple):
-    """A merge of runs: changes to the run and the membership, and further writes.
+    """A merge of a queued run: changes to the run and the membership, and further writes.
 
     Attributes:
-        merged: The id of the queued run that is merged; None for no merge.
+        merged: The id of the queued run; None if no run is merged.
     """
 
     run_changes: RunChanges
@@ -148,7 +148,7 @@ class RunMerge(NamedTuple):
             log_canceled(self.merged, Reason.MERGED)
 
     def all_writes(self, membership: Membership | None) -> tuple[Write, ...]:
-        """Return the further writes and the write of the membership, if it changes."""
+        """Return the further writes, and the write of the membership if the merge changes it."""
         if membership is None or not self.membership_changes:
             return self.writes
         unchanged = slots_unchanged(membership)
@@ -161,15 +161,14 @@ def merge_queued_run(
     """Merge a chat's queued run into a run that is about to show that chat.
 
     The queued run ends as `canceled`, so that its messages are answered once. A run of another chat
-    does not merge a queued run with further agents in its chain. The run of a plan or a service
-    merges nothing before it has waited in that chat (`Run.leaves_messages`).
+    does not merge a queued run that has further agents in its chain. The run of a plan or a service
+    merges no run before it has waited in that chat (`Run.leaves_messages`).
 
     Args:
         run: The run that is about to resume, be rebuilt or be tried again.
-        membership: The agent's membership in the chat that the run will be shown; None for no chat.
-        widen: Whether the run was shown nothing yet, so that its trigger and audience are extended
-            by those of the queued run. The time for which the run may be deferred then starts
-            again.
+        membership: The agent's membership in the chat that the run will show; None for no chat.
+        widen: Whether to extend the run's trigger and audience by those of the queued run, because
+            the run has seen no prompt yet. The time limit for deferrals then starts again.
     """
     queued = membership.queued_run if membership is not None else None
     if membership is None or queued is None or queued.run_id == run.id:
@@ -201,7 +200,7 @@ def canceled_queued_run(
     *,
     merged_into: str | None = None,
 ) -> Update:
-    """Return the write that cancels a queued run, which has no recorded reason yet."""
+    """Return the write that cancels a queued run that has no recorded reason yet."""
     over = {"status": "canceled", "error": error, "ended_at": rfc3339(now)}
     over |= {"merged_into": merged_into} if merged_into is not None else {}
     return Update(
@@ -218,7 +217,7 @@ def log_canceled(run_id: str, reason: Reason) -> None:
 def is_its_turn(run: Run, member: Membership) -> bool:
     """Return whether a run may work now.
 
-    No other run may be running, and resuming runs go before a queued one.
+    No other run may be running, and resuming runs go before a queued run.
     """
     if member.running_run is not None:
         return member.running_run == run.id
@@ -253,7 +252,7 @@ def release_slots(run: Run, member: Membership) -> Update:
 
 
 def next_run_job(run: Run, member: Membership) -> list[RunJob]:
-    """Return the job of the run that may resume or start once `run` has ended."""
+    """Return the job of the run that may resume or start once `run` has ended, if any."""
     slot = member.queued_run
     queued = [slot.run_id] if slot else []
     following = [run_id for run_id in (*member.resuming, *queued) if run_id != run.id]

@@ -1,4 +1,4 @@
-"""Waits: a run that has asked something pauses until a reply or a time-out.
+"""Waits: a run that has asked a question waits for a reply or a time-out.
 
 One transaction posts the question, writes the wait and sets the status `waiting`
 (`replies/ask_and_wait`). The wait is stored on the agent's membership in the chat where the run
@@ -59,7 +59,7 @@ def resumed_by(
 
 
 def timed_out(table: Table, member: Membership, *, now: datetime, settings: Settings) -> ResumedRun:
-    """Resume an agent's waiting run after a time-out; conditional on the wait as read.
+    """Resume an agent's waiting run after a time-out; fails if the wait has changed.
 
     Args:
         table: See `resumed_by`.
@@ -81,7 +81,8 @@ def release_wait(
 
     Args:
         table: See `resumed_by`.
-        member: The membership that closes, or whose chat closes.
+        member: The agent's membership in the chat where the run waits. The membership or the chat
+            closes.
         settings: See `resumed_by`.
     """
     nowhere = {"active_chat_id": None}
@@ -119,7 +120,7 @@ def _queued_again(
     now: datetime,
     settings: Settings,
 ) -> Update:
-    """Return the write that queues the waiting run again, conditional on this wait."""
+    """Return the write that queues the waiting run again; it fails if the wait has changed."""
     wait = _wait_of(member)
     key = Run.key_of(member.tenant, wait.run_id)
     change = {
@@ -143,7 +144,7 @@ def _unanswered(member: Membership) -> Resume:
 
 
 def _home(table: Table, member: Membership) -> Membership | None:
-    """Return the agent's membership in the waiting run's own chat; None for no chat."""
+    """Return the agent's membership in the waiting run's own chat; None without a chat."""
     home_id = Run.home_of(_wait_of(member).run_id)
     if home_id == member.chat_id:
         return member

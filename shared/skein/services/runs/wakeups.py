@@ -14,12 +14,12 @@ from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 
-MAX_AGENT_RUNS = 8  # runs that agents' messages start, of one agent in one chat, per window
+MAX_AGENT_RUNS = 8  # runs of one agent in one chat that agents' messages start per window
 AGENT_RUNS_WINDOW = timedelta(minutes=5)
 
 
 def why_nobody(message: Message, chat: Chat, *, max_chain_depth: int) -> Reason | None:
-    """Return why `message` triggers none of the chat's agents; None if it may trigger some."""
+    """Return why `message` triggers no agent of the chat; None if it may trigger agents."""
     if message.kind == "notice":
         return Reason.NOTICE
     if message.kind == "choice":
@@ -42,11 +42,12 @@ def woken_by(
     Args:
         message: The message; keywords, notices, choices and the team's messages trigger no agent.
             An answer to an agent's choice triggers only that agent, whatever the policy.
-        chat: The message's chat; while a person of the team holds it, no message triggers an agent.
-            Its policy is `every` (all agents but the sender), `mention` (the agents mentioned in
-            the text, in order of appearance; all agents of a shared name) or `manual` (none).
+        chat: The message's chat. While a person of the team holds the chat, no message triggers an
+            agent. The policy `every` triggers all agents but the sender. The policy `mention`
+            triggers the agents that the text mentions, in order of appearance; if agents share a
+            name, it triggers all of them. The policy `manual` triggers no agent.
         agents: The chat's active agent memberships.
-        max_chain_depth: A message of this chain depth or more triggers no agent.
+        max_chain_depth: The chain depth from which messages trigger no agent.
     """
     if why_nobody(message, chat, max_chain_depth=max_chain_depth) is not None:
         return []
@@ -74,8 +75,9 @@ def can_be_answered(
 ) -> bool:
     """Return whether an agent's question can be answered.
 
-    At the maximum chain depth, a question starts no agent. Then it can be answered by a person,
-    unless it mentions only agents, or by an agent whose wait it ends.
+    Below the maximum chain depth, every question can be answered. At the maximum, a question starts
+    no agent. An agent can still answer if the question ends its wait. A person can answer, too,
+    unless the question mentions only agents.
 
     Args:
         agents: The chat's active agent memberships.
@@ -108,7 +110,7 @@ def mentions(text: str, names: Iterable[str]) -> list[str]:
 
 
 class Pace(NamedTuple):
-    """Whether a message may start a run of an agent, and the changes to the membership."""
+    """Whether a message may start a run of an agent, and the changes to the agent's membership."""
 
     allowed: bool
     changes: dict[str, Any]
@@ -117,10 +119,10 @@ class Pace(NamedTuple):
 def paced(agent: Membership, message: Message, *, woken: bool, now: datetime) -> Pace:
     """Decide whether `message` may start a run of `agent` under the pace limit.
 
-    A person's message always may. It also ends a pause, even if it triggers no agent. Agents'
-    messages may start at most `MAX_AGENT_RUNS` runs within `AGENT_RUNS_WINDOW`. Then the agent
-    pauses in this chat until a person writes. A message that extends a queued run or resumes a
-    waiting run starts no run, so the limit does not count it.
+    A person's message may always start a run. It also ends a pause, even if it triggers no agent.
+    Agents' messages may start at most `MAX_AGENT_RUNS` runs within `AGENT_RUNS_WINDOW`. Then
+    the agent pauses in this chat until a person writes. A message that extends a queued run or
+    resumes a waiting run starts no run, so the limit does not count it.
 
     Args:
         agent: The agent's membership, freshly read.
