@@ -36,7 +36,7 @@ def e164(number: str) -> str:
 def may_answer(phone: str, countries: Sequence[str]) -> bool:
     """Return whether a line sends messages to a phone.
 
-    It sends none to premium, shared-cost and satellite numbers.
+    A line never sends to premium, shared-cost and satellite numbers.
 
     Args:
         phone: The person's number, in E.164.
@@ -63,6 +63,6 @@ def is_toll_free(line: str) -> bool:
 
 
 def _country(number: phonenumbers.PhoneNumber) -> str:
-    """Return a number's country; if unassigned, the main country of its calling code."""
+    """Return a number's country, or the main country of its calling code if it is unassigned."""
     own = phonenumbers.region_code_for_number(number)
     return own or phonenumbers.region_code_for_country_code(number.country_code or 0)

@@ -1,7 +1,7 @@
 """Convert Markdown to plain text, because a phone shows an SMS as it was written.
 
 The text is parsed as CommonMark without HTML, entities, block quotes, indented code, underlined
-headings and link references, because ordinary text looks like those too often.
+headings and link references, because ordinary text too often looks like one of these.
 """
 
 import re

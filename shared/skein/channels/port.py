@@ -41,12 +41,12 @@ class ChannelSettings(Protocol):
 
 @dataclass(frozen=True)
 class AddressSpec:
-    """A kind of address; channels of the same kind reach the same person at the same address.
+    """A kind of address. Channels of the same kind reach a person at the same address.
 
     Attributes:
         name: The name of the kind in keys.
         form: The stored form of an address.
-        chat: What a chat with a person at such an address is called.
+        chat: The name for a chat with a person at such an address.
         normalised: Returns an address in its stored form, or raises `ValueError`.
     """
 
@@ -57,7 +57,7 @@ class AddressSpec:
 
 
 class Channel:
-    """A way to reach a person; the defaults are those of a channel without limits.
+    """A way to reach a person. The default values describe a channel without limits.
 
     Attributes:
         name: The name in stored items and in the API.
@@ -78,8 +78,8 @@ class Channel:
             sent.
         media_bytes: The size of the largest file that a message can contain, in bytes.
         media_units: The units that a message with a file counts.
-        media_name: The name of a message with a file in usage and prices; None if it has the name
-            of any other message.
+        media_name: The name under which usage and prices count a message with a file. None if they
+            count it like any other message.
         opts_out: Whether keywords such as STOP end messages on this channel.
         stop_word: The word that people are told to send to stop messages on this channel.
         keeps_quiet_hours: Whether plans send nothing in quiet hours.
@@ -113,7 +113,7 @@ class Channel:
         """Return an address in its stored form.
 
         Raises:
-            ValueError: The text is no full address, or the channel has none.
+            ValueError: The text is not a full address, or the channel has no addresses.
         """
         if self.kind is None:
             raise ValueError("the channel has no addresses")
@@ -128,7 +128,7 @@ class Channel:
         return text
 
     def parts(self, text: str) -> tuple[str, ...]:
-        """Split a text into the messages to send; none for an empty text."""
+        """Split a text into the messages to send. An empty text has none."""
         return (text,) if text.strip() else ()
 
     def units(self, body: str) -> int:
@@ -151,7 +151,7 @@ class Channel:
         return len(text)
 
     def objection(self, question: str) -> str | None:
-        """Return why a question is too long, since it is never cut; None if it is short enough."""
+        """Return why a question is too long, or None if it fits. Questions are never cut."""
         return None
 
     def keyword(

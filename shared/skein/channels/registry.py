@@ -13,7 +13,7 @@ that name in `webhooks` reads its webhooks, whose paths begin with `/webhooks/<p
 
 
 def channel_named(name: str | None) -> Channel:
-    """Return a channel; the app for None.
+    """Return the channel with a name, or the app for None.
 
     Raises:
         ValueError: There is no such channel.
@@ -50,12 +50,11 @@ def kind_named(name: str) -> AddressSpec:
 
 
 def kinds() -> dict[str, AddressSpec]:
-    """Return the kinds of addresses, by name."""
     return {each.kind.name: each.kind for each in CHANNELS.values() if each.kind is not None}
 
 
 def first_channel_of(kind: str | None) -> Channel:
-    """Return the first channel with a kind of address; the app for None."""
+    """Return the first channel with a kind of address, or the app for None."""
     found = (each for each in CHANNELS.values() if each.kind is not None and each.kind.name == kind)
     return next(found, APP)
 
@@ -63,7 +62,7 @@ def first_channel_of(kind: str | None) -> Channel:
 def channel_at(address: str) -> tuple[Channel, str]:
     """Return the channel of an address as a provider writes it, and the address without prefix.
 
-    `whatsapp:+15005550006` is an address of WhatsApp, and one without a prefix is of SMS.
+    `whatsapp:+15005550006` is an address of WhatsApp. An address without a prefix is of SMS.
     """
     found = max(
         (each for each in reached_by_address().values() if address.startswith(each.prefix)),

@@ -46,7 +46,7 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
             unit, and a character of GSM-7's extension table as two.
 
     Returns:
-        The parts; none if `text` is only white space and control characters.
+        The parts. Empty if `text` is only white space and control characters.
     """
     parts = []
     rest = clean(text)

@@ -9,7 +9,7 @@ CUT_MARK = " \u2026"
 BEFORE_FULL_STOP = 20  # characters that tell whether a full stop ends a sentence
 ZERO_WIDTH_JOINER = "\u200d"
 # The second group needs no space after it, because Chinese and Japanese have none. The others are
-# # the full stops and question marks of Arabic, Urdu, Hindi, Armenian, Amharic, Burmese and Khmer.
+# the full stops and question marks of Arabic, Urdu, Hindi, Armenian, Amharic, Burmese and Khmer.
 SENTENCE_END = re.compile(
     r"[.!?\u2026\u061f\u06d4\u0964\u0965\u0589\u1362\u104b\u17d4]++[\"'\u2019\u201d)\]]*+(?=\s)"
     r"|[\u3002\uff01\uff1f\uff61]++[\u300d\u300f\u201d\u2019\uff09]*+"

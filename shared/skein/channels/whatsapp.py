@@ -10,7 +10,7 @@ from datetime import timedelta
 from skein.channels.port import ChannelSettings
 from skein.channels.sms import PICTURES, STOPPED, TextChannel
 
-ASKED_CHARACTERS = 1_000  # of an answer, as the prompt asks
+ASKED_CHARACTERS = 1_000  # length of an answer that the prompt asks for
 MAX_ANSWER = 4_096  # characters; MORE sends the rest
 MAX_FILE = 5 * 1024 * 1024  # https://www.twilio.com/docs/whatsapp/guidance-whatsapp-media-messages
 WINDOW_CLOSED = 63016  # https://www.twilio.com/docs/api/errors/63016

@@ -45,7 +45,7 @@ class CannedAnswers:
         """Return a canned answer.
 
         Raises:
-            NotFound: There is none with this name.
+            NotFound: No canned answer has this name.
         """
         answer = CannedAnswer.read(self.table, CannedAnswer.key_of(tenant, name))
         if answer is None:
@@ -73,7 +73,7 @@ class CannedAnswers:
         """Change the text of a canned answer.
 
         Raises:
-            NotFound: There is none with this name.
+            NotFound: No canned answer has this name.
         """
 
         def attempt() -> CannedAnswer:
@@ -90,7 +90,7 @@ class CannedAnswers:
         """Delete a canned answer.
 
         Raises:
-            NotFound: There is none with this name.
+            NotFound: No canned answer has this name.
         """
 
         def attempt() -> None:

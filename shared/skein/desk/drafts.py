@@ -33,9 +33,9 @@ from skein.services.quotas.token_budget import TokenBudgets, found_allowances, p
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
-MAX_MESSAGES = 60  # the newest of the session
+MAX_MESSAGES = 60  # newest messages of the session that the model is shown
 MESSAGE_CHARACTERS = 2_000
-MODEL_SECONDS = 25  # the gateway waits for 30
+MODEL_SECONDS = 25  # the gateway waits for 30 seconds
 
 
 class Draft(Value):
@@ -43,7 +43,7 @@ class Draft(Value):
 
     Attributes:
         from_seq: The first message of the session that the model was shown.
-        to_seq: The last one.
+        to_seq: The last message of the session that the model was shown.
     """
 
     kind: DraftKind

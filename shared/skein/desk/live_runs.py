@@ -59,8 +59,8 @@ class LiveRuns:
         """Stop the agents' runs in a chat that is held (idempotent).
 
         Runs that answer messages are canceled. Depending on the settings, runs of plans and
-        services wait for the return or are canceled. The worker of such a run loses its lease, so
-        it writes nothing more and retracts the words that it has streamed.
+        services wait for the return or are canceled. The worker of a stopped run loses its lease,
+        writes nothing more, and retracts the words that it has streamed.
         """
         chat = snapshot.chat
         if not chat.held or chat.desk is None:

@@ -52,7 +52,10 @@ class DeskNotices:
 
 
 def _speaker(stay: DeskStay, snapshot: ChatSnapshot) -> MemberRef | None:
-    """Return the agent that posts: the one that asked, or else the first; None without an agent."""
+    """Return the agent that posts the notices, or None if the chat has no agent.
+
+    The agent that asked for a person comes first, then the first agent of the chat.
+    """
     agents = sorted(snapshot.agents, key=lambda agent: agent.member.id)
     own = [agent for agent in agents if agent.member.id == stay.agent_id]
     return next((agent.member.ref for agent in own + agents), None)

@@ -1,8 +1,8 @@
 """Hand a chat back to its agents: on its holder's request, or after the holder's long silence.
 
 One transaction clears the holder from the chat's item and queues a run for each agent that people
-have written to meanwhile. A message that is posted before that transaction starts no run; one that
-is posted after it starts one.
+have written to meanwhile. A message that is posted before the transaction starts no run. A message
+that is posted after the transaction starts one as usual.
 """
 
 import logging
@@ -39,7 +39,7 @@ from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
 MAX_UNANSWERED = 200  # messages that a return checks for a missing answer
-MAX_RECORDED = 40  # of these, the newest, which record their run; a transaction has 100 writes
+MAX_RECORDED = 40  # newest messages that record their run; a transaction has 100 writes
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class Returns:
         if stay is None:
             return None
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
-        if stay.ended_by == "silence" and not stay.notified:  # a worker died before that
+        if stay.ended_by == "silence" and not stay.notified:  # a worker died before the notice
             return _Return(snapshot.chat, stay, [])
         desk, now = snapshot.chat.desk, self.clock.now()
         if not is_current(stay, snapshot.chat) or desk is None or desk.spoke_at is None:
@@ -209,7 +209,7 @@ class Returns:
         snapshot = read_snapshot(self.table, stay.tenant, stay.chat_id)
         name = stay.holder.name if stay.holder is not None else ""
         text = render("notice_desk_returned", {"name": name})
-        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told them
+        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has posted the notice
             self.notices.post(stay, snapshot, text, client_id=f"desk:{stay.id}", recorded=recorded)
 
 
@@ -244,7 +244,10 @@ def _was_handed_back(chat: Chat, holder_id: str, briefing: str) -> bool:
 def _ended(
     stay: DeskStay, desk: DeskState, words: Briefing, end: DeskEnd, now: datetime
 ) -> tuple[DeskStay, Update]:
-    """Return an ended stay and its write; if it ended by silence, it is due until the notice."""
+    """End a stay, and return it with its write.
+
+    A stay that ended because of silence is due until its notice is posted.
+    """
     changes: dict[str, Any] = {
         "ended_at": now,
         "ended_by": end,

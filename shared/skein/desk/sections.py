@@ -51,7 +51,7 @@ def desk(given: SectionInput) -> Section | None:
 
 
 def handed_back(given: SectionInput) -> Section | None:
-    """Render who held the chat and their briefing for its agents; None without such a person."""
+    """Render who held the chat and their briefing for its agents; None without a briefing."""
     briefing = given.reading.of(Briefings).briefing
     if briefing is None:
         return None

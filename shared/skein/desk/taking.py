@@ -1,9 +1,9 @@
 """Take a chat over: from then on, a person of the team answers there, and no agent does.
 
 One transaction stores the holder in the chat's item, ends the agents' queued runs there, and
-resumes or ends runs that wait for a reply. Each post is conditional on the same item, so no agent
-can post after it. Running runs are stopped afterwards. A crash in between does no harm, because
-their posts fail and the next claim cancels them.
+resumes or ends runs that wait for a reply. Each post is conditional on the chat's item, so no agent
+can post after the transaction. Runs in progress are stopped afterwards. A crash before that does no
+harm, because their posts fail and the next claim cancels them.
 """
 
 from dataclasses import dataclass
@@ -164,7 +164,10 @@ class Taking:
 
 
 def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, created: bool) -> Write:
-    """Return the write of a stay that is taken over, due when the holder may have gone silent."""
+    """Return the write of a stay that is taken over.
+
+    The stay is due when the holder may have been silent for too long.
+    """
     revised, update = revise(stay, changes, also=due_pointer("desk", stay.key, silent_at))
     if not created:
         return update
@@ -173,7 +176,7 @@ def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, creat
 
 
 def _first(trigger: Trigger) -> int | None:
-    """Return the first message that a run had to answer; None if there is none."""
+    """Return the first message that a run had to answer, or None."""
     return trigger.seqs[0] if trigger.seqs else None
 
 

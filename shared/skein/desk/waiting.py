@@ -26,7 +26,7 @@ from skein.services.chats.desk_requests import DeskRequests
 from skein.services.common.optimistic import optimistic, revise
 
 UNLISTED = {"gsi1pk": None, "gsi1sk": None} | NOT_DUE
-STILL_LATE = timedelta(hours=1)  # between two counts of a chat that is late
+STILL_LATE = timedelta(hours=1)  # time between two counts of a chat that is late
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The effects of answers to an errand's questions, which go to the asked person and the asker."""
+"""The effects of answers to an errand's questions to the asked person and to the asker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from skein.services.choices.effect import (
 from skein.services.common.optimistic import revise
 from skein.services.outbox.dispatch import OUTBOX_GRACE
 
-MAX_OPEN_ERRANDS = 20  # to one person
-ANOTHER_TRY = timedelta(hours=1)  # if the person has too many open errands
+MAX_OPEN_ERRANDS = 20  # open errands to one person
+ANOTHER_TRY = timedelta(hours=1)  # wait if the person has too many open errands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,11 @@ class ErrandEffect(AnswerEffect):
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Count the notice about the refusal as one of the person's limited texts on a meeting."""
+        """Return the writes for a notice about a refused answer.
+
+        For a meeting, the notice counts as one of the limited texts to the person. Returns None if
+        the limit leaves no room for the notice.
+        """
         ref = ErrandData.from_item(choice.data).errand
         item = self.table.get(ref.key(tenant)) if ref.times else None
         if item is None:

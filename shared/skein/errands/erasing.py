@@ -60,9 +60,9 @@ def errands_erased(
 ) -> Iterator[Write]:
     """Yield the writes that erase the errands that a person has ordered or is asked in.
 
-    A meeting that they asked for is deleted, with the errands of the others. A meeting that another
-    person asked for continues without them. Their own errand is deleted last, because the rest is
-    found through it.
+    A meeting that the person asked for is deleted with the errands of all its people. A meeting
+    that another person asked for continues without this person. The person's own errand is deleted
+    last, because its meeting is found through it.
 
     Args:
         ids: All ids of the person.
@@ -103,7 +103,10 @@ def _meeting_erased(
 
 
 def _changes_of(changed: Errand | Meeting, *names: str) -> Write:
-    """Return the write of the named attributes; a worker's concurrent write fails once."""
+    """Return the write of the named attributes, which also raises the version.
+
+    A worker that writes at the same time fails once, and reads again.
+    """
     stored = changed.attributes()
     change = {name: stored[name] for name in names}
     return Update(changed.key, set=change, add={"version": 1}, condition=Exists())

@@ -45,8 +45,8 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.visibility.disclosure import made_for_all
 from skein.settings import Settings
 
-ANOTHER_TRY = timedelta(hours=1)  # until the model or the person is asked again
-HELD_FOR = timedelta(minutes=5)  # between two checks of a home chat that the team holds
+ANOTHER_TRY = timedelta(hours=1)  # wait before the model or the person is asked again
+HELD_FOR = timedelta(minutes=5)  # wait between two checks of a home chat that the team holds
 NO_ANSWER = "no answer"
 MAX_CARRIED = 19_000  # characters of an answer; a message may have a few more
 ASK_BACK = "Which times, for example Tuesday 18:00 to 21:00? Or none."
@@ -124,9 +124,10 @@ class ErrandWorker:
         self._look_again(errand, later)
 
     def _question_chat(self, errand: Errand) -> _QuestionChat:
-        """Return the person's newest direct chat with the agent, or open one with a first SMS.
+        """Return the direct chat with the agent in which the person is asked.
 
-        A chat whose person has opted out of SMS is chosen only if there is no other one.
+        The newest chat that reaches the person by SMS comes first, then the newest chat in the app.
+        If the person has no such chat, a first SMS opens one.
 
         Raises:
             NotFound, Conflict: The person cannot be reached.
@@ -188,9 +189,10 @@ class ErrandWorker:
     # ------------------------------------------------------------------ times
 
     def _read_times(self, errand: Errand, ref: ErrandRef, now: datetime) -> None:
-        """Store the times from an answer and make the meeting due; ask once more if it is unclear.
+        """Store the times from an answer, and make the meeting due.
 
-        If the person does not answer, or the second answer is also unclear, no times are stored.
+        If the answer is unclear, the person is asked once more. If the person does not answer, or
+        the second answer is also unclear, no times are stored.
         """
         answer = self._times_of(errand, ref, now)
         if answer is None:
@@ -238,7 +240,7 @@ class ErrandWorker:
     # ------------------------------------------------------------------ telling
 
     def _tell(self, errand: Errand) -> None:
-        """Post the words of the answer in the home chat, or that there is no answer."""
+        """Post the words of the answer in the home chat, or the notice that there is no answer."""
         now = self.clock.now()
 
         def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:

@@ -1,7 +1,7 @@
 """Find a time: propose the first time that suits everyone, get it confirmed, and tell the group.
 
-The group gets a proposal as soon as everyone has answered and there is a time that suits everyone.
-If there is none, the group is told only at the deadline, so that it does not learn whose answer was
+The group gets a proposal as soon as everyone has answered and a time suits everyone. If no time
+suits everyone, the group is told only at the deadline, so that it does not learn whose answer was
 the reason.
 """
 
@@ -41,11 +41,11 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.visibility.disclosure import made_for_all
 from skein.settings import Settings
 
-READ_WITHIN = timedelta(minutes=10)  # after the deadline, until the last answers are read
+READ_WITHIN = timedelta(minutes=10)  # time after the deadline for reading the last answers
 CONFIRM_WITHIN = timedelta(days=1)
 ANOTHER_TRY = timedelta(minutes=10)
 HELD_FOR = timedelta(minutes=5)
-UNNAMED = "the meeting"  # replaces a topic from before new members joined the group
+UNNAMED = "the meeting"  # shown instead of a topic that new members of the group may not know
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from skein.services.common.pagination import items_under
 def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: datetime) -> None:
     """Move the errands that the former user has ordered or is asked in (idempotent).
 
-    The former user's open questions have ended, so the known user is asked the unanswered ones: the
-    question of the errand, or whether they confirm the time of a meeting.
+    The former user's open questions have ended. So the known user is asked the unanswered questions
+    again: the question of the errand, or the confirmation of a meeting's time.
 
     Args:
         old: The id of the former user.

@@ -42,7 +42,7 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.audience import audience_of
 from skein.services.visibility.disclosure import PRIVATE_ELSEWHERE, may_affect
 
-SEARCHED_PAGES = 5  # of 100 chats
+SEARCHED_PAGES = 5  # pages of 100 chats
 NOBODY_ASKS = "refused: no person of this chat has asked for it"
 UNKNOWN = "person: nobody whose name is {name!r} is in this chat or another that can be named here"
 SEVERAL = "person: several people have the name {name!r}; give one of these ids: {ids}"
@@ -73,8 +73,8 @@ class ErrandOrders:
 
         Args:
             run: The run; it traces back to the asker.
-            readers: The readers of the active chat. A chat that may not be shown to them does not
-                count, so that its members are not revealed.
+            readers: The readers of the active chat. A chat that may not be shown to these readers
+                is left out, so that its members are not revealed.
             names: Names or ids.
 
         Raises:
@@ -106,7 +106,6 @@ class ErrandOrders:
         Args:
             claim: The run, in whose chat the result is posted.
             asked: The people to ask.
-            question: The question.
             until: The deadline.
             cause: The id of the call.
 
@@ -255,7 +254,7 @@ def _named(known: dict[str, NamedMember], name: str) -> NamedMember:
     """Return the one person with an id or a name.
 
     Raises:
-        Correctable: There is none, or more than one.
+        Correctable: No person has the id or name, or several people have the name.
     """
     if name in known:
         return known[name]

@@ -1,8 +1,8 @@
 """ERRANDS: questions that the agent has asked people for this chat and that have no answer yet.
 
-The items are stored beside the agent's goals. Only those of the active chat are kept, if the
-readers were present for the question. Once the errand has ended, the chat has the result as a
-message.
+The items are stored beside the agent's goals. An errand is kept if it belongs to the active chat
+and the readers were present for the question. Once the errand has ended, the chat has the result as
+a message.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ class Errands(SectionItems):
 
 
 def errands(given: SectionInput) -> Section | None:
-    """Render the open errands of the chat; None if there are none."""
+    """Render the open errands of the chat, if there are any."""
     lines = []
     for errand in given.reading.of(Errands).errands:
         until = errand.until.astimezone(given.context.zone)

@@ -66,7 +66,9 @@ class ErrandViews:
 
 
 def exported_errand(table: Table, link: Item, now: datetime) -> tuple[str, dict[str, Any]] | None:
-    """Return the agent's id and the content of an errand; None if its person may not see it.
+    """Return the agent's id and the content of an errand that the linked person may see.
+
+    Returns None if the person may not see the errand.
 
     Args:
         link: The item that leads from the person to the errand.

@@ -40,7 +40,7 @@ class LaneLease:
 class LaneAdmission:
     """The service that decides which lanes of an endpoint may be sent.
 
-    A lane that must wait is sent once a place is free. If that job is lost, the tick sends it.
+    When a place is free, the job of a waiting lane is sent. If the job is lost, the tick sends it.
     """
 
     table: Table
@@ -97,7 +97,7 @@ class LaneAdmission:
     def _write(
         self, lanes: EndpointLanes, step: Step, *, finds_own_write: bool = False
     ) -> tuple[EndpointLanes, EndpointLanes]:
-        """Change which lanes are sent, and send the jobs of those that no longer have to wait.
+        """Change which lanes are sent, and send the jobs of lanes that no longer have to wait.
 
         Returns:
             The lanes before and after the change.

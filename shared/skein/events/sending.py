@@ -1,4 +1,4 @@
-"""Send the events of a lane in order, at least once, and park those that fail for a day."""
+"""Send the events of a lane in order, at least once, and park events that fail for a day."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 CALL_SECONDS = 10.0
-TURN = timedelta(seconds=60)  # after which a lane with more events waits for its next turn
+TURN = timedelta(seconds=60)  # then a lane with more events waits for its next turn
 MARGIN = timedelta(seconds=CALL_SECONDS + 5)
 RETRY = Retry(minutes(1, 2, 4, 8, 15, 30, 60), give_up=timedelta(days=1))  # then it is parked
 OK = range(200, 300)

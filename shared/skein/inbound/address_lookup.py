@@ -37,14 +37,13 @@ class AddressLookup(NamedTuple):
 
     Attributes:
         owner: The owner of the address; None for an unknown address, and after a long silence.
-        silent_owner: The former owner, if the owner's long silence makes the address count as a new
-            person's.
+        silent_owner: The former owner, if a long silence makes the address count as a new person's.
         chat: The pointer to the chat of the address and the line; None before the first contact.
         overrides: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
         is_line: Whether the address is itself a line of the same tenant.
         channel: The channel of the SMS.
-        tenant_settings: The stored settings of the tenant, to be read only once.
+        tenant_settings: The stored settings of the tenant, so that they are read only once.
     """
 
     owner: AddressOwner | None
@@ -76,7 +75,7 @@ def look_up_address(
     silence_days: int,
     received: ReceivedSms | None = None,
 ) -> AddressLookup:
-    """Read the data about the address of an SMS's sender, in one call.
+    """Read the data about the address of an SMS's sender, in one database request.
 
     Args:
         silence_days: The days without an SMS after which the address counts as a new person's; 0

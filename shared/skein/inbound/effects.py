@@ -18,7 +18,7 @@ from skein.services.choices.effect import (
 class NumberEffect(AnswerEffect):
     """The effect of the answer: yes proves the number; after no, the sender is a new person."""
 
-    takes_place: ClassVar[bool] = False  # the person cannot go on without it
+    takes_place: ClassVar[bool] = False  # the person cannot go on before answering
 
     table: Table
 

@@ -177,7 +177,7 @@ class WebhookServices:
         """Receive a webhook and start one run for each of the service's agents (idempotent).
 
         A webhook that is sent again does not start more runs. A run belongs to the chat that the
-        payload names, if its agent is a member there.
+        payload names, if the agent is a member of the chat.
 
         Args:
             service_id: The id of the service, from the webhook's URL.
@@ -248,7 +248,7 @@ class WebhookServices:
     def _agents_there(
         self, webhook_service: WebhookService, chat_id: str | None
     ) -> Sequence[tuple[str, Chat | None]]:
-        """Read the service's existing agents, each with the named chat if it is a member there.
+        """Read the service's existing agents, each with the named chat if the agent is a member.
 
         A discarded chat is left out.
         """

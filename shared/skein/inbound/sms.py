@@ -333,9 +333,9 @@ class SmsReceiver:
     ) -> None:
         """Post a notice that explains the missing answer, if the sender is over a limit.
 
-        An SMS that was stored before the sender went over the limit causes no notice. A redelivered
-        SMS that was stored after that causes the notice again, in case the first attempt failed
-        before the notice was stored.
+        An SMS that was stored before the sender went over the limit causes no notice. If an SMS
+        that was stored after that is delivered again, the notice is posted again, in case the first
+        attempt failed before the notice was stored.
         """
         if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
             self.notices.over_limit(
@@ -371,7 +371,10 @@ class SmsReceiver:
         return self.kinds.unproven(direct.owner, direct.overrides, direct.channel)
 
     def _heard(self, direct: DirectChat, word: Keyword | None = None) -> Write:
-        """Return the write of an SMS; START consents to texts, and STOP revokes the consent."""
+        """Return the write that records an SMS from the address.
+
+        START also records the consent to texts, and STOP revokes the consent.
+        """
         owner, channel, consents = direct.owner, direct.channel, None
         if word == "start":
             consent = TextConsent(at=self.clock.now(), how="start", by=owner.user_id)

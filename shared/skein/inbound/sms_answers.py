@@ -57,11 +57,11 @@ class SmsAnswers:
     ) -> CodeMatch | Unsure | None:
         """Match an SMS that is not a keyword against the open questions of its sender.
 
-        Only an SMS with a six-digit number, or one that just says yes or no, costs a read.
+        Only an SMS with a six-digit number, or an SMS that just says yes or no, costs a read.
 
         Args:
-            chat_id: The chat of the line, in which a typed yes or no answers; None if there is
-                none, or if the sender's number is unproven.
+            chat_id: The chat of the line, in which a typed yes or no answers. None if the line has
+                no chat, or if the sender's number is unproven.
 
         Returns:
             None for an ordinary SMS. That includes a six-digit number from a person who has no
@@ -97,11 +97,13 @@ class SmsAnswers:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 
         Args:
-            route: The route of the SMS; None if the SMS came on a different route than the chat's.
-                The chat's route then does not change. overrides, no_run_reason: See `NewMessage`.
+            route: The route of the SMS. None if the SMS came on a different route than the chat's;
+                the chat's route then does not change.
+            overrides: See `NewMessage`.
+            no_run_reason: See `NewMessage`.
             conditions: Further writes: the record of the SMS, and the condition that the number
                 still belongs to the person. The condition is left out if the answer itself confirms
-                that.
+                the number.
 
         Returns:
             The answer; None if the question has ended, or the person or the chat is gone.
@@ -139,7 +141,7 @@ class SmsAnswers:
             return None
 
     def _route_in(self, tenant: str, chat_id: str, person: MemberRef) -> Route | None:
-        """Return the route to a person in a chat, if they have one there."""
+        """Return the route to a person in a chat, or None."""
         membership = read_membership(self.table, tenant, chat_id, person)
         return membership.route if membership is not None else None
 
@@ -194,8 +196,8 @@ class SmsAnswers:
 
         Args:
             refusal: Why the code is not accepted.
-            message: The SMS as stored. Its `reason` selects the notice; for some reasons there is
-                none.
+            message: The SMS as stored. Its `reason` selects the notice. Some reasons have no
+                notice.
             agent_id: The agent of the line, which posts the notice.
         """
         name = NOTICES.get(message.reason) if message.reason is not None else None

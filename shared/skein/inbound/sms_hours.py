@@ -12,7 +12,7 @@ from skein.models.delivery.sms import WEEK, SmsHourRecord
 from skein.ports import Clock, Metrics, Table
 
 HOUR = timedelta(hours=1)
-SILENT_HOURS = 2  # one quiet hour is nothing unusual
+SILENT_HOURS = 2  # one hour without SMS is normal
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,6 @@ class SmsHours:
 
     Args:
         table: Stores the hours.
-        clock: The clock.
         metrics: Counts the silence.
     """
 
@@ -46,7 +45,7 @@ class SmsHours:
         self._noted = hour
 
     def check(self) -> None:
-        """Count a silence if the last full hours had no SMS, but each had some a week ago."""
+        """Count a silence if the last full hours had no SMS, but had some a week ago."""
         hours = [self._hour() - HOUR * back for back in range(1, SILENT_HOURS + 1)]
         before = [hour - WEEK for hour in hours]
         found = self._table.get_many([SmsHourRecord.key_of(hour) for hour in (*hours, *before)])

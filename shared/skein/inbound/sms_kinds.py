@@ -135,7 +135,7 @@ class SmsKinds:
         chat_id = lookup.chat.chat_id if lookup.chat is not None and in_chat else None
         found = self.answers.match(line.tenant, person.id, sms, chat_id=chat_id)
         if isinstance(found, Refusal):
-            # With the earlier answer, the person may have given the number up.
+            # The person may have given the number up with the earlier answer.
             earlier = self.answers.earlier(found, sms, tenant=line.tenant, person=person)
             if earlier is not None:
                 return EarlierAnswer(earlier)

@@ -1,7 +1,7 @@
 """Custom tools: operators add them, agents call them, and Skein guards each call.
 
-Other packages use `records.OwnTools` (the tools of a tenant), `items.OwnToolItems` (those that an
-agent may call) and `calls.OwnCalls` (which carries out the calls of a step).
+Other packages use `records.OwnTools` (the tools of a tenant), `items.OwnToolItems` (the tools that
+an agent may call) and `calls.OwnCalls` (which carries out the calls of a step).
 """
 
 __all__ = [

@@ -133,7 +133,6 @@ class ServerToolApproval(ServerToolRights, Request):
 
     @property
     def rights(self) -> ServerToolRights:
-        """What the operator says of the tool."""
         return ServerToolRights(**self.model_dump(include=set(ServerToolRights.model_fields)))
 
 

@@ -1,8 +1,8 @@
 """Ask for approval of calls, and find the calls that were approved.
 
-Skein builds the question from the operator's words and all arguments. The question names the call
-by its run, step and position. So after a yes, exactly the recorded call is made, and the arguments
-are not stored twice.
+Skein builds the question from the operator's words and all arguments. The question refers to the
+call by its run, step and position. So after a yes, Skein makes exactly the recorded call, and does
+not have to store the arguments twice.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,8 +56,8 @@ SERVICE_ASKED = (
     "and do not ask the same; their answer starts a new run"
 )
 ANSWER = "answer_"  # prefix of the option ids of a service's question
-MAX_AGREED = 20  # calls that one run makes after people's answers
-NO_VERSION = 0  # of a tool, so that its call is refused as changed
+MAX_AGREED = 20  # calls that one run makes after people approved them
+NO_VERSION = 0  # matches no version of a tool, so the call is refused as changed
 NO_ARGUMENTS = "{}"  # of a call that can no longer be made
 
 
@@ -81,13 +81,13 @@ class Approvals:
         who: Approver,
         done_at: Sequence[datetime] = (),
     ) -> str:
-        """Ask for approval of a call (idempotent by the call).
+        """Ask a person or an operator to approve a call. Repeating the request changes nothing.
 
         Args:
-            done_at: When the same call was made before.
+            done_at: The times at which the same call was made before.
 
         Returns:
-            The result that the model is shown.
+            The tool result for the model.
 
         Raises:
             Correctable: The question would be too long.
@@ -118,10 +118,10 @@ class Approvals:
         tool: CallableTool,
         question: McpQuestion,
     ) -> str:
-        """Ask the person a service's question about a call (idempotent by the call).
+        """Ask the person a service's question about a call. Repeating the request changes nothing.
 
         Returns:
-            The result that the model is shown.
+            The tool result for the model.
 
         Raises:
             Correctable: The question cannot be asked in this chat.
@@ -153,10 +153,12 @@ class Approvals:
         told: str,
         asks: McpQuestion | None = None,
     ) -> str:
-        """Post a question to the person, unless an equal one is open, and return the call's result.
+        """Post a question to the person, and return the tool result for the model.
+
+        If an equal question is already open, no question is posted.
 
         Args:
-            told: The result if a new question was posted, with a placeholder for its place.
+            told: The result after a new question. `{place}` stands for where it was asked.
         """
         if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)
@@ -179,7 +181,7 @@ class Approvals:
 
     @staticmethod
     def person_of(call: ToolContext, tool: CallableTool, approved: RequestedCall) -> str | None:
-        """Return the person for whom an approved call is made, if it may still be made.
+        """Check that an approved call may still be made, and return the person it is made for.
 
         Raises:
             Failed: The tool was changed after the approval, or other people would see the result.
@@ -195,16 +197,18 @@ class Approvals:
     # ------------------------------------------------------------------ after a yes
 
     def agreed_step(self, run: Run, reading: Reading) -> Step | None:
-        """Return the calls that people approved in the messages that a run answers, as a step.
+        """Return a step with the calls that people approved in the messages that a run answers.
 
-        The model is not asked for this step. It is recorded and carried out like any other. A call
+        No model is called for this step. It is recorded and carried out like any other step. A call
         that another run or activation has already made keeps its outcome. A call that was erased
         with the message that asked for it, or whose tool is gone, is refused when it is carried
         out, so that the model learns why the answer has no effect.
 
         Args:
             run: The run, before the first step of an activation.
-            reading: The reading.
+
+        Returns:
+            The step, or None if there are no approved calls.
         """
         agreed = self._agreed(run, reading)
         if not agreed:
@@ -233,9 +237,9 @@ class Approvals:
         )
 
     def _agreed(self, run: Run, reading: Reading) -> list[tuple[AgreedCall, str | None]]:
-        """Return the calls that people approved in the messages that a run answers.
+        """Return the calls that were approved in the messages that a run answers.
 
-        Each call comes with the text of the question that shows its arguments. The text is None if
+        Each call comes with the text of the question that showed its arguments. The text is None if
         an operator approved the call, or if the question came from the service.
         """
         service, resumed = run.trigger.service, run.resumed
@@ -245,7 +249,7 @@ class Approvals:
         chat, first = reading.chat, run.trigger.from_seq or run.trigger.seq
         if chat is None or chat.id != run.own_chat_id:
             return []
-        if resumed is not None:  # calls that were approved before the wait are done
+        if resumed is not None:  # calls that were approved before the wait were already made
             first = resumed.seq if resumed.chat_id == chat.id else None
         messages = reading.of(History).messages
         answers = {
@@ -285,7 +289,7 @@ class Approvals:
         return _as_shown(agreed, question, tool, call), call
 
     def _recorded(self, run: Run, requested: RequestedCall) -> ToolCall | None:
-        """Return the recorded call of a question; None if it was erased."""
+        """Return the model's call that was approved, or None if it was erased."""
         step = Step.read(self.table, Step.key_of(run.tenant, requested.run_id, requested.step))
         calls = step.tool_calls if step is not None else ()
         if requested.position >= len(calls):
@@ -295,7 +299,7 @@ class Approvals:
 
 
 def _agreed_in(choice: Choice) -> AgreedCall | None:
-    """Return the call that an answered choice leads to; None after a no."""
+    """Return the call that an answered choice approves, or None if the answer was no."""
     option = choice.answer.option if choice.answer is not None else None
     if choice.purpose != CALL or option is None:
         return None
@@ -312,7 +316,7 @@ def _agreed_in(choice: Choice) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return an approved call, with `NO_VERSION` if the question showed other arguments."""
+    """Return `agreed`. If its question showed other arguments, its version is `NO_VERSION`."""
     if question is None:
         return agreed
     try:
@@ -327,7 +331,7 @@ def _as_shown(
 def _requested(
     run: Run, step: Step, position: int, tool: CallableTool, *, person: str | None
 ) -> RequestedCall:
-    """Return the request for a call, with the run's current state."""
+    """Return the request to approve a call, with the run's current readers."""
     ref = first_call_of(step, position)
     return RequestedCall(
         run_id=ref.run_id,

@@ -1,7 +1,7 @@
 """Call services through circuit breakers that all workers share.
 
 A breaker is read with its tool, and written only if a call fails, probes, or ends an outage. So a
-working service costs no extra call, and no worker calls a failing one.
+working service costs no extra database request, and no worker calls a failing service.
 """
 
 import logging
@@ -18,7 +18,7 @@ from skein.ports import Clock, Metrics, Table
 from skein.services.common.circuit_breaker import FAILURES
 from skein.services.common.optimistic import optimistic
 
-PROBE = timedelta(minutes=2)  # the maximum time of a worker; a longer probe counts as lost
+PROBE = timedelta(minutes=2)  # a worker's time limit; after that, a probe counts as lost
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +30,9 @@ class ToolBreakers:
     """The service that guards calls of tools by their circuit breakers.
 
     Attributes:
-        failed_at: When calls of this container last failed, by the keys of their breakers. The
-            breaker that was read with the tool may be older, so it is read again.
+        failed_at: The time of the last failed call in this container, by the key of the breaker. A
+            breaker with a recent entry is read again, because the copy that was read with the tool
+            may be older.
     """
 
     table: Table
@@ -111,7 +112,7 @@ class ToolBreakers:
             self.metrics.count("CircuitsOpened")
 
     def _recorded(self, known: ToolBreaker, change: Callable[[Breaker], Breaker]) -> bool:
-        """Write a change of a breaker; return whether that opened it."""
+        """Store a changed breaker, and return whether the change opened it."""
         current = self._again(known)
         after = change(current.breaker)
         if after == current.breaker:

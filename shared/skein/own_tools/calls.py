@@ -50,7 +50,7 @@ FOR_OTHERS = (
 GONE = "not called again: this was done at {time}, and its result is no longer stored"
 DIED = "the worker stopped before the answer"
 MAX_ERROR = 4_000  # characters of an error in a tool result
-MAX_TIMES = 3  # the newest times at which the same call was made before
+MAX_TIMES = 3  # number of earlier times that the question names
 LIMIT = (
     "error: {name} was called often enough today. Nothing was done. Say that it works again "
     "tomorrow"
@@ -68,7 +68,6 @@ class PlannedCall:
 
     Attributes:
         position: The position in the step.
-        tool: The tool.
         arguments: The arguments, as the model wrote them.
         context: The context to be signed.
         call: The tool context of the agent's call.
@@ -111,9 +110,7 @@ class OwnCalls:
 
         Args:
             call: The context of the call.
-            step: The step.
             position: The position of the call in the step.
-            tool: The tool.
             approved: The call that a person or an operator has approved.
 
         Returns:
@@ -172,12 +169,15 @@ class OwnCalls:
         person: str | None,
         others: Sequence[RecordedCall],
     ) -> str | None:
-        """Ask for approval if it is needed, and return the call's result; else None.
+        """Ask for approval of a call if the call needs it.
 
         Args:
             person: The only person whose messages the activation answers.
-            others: Equal calls that were made before. If there are some, a person must approve this
-                one.
+            others: Equal calls that were made before. If there are any, a person must approve the
+                new call.
+
+        Returns:
+            The tool result for the model, or None if the call needs no approval.
 
         Raises:
             ToolError: The call is not allowed, or there is no one to ask.
@@ -193,9 +193,12 @@ class OwnCalls:
         return self.approvals.ask(call, step, position, tool, arguments, who=who, done_at=done_at)
 
     def _may_tell(self, call: ToolContext, step: Step, position: int, tool: CallableTool) -> bool:
-        """Count what a call reveals to a shared service without approval, if the limits allow it.
+        """Count the bits that a call without approval reveals to a shared service.
 
         A call is counted once, even if another worker makes it again.
+
+        Returns:
+            Whether the limits allow the call.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -221,10 +224,12 @@ class OwnCalls:
         *,
         approved: AgreedCall | None,
     ) -> Outcome:
-        """Return the outcome of a call that is not allowed but may have been made before.
+        """Return the outcome of a call that is not allowed.
+
+        If the call was made before, its recorded outcome is returned.
 
         Args:
-            error: Why it is not allowed.
+            error: The reason why the call is not allowed.
         """
         record = self.ledger.find(call, step, position, approved) if _writes(tool) else None
         if record is not None and record.state != "asked":
@@ -238,10 +243,10 @@ class OwnCalls:
         """Make the calls of a step, all at the same time.
 
         Args:
-            activation: The activation, which holds the tools' words afterwards.
+            activation: The activation. The results are added to the content that it holds.
             step: The step, with the writes that have already begun.
             planned: The calls.
-            until: When all calls must have ended.
+            until: The time by which all calls must have ended.
 
         Returns:
             The outcomes by position.
@@ -276,7 +281,7 @@ class OwnCalls:
 
         made = list(self.parallel_map(make, left))
         for n, each in enumerate(left):
-            if made[n].question is not None:  # one after the other: they change the same chat
+            if made[n].question is not None:  # one by one: the questions change the same chat
                 made[n] = self._asked(each, step, made[n])
                 record(each, made[n])
         if left:
@@ -308,7 +313,7 @@ class OwnCalls:
     def _known(
         self, call: ToolContext, tool: CallableTool, record: RecordedCall, *, reused: bool = False
     ) -> Outcome:
-        """Return the outcome of a call that is not made again, as far as it may be shown here.
+        """Return the recorded outcome of a call, without a result that may not be shown here.
 
         Args:
             reused: Whether the record belongs to an equal call that was made before.
@@ -338,7 +343,10 @@ class OwnCalls:
     def _over_limit(
         self, activation: Activation, planned: Sequence[PlannedCall]
     ) -> dict[int, Outcome]:
-        """Return a refusal for each call over the daily limit; parallel workers may exceed it."""
+        """Return a refusal for each call over the daily limit, by position.
+
+        The limit is not exact: workers that run in parallel may exceed it.
+        """
         run, over = activation.run, dict[int, Outcome]()
         for each in planned:
             most = each.tool.tool.max_calls_per_day
@@ -349,7 +357,7 @@ class OwnCalls:
         return over
 
     def _keep(self, activation: Activation, tool: CallableTool, outcome: Outcome) -> None:
-        """Add the content that a call has shown to the held content, and log the call."""
+        """Add the content that an outcome shows to the activation's content, and log the call."""
         run = activation.run
         if outcome.shows:
             readers = run.held.readers if run.held is not None else OPEN

@@ -1,7 +1,7 @@
 """Functions in Python that a deployment installs as tools, by the entry point `skein.tools`.
 
 An entry point names a module or a single function. The functions have the same decorator `@tool` as
-the built-in tools. The first parameter of such a function is the `CallContext`.
+the built-in tools. The first parameter of each function is the `CallContext`.
 """
 
 import logging
@@ -23,7 +23,7 @@ def installed_functions() -> Mapping[str, Tool]:
 
 
 def use_functions_of(*modules: ModuleType) -> Mapping[str, Tool]:
-    """Install the functions of modules in this process, replacing those of an earlier call.
+    """Install the functions of modules in this process, and remove those of an earlier call.
 
     Returns:
         The functions, by name.

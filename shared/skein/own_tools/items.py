@@ -24,7 +24,7 @@ from skein.own_tools.schema import as_listed, fault_of_value
 from skein.ports import Table
 from skein.services.visibility.insiders import insiders_at, leaves_out_outsiders
 
-MAX_OF_AGENT = 20  # tools of the tenant; all are read with each prompt
+MAX_OF_AGENT = 20  # tools of the tenant per agent; each prompt reads all of them
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class CallableTool:
     """A tool of a tenant that can be offered to a model and that checks its arguments.
 
     Attributes:
-        tool: The tool.
         function: The installed function, for a tool in Python.
         known_breaker: The circuit breaker of its service, if it was read.
     """
@@ -47,7 +46,7 @@ class CallableTool:
 
     @property
     def breaker(self) -> ToolBreaker:
-        """The circuit breaker of the service; a closed one if it was not read."""
+        """The circuit breaker of the service. If it was not read, a closed breaker is returned."""
         tenant, service = self.tool.tenant, self.tool.service
         return self.known_breaker or ToolBreaker(tenant=tenant, service=service)
 
@@ -88,7 +87,7 @@ class CallableTool:
 
 
 def json_object_of(arguments: str) -> dict[str, Any]:
-    """Parse the arguments of a call, without those that are null.
+    """Parse the arguments of a call, and leave out the arguments that are null.
 
     Raises:
         Correctable: The arguments are not a JSON object.
@@ -101,7 +100,7 @@ def json_object_of(arguments: str) -> dict[str, Any]:
 
 
 def callable_tool(tool: OwnTool) -> CallableTool | None:
-    """Return a callable tool; None if it is disabled or its function is not installed."""
+    """Return a tool as a `CallableTool`, or None if it is disabled or not installed."""
     if not tool.enabled:
         return None
     if tool.python is None:
@@ -111,7 +110,7 @@ def callable_tool(tool: OwnTool) -> CallableTool | None:
 
 
 def _with_breaker(tool: CallableTool, found: Mapping[Key, Item]) -> CallableTool:
-    """Return a tool with the circuit breaker of its service, if that was read."""
+    """Return a tool with the circuit breaker of its service, if `found` contains the breaker."""
     breaker = ToolBreaker.read(found, tool.breaker.key)
     return tool if breaker is None else replace(tool, known_breaker=breaker)
 
@@ -124,13 +123,13 @@ def tools_named(names: Iterable[str], stored: Iterable[OwnTool]) -> tuple[OwnToo
 
 
 def own_names(agent: Agent) -> tuple[str, ...]:
-    """Return the names of an agent's enabled tools that are the tenant's."""
+    """Return the names of the tenant's tools that an agent enables, at most `MAX_OF_AGENT`."""
     named = (name for name in agent.tenant_tools if OWN_TOOL_NAME.fullmatch(name))
     return tuple(named)[:MAX_OF_AGENT]
 
 
 def keys_of_tools(agent: Agent) -> list[Key]:
-    """Return the keys of the tenant's tools that an agent has, and of their breakers."""
+    """Return the keys of an agent's tenant tools and of their circuit breakers."""
     names = own_names(agent)
     services = dict.fromkeys(name.partition(OF_SERVER)[0] for name in names)
     breakers = [ToolBreaker.key_of(agent.tenant, service) for service in services]
@@ -138,7 +137,10 @@ def keys_of_tools(agent: Agent) -> list[Key]:
 
 
 def keys_named(tenant: str, names: Iterable[str]) -> list[Key]:
-    """Return the keys of tools; tools of an MCP server have the key of the server."""
+    """Return the keys under which the tools with these names are stored.
+
+    The tools of an MCP server are stored with the server, so they share the key of the server.
+    """
     stored = dict.fromkeys(name.partition(OF_SERVER)[0] for name in names)
     return [OwnTool.key_of(tenant, name) for name in stored]
 
@@ -167,7 +169,7 @@ class OwnToolItems(SectionItems):
 
     @classmethod
     def of_agent(cls, agent: Agent, found: Mapping[Key, Item]) -> "OwnToolItems":
-        """Return an agent's tools that are enabled and installed, among items that were read."""
+        """Return the enabled and installed tools of an agent that `found` contains."""
         names = own_names(agent)
         items = (found[key] for key in keys_named(agent.tenant, names) if key in found)
         tools = map(callable_tool, tools_named(names, OwnTool.each_of(items)))
@@ -189,16 +191,16 @@ class OwnToolItems(SectionItems):
 
 
 def longest_call(step: Step, reading: Reading) -> int:
-    """Return the seconds that a step's calls to the tenant's tools may take; 0 without tools."""
+    """Return the longest timeout, in seconds, of a step's calls to the tenant's tools, or 0."""
     own = reading.of(OwnToolItems).by_name
     named = {call.name for call in step.tool_calls}
     return max((own[name].tool.timeout_seconds for name in named & own.keys()), default=0)
 
 
 def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:
-    """Return the insiders of an agent's prompt in a chat, and whether it holds only their words.
+    """Return the insiders of a chat, and whether the agent's prompt contains only their words.
 
-    Costs one call if the agent has tools of the tenant.
+    Costs one database request if the agent has tools of the tenant.
     """
     keys = keys_named(agent.tenant, own_names(agent))
     tools = OwnToolItems.of_agent(agent, table.get_many(keys) if keys else {})

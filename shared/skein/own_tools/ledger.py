@@ -1,4 +1,4 @@
-"""The ledger of calls: the earlier calls of a tool that writes, and the record of the current one.
+"""The ledger of calls to tools that write: it finds earlier calls and records the current call.
 
 `models/recorded_call.py` decides whether a recorded call may be sent, and `sections.py` finds the
 calls that concern an activation.
@@ -38,8 +38,8 @@ class EarlierCalls:
     """The earlier calls that an activation finds before it makes a write.
 
     Attributes:
-        reused: The recorded call whose outcome is used, so that this call is not made; else None.
-        others: The equal calls that were made before, if this call would be made in addition.
+        reused: The recorded call whose outcome is used instead of a new call, or None.
+        others: Equal calls that were made before, if the new call is made in addition to them.
     """
 
     reused: RecordedCall | None = None
@@ -60,7 +60,7 @@ class BegunCalls:
 
     @property
     def words(self) -> Update:
-        """The write that stores the results on their step, and names the calls without a result."""
+        """The write that stores the begun calls on their step, with the results so far."""
         positions = sorted({*self.records, *self.results})
         begun = [BegunCall(position=n, result=self.results.get(n)) for n in positions]
         stored = [each.model_dump(mode="json") for each in begun]
@@ -77,10 +77,10 @@ class CallLedger:
     def find(
         self, call: ToolContext, step: Step, position: int, agreed: AgreedCall | None
     ) -> RecordedCall | None:
-        """Return the record of exactly this call; None if it was never sent.
+        """Return the record of exactly this call, or None if it was never sent.
 
         Args:
-            agreed: The call that was approved, if the step makes one.
+            agreed: The approved call that the step makes. None for the model's own call.
         """
         ref = first_call_of(step, position)
         if agreed is not None:
@@ -101,11 +101,11 @@ class CallLedger:
         return record.model_copy(update={"state": state})
 
     def earlier(self, call: ToolContext, step: Step, position: int, digest: str) -> EarlierCalls:
-        """Return the calls with the same tool and arguments from before this activation.
+        """Find the calls with the same tool and arguments that were made before this activation.
 
-        If the activation makes equal calls, the first one reuses the first recorded call, the
-        second one the second, and so on. A call without such a record is new. All calls are new in
-        an activation that also answers newer messages.
+        The first equal call of this activation reuses the first recorded call, the second equal
+        call reuses the second, and so on. Further equal calls are new. If the activation also
+        answers newer messages, all its calls are new.
         """
         known = call.reading.of(RecordedCalls)
         equal = [each for each in known.before if each.digest == digest and each.state != "failed"]
@@ -139,14 +139,14 @@ class CallLedger:
         )
 
     def _answered_first(self, step: Step, ref: CallRef) -> tuple[int, int]:
-        """Return the first and last message that the call's original run answered; 0 for none."""
+        """Return the first and the last message that the call's original run answered, or zeros."""
         made: Step | None = step
         if ref.run_id != step.run_id:
             made = Step.read(self.table, Step.key_of(step.tenant, ref.run_id, ref.step))
         return (made.answered if made is not None else None) or (0, 0)
 
     def read(self, record: RecordedCall) -> tuple[RecordedCall, ToolResult | None]:
-        """Read a record again, with the result from its step, if there is one."""
+        """Read a record again, and return it with its result, or with None if it has no result."""
         found = self.table.get_many([record.key, record.step_key])
         record = RecordedCall.read(found, record.key) or record
         return record, record.result_in(Step.read(found, record.step_key))
@@ -154,14 +154,14 @@ class CallLedger:
     def count_told(
         self, activation: Activation, step: Step, position: int, millibits: int, of_day: Update
     ) -> bool:
-        """Record, before a call is sent, how much it reveals to a shared service.
+        """Record how much a call reveals to a shared service, before the call is sent.
 
         Args:
-            millibits: How much, in thousandths of a bit.
-            of_day: The write that counts it for a person and day.
+            millibits: The amount, in thousandths of a bit.
+            of_day: The write that adds the amount to the person's count for the day.
 
         Returns:
-            Whether the daily limit allows it.
+            Whether the daily limit allows the call.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -230,7 +230,10 @@ class CallLedger:
 
 
 def first_call_of(step: Step, position: int) -> CallRef:
-    """Return the reference of the model's own call; after a yes, it is in the run that asked."""
+    """Return the reference of a call as the model first made it.
+
+    For an approved call, the reference points to the run that asked for the approval.
+    """
     if step.agreed:
         first = step.agreed[position]
         return CallRef(run_id=first.run_id, step=first.step, position=first.position)
@@ -238,13 +241,13 @@ def first_call_of(step: Step, position: int) -> CallRef:
 
 
 def is_of(record: RecordedCall, activation: Activation) -> bool:
-    """Return whether this activation has made a call."""
+    """Return whether this activation made a recorded call."""
     made = (record.made_in.run_id, record.activation)
     return made == (activation.run.id, activation.run.activation)
 
 
 def _equal_calls(earlier: Iterable[Step], step: Step, position: int, digest: str) -> int:
-    """Return how many equal calls the activation has made before one of its calls."""
+    """Count the calls with this digest that the activation made before the call at `position`."""
     calls = [call for each in earlier for call in each.tool_calls]
     calls += step.tool_calls[:position]
     return sum(_digest_of(call.name, call.arguments) == digest for call in calls)

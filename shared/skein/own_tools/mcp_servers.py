@@ -27,7 +27,7 @@ from skein.ports import Clock, McpClient, SendRequest
 
 CACHED = timedelta(hours=1)
 MAX_DESCRIPTION = 2_000
-MAX_CACHED = 200  # servers, in one container
+MAX_CACHED = 200  # servers whose listings one container caches
 
 GONE = "its server no longer has it; say that the team must repair it"
 CHANGED = "its server changed it, and an operator must approve that; say that it does not work now"
@@ -35,10 +35,11 @@ CHANGED = "its server changed it, and an operator must approve that; say that it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServers:
-    """The service of MCP servers.
+    """The service that lists and calls the tools of MCP servers.
 
     Attributes:
-        listings: The tools that servers last offered and when, by tenant, name and address.
+        listings: The last listing of each server and the time of the listing, by the server's
+            tenant, name and address.
     """
 
     mcp: Callable[[], McpClient]
@@ -72,7 +73,7 @@ class McpServers:
         """Call a tool of a server, if it is unchanged since an operator approved it.
 
         Args:
-                record: One of `OwnTool.of_server`.
+            record: A tool that `OwnTool.of_server` returned.
             seen: Called with each answer of the server.
             may_ask: Whether a person can be asked a question of the server.
             reply: A person's answer to the question of an earlier call.

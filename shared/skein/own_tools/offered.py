@@ -1,4 +1,4 @@
-"""The tools that an MCP server offers, compared with those that an operator approved."""
+"""The tools that an MCP server offers, compared with the tools that an operator approved."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,11 +18,11 @@ class OfferedTool:
     """A tool that a server offers.
 
     Attributes:
-        name: The name under which agents list it.
+        name: The name under which agents list the tool.
         listed: The tool, in the form that a model is shown.
-        rights: The operator's classification of it; the default if it is not approved.
-        state: How it compares with what an operator approved.
-        fault: Why models cannot call it; None if they can.
+        rights: The operator's classification of the tool; the default if the tool is not approved.
+        state: How the tool compares with what an operator approved.
+        fault: Why models cannot call the tool; None if they can.
     """
 
     name: str

@@ -33,7 +33,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.background_runs import agent_run
 
 MAX_SHOWN = 200
-NAME = "approvals"  # of the trigger of a run after a decision
+NAME = "approvals"  # name of the trigger of a run after a decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,6 @@ class WaitingCall:
     """An approval with the arguments of its call.
 
     Attributes:
-        approval: The approval.
         arguments: The arguments as JSON; None if they are withheld or were erased.
     """
 
@@ -58,7 +57,7 @@ class OperatorApprovals:
     dispatch: Dispatch
 
     def ask(self, call: ToolContext, requested: RequestedCall) -> None:
-        """Make a call wait for an operator (idempotent by the call).
+        """Record that a call waits for an operator. Repeating the request changes nothing.
 
         Raises:
             LostLease: Another worker has taken the run over.

@@ -76,9 +76,9 @@ class OwnTools:
         """Create a tool with a new secret, which is shown once.
 
         Args:
-            rights: The operator's classification of tools of an MCP server, by digest. Those of
-                tools that the server does not offer now are ignored.
-            by: The operator who creates it.
+            rights: The operator's classification of an MCP server's tools, by digest.
+                Classifications of tools that the server does not offer now are ignored.
+            by: The operator who creates the tool.
 
         Raises:
             Conflict: The tenant has a tool of this name, or too many tools.
@@ -171,12 +171,12 @@ class OwnTools:
         rights: Mapping[str, ServerToolRights] = NO_RIGHTS,
         by: str | None = None,
     ) -> OwnTool:
-        """Change some of a tool's fields, as a new version; its secret stays.
+        """Change some of a tool's fields, which creates a new version. The secret stays the same.
 
         Args:
-            rights: New classifications of an MCP server's tools, by digest; those of tools that
-                are not approved are ignored.
-            by: The operator who changes it.
+            rights: New classifications of an MCP server's tools, by digest. Classifications of
+                tools that are not approved are ignored.
+            by: The operator who changes the tool.
 
         Raises:
             NotFound: There is no such tool.
@@ -251,7 +251,7 @@ class OwnTools:
         return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, name: str) -> None:
-        """Delete a tool with its versions; agents that enable it no longer have it.
+        """Delete a tool and its versions. Agents that enable the tool no longer have it.
 
         Raises:
             NotFound: There is no such tool.
@@ -321,7 +321,7 @@ class OwnTools:
 
         Raises:
             NotFound: There is no such tool.
-            Conflict: The server has changed it since.
+            Conflict: The server changed the tool after it was shown.
             Unprocessable: The tool cannot work.
         """
         shown = {each.listed.name: each for each in self.offered(tenant, name, by=by)}.get(listed)

@@ -1,7 +1,7 @@
 """Who must approve a call, and what a service may learn from it (docs/security.md).
 
-An activation may hold private content, and words of people from elsewhere. So a call is made at
-once only if it cannot harm anyone; otherwise, a person or an operator is asked first.
+An activation may hold private content, and words of people from other chats. A call that cannot
+harm anyone is made at once. For any other call, a person or an operator is asked first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +19,8 @@ from skein.own_tools.schema import closed_values
 
 Approver = Literal["nobody", "person", "operator"]
 
-MAX_RUN_BITS = 24  # that a private run reveals to shared services without approval
-MAX_DAY_BITS = 240  # that all private runs of one person reveal to them in a day
+MAX_RUN_BITS = 24  # bits that a private run may reveal to shared services without approval
+MAX_DAY_BITS = 240  # bits that all private runs of a person may reveal in a day
 
 PRIVATE = (
     "refused: this run was shown private content, and this service may show its arguments to "
@@ -33,10 +33,10 @@ SPENT = (
 
 
 def only_person(run: Run, reading: Reading) -> str | None:
-    """Return the only person whose messages an activation answers; None if that is unclear.
+    """Return the only person whose messages an activation answers, or None if that is unclear.
 
-    There must be no agent, plan or service between the person and the run. The messages are those
-    from the first one that the run answers to the last one that its prompt showed.
+    It is unclear if an agent, plan or service stands between the person and the run. The messages
+    start with the first one that the run answers, and end with the last one that its prompt showed.
     """
     trigger, resumed = run.trigger, run.resumed
     if trigger.type != "chat_message" or trigger.traced_to is not None or run.chain_depth:
@@ -85,10 +85,10 @@ def who_is_asked(
 
 
 def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
-    """Return that a person must approve that a service learns something private.
+    """Return "person": a person must approve a call that tells a service something private.
 
     Raises:
-        Failed: The operator of the tool does not allow such a question; the error says `refusal`.
+        Failed: The operator of the tool does not allow such a question. The error says `refusal`.
     """
     if tool.tool.from_private == "never":
         raise Failed(refusal)
@@ -96,18 +96,20 @@ def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
 
 
 def tells_choices(run: Run, tool: CallableTool) -> bool:
-    """Return whether even the choice to call reveals something of a private activation."""
+    """Return whether the mere choice to call a tool reveals something of a private activation."""
     private = run.held is None or not run.held.audience.open
     return private and tool.tool.privacy == "shared"
 
 
 def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -> bool:
-    """Return whether a service would learn words of a private activation."""
+    """Return whether the arguments would tell a service words of a private activation."""
     return tells_choices(run, tool) and not arguments.keys() <= _closed(tool).keys()
 
 
 def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
-    """Return how many bits a call with closed arguments reveals by the choice among such calls.
+    """Return how many bits a call with only closed arguments reveals.
+
+    The bits measure the choice of the tool and of the arguments' values.
 
     Args:
         tool: The tool that is called.
@@ -120,7 +122,7 @@ def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
 def _closed(tool: CallableTool) -> dict[str, int]:
     """Return the closed parameters of a tool, and the number of choices for each.
 
-    Those of an MCP server's tool count only if the operator has classified the tool so.
+    The result is empty for an MCP server's tool unless the operator has confirmed its values.
     """
     confirmed = all(each.values_confirmed for each in tool.tool.rights.values())
     return closed_values(tool.schema) if confirmed else {}

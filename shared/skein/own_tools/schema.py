@@ -1,7 +1,7 @@
 """JSON schemas of tools' arguments: the part that all providers accept, and the check of values.
 
 Schemas are checked after their reduction (`skein.models.runs.reduced_schema`). The check of a
-model's arguments supports the keywords that then remain.
+model's arguments supports the keywords that remain after the reduction.
 """
 
 import re
@@ -26,7 +26,7 @@ LARGEST = ("maxItems", "maxLength", "maximum")
 
 
 def fault_of_schema(schema: Mapping[str, Any]) -> str | None:
-    """Return why a schema is invalid for a tool's arguments, with the field's path; else None."""
+    """Return why a tool's schema is invalid, with the field's path, or None if it is valid."""
     if schema.get("type") != "object":
         return "parameters.type: it must be object"
     counted = [0]
@@ -108,7 +108,7 @@ def _faults_of_object(
 
 
 def fault_of_value(schema: Mapping[str, Any], value: Any, path: str = "arguments") -> str | None:
-    """Return why a value does not fit a schema, with the argument's path; else None.
+    """Return why a value does not fit a schema, with the argument's path, or None if it fits.
 
     The text does not quote values.
     """

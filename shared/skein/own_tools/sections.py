@@ -21,8 +21,8 @@ from skein.own_tools.items import OwnToolItems
 from skein.own_tools.models.recorded_call import CallState, RecordedCall
 from skein.services.common.quoting import minute_of, quoted
 
-MAX_SHOWN = 20  # the newest of the recorded calls
-MAX_CHARACTERS = 500  # of arguments, and of a result
+MAX_SHOWN = 20  # recorded calls that the prompt shows, newest first
+MAX_CHARACTERS = 500  # of the arguments, and of the result
 STATES: dict[CallState, str] = {
     "asked": "the service asks a person first",
     "begun": "outcome unknown",
@@ -38,7 +38,7 @@ class RecordedCalls(SectionItems):
     Reading them costs one query, and nothing if the agent has no tool that writes.
 
     Attributes:
-        answered: The first and the last message that the activation answers; None if there is none.
+        answered: The first and the last message that the activation answers, or None.
         calls: The agent's calls for these messages and newer ones, by message and run.
         before: The calls in `calls` that were made before this activation for the same messages.
         shown: The newest of `before` whose words the prompt may hold.
@@ -75,7 +75,7 @@ class RecordedCalls(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "RecordedCalls":
-        """Keep the calls of the agent, and the words of those that may be shown."""
+        """Keep the agent's calls, and the words of the calls that may be shown."""
         if not OwnToolItems.found(read).write:
             return cls()
         calls = _calls(read)
@@ -97,7 +97,7 @@ class RecordedCalls(SectionItems):
 
 
 def done_before(given: SectionInput) -> Section | None:
-    """Render the recorded calls that may be shown, the newest first; None if there are none."""
+    """Render the recorded calls that may be shown, the newest first, if there are any."""
     known = given.reading.of(RecordedCalls)
     lines = []
     for call in reversed(known.shown):
@@ -149,7 +149,7 @@ def _before(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedC
 
 
 def _answered(read: SectionReads) -> range:
-    """Return the messages of a run's own chat that an activation answers.
+    """Return the sequence numbers of the messages of a run's own chat that an activation answers.
 
     A manually triggered run answers everything after the agent's last message.
     """
@@ -166,7 +166,7 @@ def _answered(read: SectionReads) -> range:
 
 
 def _unanswered_from(read: SectionReads) -> int:
-    """Return the first message after the agent's last message before this run."""
+    """Return the sequence number after the agent's last message from before this run."""
     run, agent = read.run, _agent_of(read.run)
     own = [
         each.seq

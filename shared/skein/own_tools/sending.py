@@ -1,7 +1,7 @@
-"""Send the calls of tools, with the breaker, the retry and the cut of the answer.
+"""Send the calls of tools through circuit breakers, retry them, and cut long answers.
 
-`failed` means that a call certainly had no effect. If the outcome of one attempt at a write is
-unknown, it stays unknown even if a later attempt is refused.
+The status `failed` means that a call certainly had no effect. If the outcome of one attempt at a
+write is unknown, it stays unknown even if a later attempt is refused.
 """
 
 import logging
@@ -122,7 +122,7 @@ class CallSender:
             arguments: The arguments, as the model wrote them; they were checked before.
             until: When the call must have ended.
             may_ask: Whether a person can be asked a question of the service.
-            reply: A person's answer to such a question.
+            reply: A person's answer to the service's question.
             ambiguous: Whether an earlier worker's attempt has an unknown outcome.
         """
         usage = _Usage(self.clock.now(), may_ask=may_ask, reply=reply, ambiguous=ambiguous)
@@ -174,7 +174,7 @@ class CallSender:
         until: datetime,
         usage: _Usage,
     ) -> str:
-        """Make a call, at most twice, and return the text of the answer behind bars."""
+        """Make a call, at most twice, and return the answer with a bar before each line."""
         while True:
             left = (until - self.clock.now()).total_seconds()
             seconds = min(float(tool.tool.timeout_seconds), left)

@@ -18,7 +18,7 @@ from skein.models.common.base import Identifier, Tenant, Value
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
 NONCE_BYTES = 32
-GIVEN_BYTES = range(24, 65)  # the maximum length of a secret that a caller provides
+GIVEN_BYTES = range(24, 65)  # lengths that are allowed for a secret that a caller provides
 
 
 class CallContext(Value):
@@ -105,10 +105,11 @@ def seal(secret: str, nonce: str, *, key: str) -> str:
 
 
 def given_secret(secret: str) -> str:
-    """Check a secret that a caller provides; the error does not quote it.
+    """Check a secret that a caller provides, and return it.
 
     Raises:
-        ValueError: It does not have the form of Standard Webhooks.
+        ValueError: The secret does not have the form of Standard Webhooks. The error does not
+            quote the secret.
     """
     try:
         if secret.startswith(SECRET_PREFIX) and len(_bytes_of(secret)) in GIVEN_BYTES:
@@ -134,7 +135,7 @@ def signature_headers(
 
     Args:
         secret: The secret, with its prefix.
-        message_id: The id, the same in each retry.
+        message_id: The ID of the message, which is the same in each retry.
     """
     timestamp = str(int(now.timestamp()))
     key = _bytes_of(secret)

@@ -60,7 +60,7 @@ class SignedSender:
         return answer
 
     def secret(self, credentials: Credentials | None) -> str | None:
-        """Return the header of a secret.
+        """Return the header value that a tool's secret contains, or None without credentials.
 
         Raises:
             Failed: The secret is missing; an operator must add it.

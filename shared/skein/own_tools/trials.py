@@ -14,7 +14,7 @@ from skein.own_tools.sending import CallSender, Outcome
 from skein.own_tools.signed_context import context_of_operator
 from skein.ports import Clock, Ids
 
-TRIAL_TIME = timedelta(seconds=25)  # a request to the API has 29
+TRIAL_TIME = timedelta(seconds=25)  # a request to the API may take 29 seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,16 +41,15 @@ from skein.services.visibility.insiders import members_of
 from skein.services.visibility.sharing_rules import ReaderRules, Rules, SaidMessage
 
 MAX_POSTED = 30  # messages that are read because of a rare word
-NEIGHBOURS = 2  # messages on each side of a found one that are read with it
-ELSEWHERE = 6  # best hits whose neighbours are read even in other chats
+NEIGHBOURS = 2  # messages before and after each found message that are read with it
+ELSEWHERE = 6  # best hits whose neighbours are read even if they are in another chat
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
 # For a prompt, recall reads messages with this multiple of the budget in estimated tokens, because
-# not # all of them are shown. The value comes from the five conversations of docs/recall.md:
-# reading 100 # messages found nothing more, and leaving out the neighbours of the best hits found
-# less.
+# not all of them are shown. The value comes from the five conversations of docs/recall.md: reading
+# 100 messages found nothing more, and leaving out the neighbours of the best hits found less.
 PROMPT_FILLED, PROMPT_POSTED = 3.0, 10
-CHARACTERS_A_TOKEN, TOKENS_A_LINE = 4, 12  # of a message as a line with its share of headings
+CHARACTERS_A_TOKEN, TOKENS_A_LINE = 4, 12  # estimates for a line, with its share of headings
 SHOWN_CHARACTERS = 700  # only a part of a longer message is shown
 
 
@@ -60,8 +59,8 @@ class RecallRequest:
 
     Attributes:
         agent_id: The agent that recalls messages it was present for.
-        chat: The active chat; None if there is none.
-        member: The agent's membership there, if it was read.
+        chat: The active chat, or None.
+        member: The agent's membership of the active chat, if it was read.
         scopes: The scopes to search; see `scopes_at`.
         readers: The readers to whom messages are shown.
         query: The text to find messages by.
@@ -117,10 +116,10 @@ class RecallRequest:
     def rules_for(
         self, chat_id: str, said: Sequence[SaidMessage | None], items: Mapping[Key, Item]
     ) -> Rules:
-        """Return the sharing rules that let the readers be shown words; empty if there are none.
+        """Return the sharing rules that let the readers see some words, if any.
 
         Args:
-            chat_id: The chat of the words.
+            chat_id: The chat in which the words were said.
             said: The message, or all messages that a memory was made from.
             items: The items that were read, including the chat and the sender.
         """
@@ -132,12 +131,12 @@ class RecallRequest:
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
-        """The indexes to search, each as the id of its agent and a scope."""
+        """The indexes to search, as pairs of agent ID and scope."""
         return tuple((self.agent_id, scope) for scope in self.scopes)
 
     @property
     def author(self) -> str | None:
-        """The id of the only author to search for; None for several authors, or for just a name."""
+        """The ID of the only author to search for, or None if the request names no known ID."""
         ids = {*self.names, self.agent_id}
         return self.person if self.person in ids else None
 
@@ -152,7 +151,7 @@ class RecallRequest:
         )
 
     def since(self, scope: str | None) -> int:
-        """Return the first message of a scope that all readers were present for."""
+        """Return the number of the first message of a scope for which all readers were present."""
         private = self.chat is not None and scope is not None and scope == scope_of(self.chat)
         return everybody_since(self.chat) if private and self.chat is not None else 1
 
@@ -175,23 +174,23 @@ class RecallRequest:
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Return whether messages of a chat are shown if they may repeat words shown by a rule.
+        """Return whether a chat's messages are shown if they may repeat words shown by a rule.
 
-        They are shown only if that chat is the active one.
+        Such messages are shown only if their chat is the active one.
         """
         return self.chat is not None and self.chat.id == chat_id
 
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
-        """Return whether there was no reset between a message and the present.
+        """Return whether no reset hides a message.
 
         Args:
             chat: The chat of the message.
-            at: Its time.
+            at: The time of the message.
         """
         return not chat.hides(seq, at, here=self.chat)
 
     def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
-        """Return whether a message may be recalled, judged by what is known before it is read."""
+        """Return whether a message may be recalled. The check runs before the message is read."""
         if expires_at is not None and expires_at <= self.now.timestamp():
             return False
         if self.only_chat_id not in {None, chat_id} or (chat_id, seq) in self.shown:
@@ -202,7 +201,7 @@ class RecallRequest:
 
     @property
     def members(self) -> frozenset[str] | None:
-        """The people of a private active chat, else None; see `few_of_strangers`."""
+        """The people of the active chat if it is private, else None; see `few_of_strangers`."""
         return members_of(self.chat)
 
     def may_hold(self, author: str) -> bool:
@@ -242,11 +241,11 @@ class RecallRequest:
 class OwnRequest(RecallRequest):
     """A person's search in all messages of their own chats, as the API lists them.
 
-    It includes messages from before they joined, and messages that agents do not see after a reset.
+    It includes messages from before the person joined, and messages that a reset hides from agents.
 
     Attributes:
         own: The chats of the person by id, as they were just read.
-        searched: The indexes to search, each as the id of its agent and a scope.
+        searched: The indexes to search, as pairs of agent ID and scope.
     """
 
     own: Mapping[str, Chat]
@@ -255,7 +254,7 @@ class OwnRequest(RecallRequest):
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The partitions to search, including those of private groups that people joined later."""
+        """The partitions to search, also of private groups that people joined later."""
         later = {scope_of(chat): everybody_since(chat) for chat in self.own.values()}
         return tuple(
             recall_partition(self.tenant, agent_id, scope, since=since, answers=answers)
@@ -309,7 +308,6 @@ def readable_lines(
 
     Args:
         items: The passages.
-        request: The request.
         rule_items: The chats and people from `keys_of_shared`.
     """
     agents = {agent_id for agent_id, _ in request.owners}
@@ -367,7 +365,7 @@ def is_long_answer(sender_id: str, parts: int) -> bool:
 
 
 def found_refs(items: Iterable[Item], request: RecallRequest) -> list[MessageRef]:
-    """Return the messages of postings, those with the rarest words first."""
+    """Return the messages that postings refer to. Messages with the rarest words come first."""
     weights: dict[MessageRef, float] = {}
     refs: dict[MessageRef, PostingRef] = {}
     for posting in Posting.each_of(items):
@@ -390,8 +388,8 @@ class CandidateKeys:
     Attributes:
         messages: The messages, in the order of their choice.
         texts: The keys of the messages to read.
-        deciding: The keys of the items that decide whether to show them: memories, chats and
-            memberships.
+        deciding: The keys of the items that decide whether to show the messages: memories, chats
+            and memberships.
         memories: The memories among the messages.
     """
 
@@ -402,11 +400,11 @@ class CandidateKeys:
 
 
 class _Reach(NamedTuple):
-    """How much a recall reads.
+    """The limits on what a recall reads.
 
     Attributes:
-        keys: The maximum number of items: messages, and what decides whether to show them.
-        tokens: The maximum of the messages' estimated tokens.
+        keys: The maximum number of messages, and of items that decide whether to show them.
+        tokens: The maximum number of estimated tokens of all messages.
         posted: The maximum number of messages that are read because of a rare word.
     """
 
@@ -425,7 +423,10 @@ def _reach_of(request: RecallRequest, hits: Sequence[Hit]) -> _Reach:
 
 
 def _tokens_of(hits: Sequence[Hit]) -> defaultdict[MessageRef, float]:
-    """Return the estimated tokens of each message as a line, with the mean for unknown ones."""
+    """Return the estimated tokens of each message as a line of a prompt.
+
+    A message whose length is unknown gets the mean of the others.
+    """
     lengths = {hit.line.message: min(hit.line.characters, SHOWN_CHARACTERS) for hit in hits}
     usual = mean(lengths.values()) if lengths else 0
     found = {ref: TOKENS_A_LINE + length / CHARACTERS_A_TOKEN for ref, length in lengths.items()}
@@ -441,7 +442,6 @@ def chosen(
     """Choose the messages to read: those with rare words, then the best with their neighbours.
 
     Args:
-        request: The request.
         hits: The found passages, best first.
         refs: Messages with rare words, best first.
         known: Items that were read already.
@@ -471,7 +471,7 @@ def chosen(
         texts = {Message.key_of(request.tenant, chat_id, each) for each in seqs} - taken
         deciding = [memory.key] if memory is not None else []
         if chat_id not in chats:
-            again = chat_id in told  # after its person, whose version then applies to it
+            again = chat_id in told  # read after the author, whose version then covers it
             keys = keys_of_chat(request, chat_id)
             deciding += [key for key in keys if again or key not in known]
         reads = len(choice.texts) + len(texts), len(choice.deciding) + len(deciding)

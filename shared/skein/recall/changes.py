@@ -1,9 +1,9 @@
 """Changes of facts: a newer statement follows the older one that it replaces.
 
 An answer based only on the older statement would be wrong. A newer statement replaces an older one
-if both are from the same sender and share a rare word, and the newer one has a word that signals
-change, such as "now" or "no longer", or a different number before the rare word, as in "16 kilos"
-after "25 kilos". The words that signal change are English.
+if both come from the same sender and share a rare word, and the newer one signals a change. The
+signal is an English word such as "now" or "no longer", or a different number before the rare word,
+as in "16 kilos" after "25 kilos".
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from skein.recall.layout import RecalledEntry
 from skein.services.common.words import stems_of
 
-FOLLOWED = 12  # best entries that a newer one may follow
+FOLLOWED = 12  # best entries that a newer statement may follow
 MAX_USES = 4  # statements of a person that may contain a word for it to count as rare
 _CHANGE = re.compile(
     r"\b(now|no longer|any ?more|instead|from (now|today|then) on|gave up|changed?|moved|switched"
@@ -32,12 +32,12 @@ class ReadPassage(NamedTuple):
 
 
 def with_newer(shown: Sequence[ReadPassage], read: Sequence[ReadPassage]) -> list[RecalledEntry]:
-    """Return entries, each with the newer statement that replaces it right after it.
+    """Return the matching statements, each followed by the newer statement that replaces it.
 
     Args:
         shown: The statements that match, best first, each with one passage.
-        read: All statements that were read, best first. They may include a newer one that does not
-            match well enough on its own.
+        read: All statements that were read, best first. They may include newer statements that do
+            not match well enough on their own.
     """
     uses: dict[str, Counter[str]] = defaultdict(Counter)
     for one in read:

@@ -1,4 +1,4 @@
-"""The versions and records of content that a prompt or a tool has shown by sharing rules."""
+"""Version stamps and records of the content that sharing rules let a prompt or a tool show."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ KEPT = timedelta(days=365)
 def stamp_of(
     entries: Iterable[RecalledEntry], reader_rules: ReaderRules | None
 ) -> SharingStamp | None:
-    """Return the versions to check for entries shown by sharing rules; None without any."""
+    """Return the versions to check for entries shown by sharing rules, or None without any."""
     by_rule = [entry for entry in entries if entry.rules]
     if reader_rules is None or not by_rule:
         return None
@@ -33,14 +33,13 @@ def disclosure_records(
     *,
     cause: str | None = None,
 ) -> Iterator[Put]:
-    """Yield the records of what a run was shown by sharing rules, one per chat of the words.
+    """Yield a record for each chat whose words sharing rules let a run show.
 
     Args:
-        run: The run.
         shown_in: The chat whose people may be told.
-        entries: What was shown; entries without rules are left out.
+        entries: The entries that were shown. Entries without rules are left out.
         now: The current time.
-        cause: The tool call that has shown the entries; None for a prompt.
+        cause: The tool call that showed the entries; None for a prompt.
     """
     by_rule = [entry for entry in entries if entry.rules]
     for chat_id in dict.fromkeys(entry.message.chat_id for entry in by_rule):

@@ -48,7 +48,7 @@ from skein.settings import Settings
 
 MARGIN = timedelta(seconds=30)  # before the deadline, to finish the current messages
 CHUNK = 96  # messages in one read
-CHARACTERS_PER_TOKEN = 4  # approximate, of a text for embeddings
+CHARACTERS_PER_TOKEN = 4  # estimate for embeddings
 
 Indexed = Mapping[int, Passages]
 """The stored passages of messages by number."""
@@ -56,11 +56,11 @@ Indexed = Mapping[int, Passages]
 
 @dataclass(frozen=True, slots=True)
 class IndexTarget:
-    """An agent in a chat; its index holds the messages for which the agent was present.
+    """An agent in a chat. The agent's index holds the messages for which the agent was present.
 
     Attributes:
         membership: The open or closed membership; None if the agent never was a member.
-        covered: The sharing rules and the person to whom they may apply; None if there are none.
+        covered: The sharing rules and the person to whom they may apply, or None.
     """
 
     chat: Chat
@@ -69,7 +69,10 @@ class IndexTarget:
     covered: AuthorRules | None = None
 
     def shared_partitions(self, message: Message) -> tuple[str, ...]:
-        """Return the partitions in which others can find the message by a rule; see `telling`."""
+        """Return the partitions in which sharing rules let other people find a message.
+
+        See `telling`.
+        """
         if self.covered is None:
             return ()
         return self.covered.partitions(self.chat, [SaidMessage.of(message)], self.agent_id)
@@ -164,7 +167,8 @@ class RecallIndexing:
     def _again_when_quiet(self, job: RecallJob, chat: Chat, last_seq: int) -> None:
         """Index a person's newest conversation again once it has ended, if rules apply to it.
 
-        If this job is lost, the first message of the next conversation replaces it (`_first_seq`).
+        If the job is lost, the first message of the next conversation causes the same work
+        (`_first_seq`).
         """
         if chat.sharing is None or last_seq < chat.last_seq:
             return
@@ -260,7 +264,7 @@ class RecallIndexing:
     def _memories(
         self, chat: Chat, agents: Iterable[str], seqs: range, covered: AuthorRules | None
     ) -> dict[str, tuple[MemorySources, ...]]:
-        """Read the memories of a person's own words, by agent; makes no call without rules."""
+        """Read the memories of a person's own words, by agent. Without rules, nothing is read."""
         if covered is None or chat.discarded_at is not None:
             return dict.fromkeys(agents, ())
         memories = {each: [*own_words_memories(self.table, chat, each, seqs)] for each in agents}
@@ -386,7 +390,7 @@ def _first_seq(job: RecallJob, chat: Chat) -> int:
     """Return the first message to index.
 
     The first message of a new conversation also reindexes the conversation before it, because a
-    sharing rule may now share that one with others.
+    sharing rule may now share the ended conversation with others.
     """
     sharing = chat.sharing
     if sharing is None or not sharing.before or job.first_seq < sharing.before:

@@ -27,14 +27,15 @@ class RecalledEntry:
 
     Attributes:
         chat: The chat, with a title that the readers may see.
-        message: The message, with the current name of its sender.
+        message: The message, with the current name of its sender. For a memory, its last source
+            message.
         parts: The passages to show.
         score: How well the best passage matches; comparable within one recall only.
         audience: The people who may know the message.
-        rules: The sharing rules that let the readers see it; empty if they were present.
-        author_version: The sharing version of the author under the rules, as read before the chat.
-        memory: The memory that is shown in place of its source messages; `message` is then the last
-            of these. None if the entry shows a message.
+        rules: The sharing rules that let the readers see the entry; empty if the readers were
+            present.
+        author_version: The author's sharing version, as read before the chat; 0 without rules.
+        memory: The memory that is shown instead of its source messages; None for a message.
     """
 
     chat: Chat
@@ -105,8 +106,8 @@ def fitting(
 ) -> tuple[list[RecalledEntry], int]:
     """Return the best entries that fit into a budget, and their tokens with headings.
 
-    Passages of the same message become one entry. An entry for which there is no room is skipped,
-    since a shorter one may still fit.
+    Passages of the same message become one entry. An entry that does not fit is skipped, because a
+    shorter entry may still fit.
 
     Args:
         entries: The entries, best first.

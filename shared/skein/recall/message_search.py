@@ -19,8 +19,8 @@ from skein.recall.search import Recall
 from skein.services.chats.views import WINDOW, ChatViews
 from skein.services.visibility.audience import scope_of
 
-MAX_INDEXES = 8  # searched in parallel
-MAX_TOKENS = 5_000  # of all messages that are returned
+MAX_INDEXES = 8  # indexes that are searched in parallel
+MAX_TOKENS = 5_000  # tokens of all messages that are returned
 UTC = ZoneInfo("UTC")
 
 
@@ -68,10 +68,10 @@ class MessageSearch:
 
 
 def indexes_of(chats: Iterable[Chat]) -> tuple[tuple[str, str | None], ...]:
-    """Return the indexes that hold the messages of chats, each as the id of its agent and a scope.
+    """Return the indexes that hold the messages of chats, as pairs of agent ID and scope.
 
-    For each chat, an agent that joined early is chosen. If there are too many indexes, those of the
-    first chats are used.
+    For each chat, an agent that joined early is chosen. If there are too many indexes, the indexes
+    of the first chats are used.
     """
     found: dict[tuple[str, str | None], None] = {}
     for chat in chats:

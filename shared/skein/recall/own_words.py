@@ -1,6 +1,7 @@
-"""Passages of memories from a person's own words, stored beside those of their last message.
+"""Passages of memories that were made from a person's own words.
 
-The passages of a memory are only in partitions that also contain all of its source messages.
+They are stored beside the passages of the memory's last source message, and only in partitions that
+also contain all of its source messages.
 """
 
 from collections import defaultdict
@@ -22,7 +23,7 @@ from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage
 
 
 class MemorySources(NamedTuple):
-    """A memory with its source messages; None in place of a message that was deleted or hidden."""
+    """A memory with its source messages. A deleted or hidden message is None."""
 
     memory: OwnWordsMemory
     messages: tuple[Message | None, ...]
@@ -36,7 +37,7 @@ class MemorySources(NamedTuple):
 def own_words_memories(
     table: Table, chat: Chat, agent_id: str, seqs: range
 ) -> Iterator[OwnWordsMemory]:
-    """Read an agent's memories of a chat whose last message is in a range."""
+    """Read an agent's memories of a chat whose last source message is in the range `seqs`."""
     owned = (chat.tenant, agent_id, scope_of(chat), chat.id)
     first, last = (OwnWordsMemory.own_key(*owned, seq) for seq in (seqs.start, seqs.stop))
     query = Query(first.pk, first=first.sk, last=last.sk)
@@ -59,7 +60,7 @@ def with_sources(
 def memory_passages(
     covered: AuthorRules, chat: Chat, agent_id: str, found: Sequence[MemorySources], model: str
 ) -> Mapping[int, Passages]:
-    """Return the passages of memories by last message, still without embeddings.
+    """Return the passages of memories, without embeddings, by the last source message.
 
     Args:
         covered: The sharing rules and the person to whom they may apply.

@@ -1,4 +1,4 @@
-"""Commit of passages: those of a message and the postings of its words change in one transaction.
+"""Commit of passages: a message's passages and its words' postings change in one transaction.
 
 So the first passage of a stored message lists all postings that refer to the message. With that
 list, a message can be removed from the index after its text was erased.
@@ -28,7 +28,7 @@ NOT_COMPARED = {"version", "vector", "weight"}  # the embedding is derived from 
 
 
 class PostingKey(NamedTuple):
-    """A rare word of an agent in a scope, which has one posting."""
+    """The key of a posting: a rare word in one scope of an agent."""
 
     tenant: str
     agent_id: str
@@ -42,7 +42,10 @@ class PostingKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """The passages of one message before and after a change; empty where it is not indexed."""
+    """The passages of one message before and after a change.
+
+    An empty tuple means that the message is not in the index.
+    """
 
     old: Passages
     new: Passages
@@ -133,7 +136,7 @@ def _most_writes(changes: Sequence[PassageChange]) -> int:
 
 
 def _refs(passages: Passages) -> set[tuple[PostingKey, PostingRef]]:
-    """Return the references of a message from its passages."""
+    """Return the postings that refer to a message, each with its reference, from its passages."""
     return {
         (
             PostingKey(passage.tenant, passage.agent_id, passage.scope, stem),
@@ -206,7 +209,7 @@ def _expired(ref: PostingRef, now: datetime) -> bool:
 
 
 def _latest(times: Iterable[int | None]) -> int | None:
-    """Return the latest time; None if one of them is None, which means never."""
+    """Return the latest time, or None if one of the times is None, which means never."""
     every = list(times)
     finite = [time for time in every if time is not None]
     return max(finite) if finite and len(finite) == len(every) else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from skein.channels.text_cuts import cut_position
 
 PASSAGE = 500  # characters at most
-MAX_VECTORS = 12  # of a message; later passages are found by rare words and neighbours
+MAX_VECTORS = 12  # per message; later passages are found by rare words and neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Passage:
     """A part of a message.
 
     Attributes:
-        start: The position of its first character in the message.
+        start: The position of the part's first character in the message.
     """
 
     start: int
@@ -22,12 +22,12 @@ class Passage:
 
     @property
     def stop(self) -> int:
-        """The position after its last character."""
+        """The position after the part's last character."""
         return self.start + len(self.text)
 
 
 def passages_of(text: str) -> list[Passage]:
-    """Split a text into passages that follow each other; a short text is one."""
+    """Split a text into consecutive passages. A short text is one passage."""
     found: list[Passage] = []
     start = 0
     while start < len(text):

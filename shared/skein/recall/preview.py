@@ -20,7 +20,7 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallPreview:
-    """Finder of the old messages that an agent could be shown; it does not write."""
+    """The service that shows operators what an agent would recall. It only reads."""
 
     table: Table
     clock: Clock

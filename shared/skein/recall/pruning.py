@@ -1,4 +1,4 @@
-"""Pruning of passages: remove messages that were erased or have expired from the index.
+"""Pruning of passages: remove erased and expired messages from the index.
 
 Pruning only removes passages, so it needs no embeddings. An erasure prunes the index of each of the
 person's chats after it has erased the messages.
@@ -28,7 +28,7 @@ class PassagePruning:
         """Remove the passages of a message that no longer exists (idempotent).
 
         Args:
-            item: The first passage as read; for other passages, nothing is done.
+            item: The item of the message's first passage. Other passages are ignored.
 
         Returns:
             The number of removed passages.

@@ -18,7 +18,7 @@ from skein.services.common.words import fillers, stems_of
 
 MAX_QUERY = 2_000  # characters of a query that are used
 MAX_LOOKED_UP = 20  # stems of a query whose postings are read
-MIN_NAME = 2  # letters of a name's part
+MIN_NAME = 2  # minimum number of letters in a part of a name
 # Words about the conversation itself. A query with only these and a time asks about that time.
 _TALK = (
     "talk talked talking discuss discussed say said tell told speak spoke chat chatted mention"
@@ -32,7 +32,7 @@ _SMALL_TALK = (
 )
 
 # Other words of small talk. They help to find a message, so only the check whether recall is needed
-# # leaves them out.
+# leaves them out.
 _IDLE = (
     "day week weekend tired bored busy moment second funny quick kind sweet lovely perfect"
     " brilliant super happy holidays congratulations appreciate understood exactly agree sense"
@@ -40,7 +40,7 @@ _IDLE = (
     " right nothing long time let think sound sounds makes made see seen missed perhaps done"
     " enough forget apologies delay glad hear way rock one today tonight tomorrow next"
 )
-MIN_STEMS = 2  # of a statement that may need an old message
+MIN_STEMS = 2  # stems from which on a statement may need an old message
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
@@ -115,9 +115,9 @@ class QueryReader:
 
 
 def needs_recall(text: str) -> bool:
-    """Return whether answering messages may need old messages, unlike small talk.
+    """Return whether an answer to a text may need old messages. Small talk does not need any.
 
-    True if a question has at least one word that is not small talk, or another message has two.
+    True if a question has at least one word that is not small talk, or another text at least two.
     """
     stems = frozenset(stems_of(text)) - _stems_of_words(f"{_SMALL_TALK} {_TALK} {_IDLE}")
     asks = any(ends_with_question(line) for line in text.splitlines())

@@ -15,8 +15,8 @@ from skein.models.common.embedding import Vector
 from skein.models.common.storage import Key
 from skein.recall.questions import names_time
 
-# The windows of the standardised parts: messages on each side, which find an answer beside its
-# # question. The empty window ranks the passage with the words before its neighbours.
+# The windows of the standardised parts, as messages on each side. A window finds an answer beside
+# its question. The empty window ranks the passage with the words before its neighbours.
 MEANING, WORDS = (1, 3), (0, 5)
 # The weights of all parts, in the order of `parts_of`. docs/recall.md explains how they were
 # fitted.
@@ -35,7 +35,7 @@ WEIGHTS = {
 AFTERWARDS = 2 * 86_400  # seconds after a time that still count: people often write a day later
 COHERENCE = 0.38  # the usual cosine of adjacent messages
 SHARE_STRENGTH = 0.5  # the weight of a match by words relative to one by meaning
-MIN_DEVIATION = 0.05  # of a part's values; fewer than a dozen passages differ by chance
+MIN_DEVIATION = 0.05  # minimum of a part; fewer than a dozen passages differ by chance
 
 Values = list[float]
 MessageRef = tuple[str, int]
@@ -80,16 +80,16 @@ class Line:
     """A passage in the form that the ranking uses.
 
     Attributes:
-        part: Its position in its message, from 0.
-        stems: The stems of its words.
+        part: The position of the passage in its message, from 0.
+        stems: The stems of the passage's words.
         created_at: When the message was posted, in seconds since 1970.
-        long_answer: Whether it belongs to a long message of an agent.
-        asks: Whether it ends with a question, if its text was read.
+        long_answer: Whether the passage belongs to a long message of an agent.
+        asks: Whether the passage ends with a question, if its text was read.
         cosine: The cosine with the query; None if the vector search did not find the passage.
         weight: The weight of the passage in a mean of several.
-        characters: The length of its message; 0 if unknown.
-        by_rule: Whether the readers may be shown it by sharing rules.
-        memory: The memory that it belongs to; None for a passage of a message.
+        characters: The length of the message; 0 if unknown.
+        by_rule: Whether sharing rules may show the passage to the readers.
+        memory: The memory that the passage belongs to; None for a passage of a message.
     """
 
     chat_id: str
@@ -130,7 +130,6 @@ def ranked(query: RecallQuery, lines: Sequence[Line]) -> list[Hit]:
     """Rank passages, best first; newer messages first among equal ones.
 
     Args:
-        query: The query.
         lines: Readable passages, each at most once.
     """
     if not lines:
@@ -168,10 +167,11 @@ def parts_of(query: RecallQuery, lines: Sequence[Line]) -> Parts:
 
 
 def _meaning(lines: Sequence[Line], reach: int) -> Values:
-    """Return the cosine of the query and each passage together with its neighbours.
+    """Return, for each passage, the cosine of the query and the passage with its neighbours.
 
     A neighbouring message is represented by its best passage. The length of a sum of vectors is
-    estimated from the usual cosine. A passage without a cosine gets the lowest one of the others.
+    estimated from the usual cosine. A passage without a cosine gets the lowest cosine of the
+    others.
     """
     best: dict[MessageRef, Line] = {}
     found = [line for line in lines if line.cosine is not None]

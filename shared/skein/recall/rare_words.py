@@ -1,6 +1,6 @@
 """Rare words of a message: names, numbers and words outside the common vocabulary.
 
-Each of them gets a posting, so their number is limited. The choice depends only on the text and
+Each rare word gets a posting, so their number is limited. The choice depends only on the text and
 costs no read.
 """
 
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from skein.ports import Vocabulary
 from skein.services.common.words import fillers, stem_of, words_of
 
-LEAST, MOST = 6, 24  # rare words of a message, by its length
+LEAST, MOST = 6, 24  # minimum and maximum number of rare words of a message
 WORDS_EACH = 25  # words of a message that allow one more rare word
-MAX_LETTERS = 64  # of a rare word; longer ones are usually keys and addresses
+MAX_LETTERS = 64  # longest rare word; longer words are usually keys and addresses
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = frozenset('.!?:\n"\u201c(')
 
 
 def rare_stems(text: str, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the stems of a text's rare words, those of numbers and names first.
+    """Return the stems of a text's rare words: first numbers, then names, then other words.
 
     A word with a capital letter inside a sentence counts as a name. In scripts without spaces,
     where single characters are words, only numbers and words in other scripts count.

@@ -20,7 +20,7 @@ from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.pagination import pages_of_relation
 from skein.services.outbox.dispatch import Dispatch
 
-MARGIN = timedelta(seconds=30)  # before the deadline, for the chats of one person
+MARGIN = timedelta(seconds=30)  # time before the deadline that is kept for the chats of one person
 AGENTS, PEOPLE = "agents", "people"
 
 
@@ -83,7 +83,10 @@ class RecallRebuild:
                 return
 
     def _found(self, job: RecallJob) -> Iterator[tuple[str, list[Chat]]]:
-        """Yield the chats of each agent, then of each person, with the position of each."""
+        """Yield the chats without people by agent, and then the chats of each person.
+
+        Each list comes with its position, from which another job can continue.
+        """
         stage, _, after = (job.after or AGENTS).partition(" ")
         if stage == AGENTS:
             for agent_id in self._agents(job, after):
@@ -93,7 +96,7 @@ class RecallRebuild:
             yield f"{PEOPLE} {user_id}", list(self._of_person(job.tenant, user_id))
 
     def _agents(self, job: RecallJob, after: str) -> Iterator[str]:
-        """Yield the ids of a job's agents; deleted agents are not listed."""
+        """Yield the IDs of a job's agents, without a tenant's deleted agents."""
         if job.agent_id is None:
             yield from self._ids(agents_relation(job.tenant), after)
         elif job.agent_id > after:
@@ -110,7 +113,7 @@ class RecallRebuild:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
-        """Yield the chats in which the person is the first one, and those they left empty."""
+        """Yield the chats in which the person comes first, and the chats that they left empty."""
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):
             if chat.person_ids[:1] == (user_id,):

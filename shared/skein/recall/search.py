@@ -1,8 +1,11 @@
 """Recall: find the messages of an agent's past that match a query and may be shown.
 
-A recall has three steps: a vector search for each scope and a batch of postings, all in parallel;
-then a ranking, which only uses CPU time; then a batch of the best messages with their neighbours,
-and one of their chats. So its cost does not depend on the length of the history.
+A recall has three steps:
+1. A vector search for each scope and a batch read of postings, all in parallel.
+2. A ranking, which only uses CPU time.
+3. A batch read of the best messages with their neighbours, and a batch read of their chats.
+
+So its cost does not depend on the length of the history.
 """
 
 import logging
@@ -51,10 +54,11 @@ from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef, ranked
 from skein.services.common.words import stems_of
 from skein.services.visibility.sharing_rules import SaidMessage
 
-# Limits of `Hit.strength`: nothing is shown unless a passage reaches MATCH; none below LEAST is.
+# Limits of `Hit.strength`. If no passage reaches MATCH, nothing is shown. A passage below LEAST is
+# never shown.
 MATCH, LEAST = 0.20, 0.08
-MONTH_SECONDS = 32 * 86_400  # of the longest month, with a day at each end
-ZONE = 14 * 3_600  # by which the days of time zones may differ from UTC
+MONTH_SECONDS = 32 * 86_400  # the longest month, with one more day
+ZONE = 14 * 3_600  # how far days in a time zone may differ from days in UTC
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +77,7 @@ class RecallResult:
 
     @property
     def people_of_rules(self) -> frozenset[str]:
-        """The people whose words the result shows by sharing rules, by their ids at that time."""
+        """The IDs, at the time of the recall, of the people whose words sharing rules show."""
         return frozenset(entry.message.sender.id for entry in self.entries if entry.rules)
 
 
@@ -193,16 +197,16 @@ class Recall:
         return OngoingRecall(request, prepared, tuple(map(self._search, searches)), keys)
 
     def postings(self, searching: OngoingRecall) -> list[Item]:
-        """Read the postings, which only point to messages; makes no call if there are none."""
+        """Read the postings of the query's words. Without such postings, nothing is read."""
         keys = searching.posting_keys
         return list(self._table.get_many(keys, consistent=False).values()) if keys else []
 
     def read_shared(
         self, searching: OngoingRecall, found: Iterable[Sequence[Item]]
     ) -> Mapping[Key, Item]:
-        """Read the items that decide on passages shown by rules; makes no call without any.
+        """Read the items that decide whether rules show passages, if there are such passages.
 
-        So the ranking only compares passages that the readers may know about.
+        With these items, the ranking only compares passages that the readers may know about.
         """
         keys = keys_of_shared((item for one in found for item in one), searching.request)
         return self._table.get_many(keys) if keys else {}
@@ -333,7 +337,7 @@ def _batches(keys: Sequence[Key]) -> list[Sequence[Key]]:
 
 
 def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None]:
-    """Return the authors to search for; None means everyone.
+    """Return the authors to search for. None means everyone.
 
     A vector search returns the nearest 100 passages, and all of these may be from other people. So
     if the query names one person, a thorough recall makes a separate search for that person's
@@ -346,7 +350,7 @@ def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None
 
 
 def month_of(first_at: int | None, last_at: int | None) -> str | None:
-    """Return the month (UTC) that a range of time mostly covers; None if it may span several."""
+    """Return the month (UTC) that most of a range covers, or None if the range may span several."""
     if first_at is None or last_at is None or last_at - first_at > MONTH_SECONDS:
         return None
     ends = [datetime.fromtimestamp(at, UTC) for at in (first_at + ZONE, last_at - ZONE)]
@@ -381,7 +385,10 @@ def _sender_of_hit(hit: Hit) -> Authors:
 
 
 def _strong(hits: Sequence[Hit], prepared: PreparedQuery) -> list[Hit]:
-    """Return the hits that match well enough; none if no hit matches well."""
+    """Return the hits that match well enough. Empty if no hit reaches `MATCH`.
+
+    If the query only asks for a time, all hits are returned.
+    """
     if prepared.only_during:
         return list(hits)
     if max((hit.strength for hit in hits), default=0.0) < MATCH:
@@ -390,7 +397,7 @@ def _strong(hits: Sequence[Hit], prepared: PreparedQuery) -> list[Hit]:
 
 
 def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
-    """Return entries without those that repeat a better one with the same sender and text."""
+    """Remove entries that repeat a better entry with the same sender and text."""
     best: dict[tuple[str, str], RecalledEntry] = {}
     for entry in entries:
         best.setdefault((entry.message.sender.id, entry.text.strip().casefold()), entry)
@@ -418,7 +425,7 @@ class _Shown:
     chats: dict[str, "_ShownChat | None"] = field(default_factory=dict)
 
     def entry(self, ref: MessageRef, memory: MemoryRef | None = None) -> RecalledEntry | None:
-        """Return a message or a memory as an entry; None if it is gone or may not be shown."""
+        """Return a message or a memory as an entry, or None if it is gone or may not be shown."""
         if memory is not None:
             return self._of_memory(memory)
         found = self._found(*ref)
@@ -445,7 +452,7 @@ class _Shown:
     def _by_rule(
         self, found: Sequence["_ShownMessage"], memory: OwnWordsMemory | None = None
     ) -> RecalledEntry | None:
-        """Return the last message, or the memory made from all, if rules may show them."""
+        """Return the memory, or else the last message, as an entry if rules may show it."""
         last, request = found[-1], self.request
         said = [SaidMessage.of(each.stored) for each in found]
         rules = request.rules_for(last.message.chat_id, said, self.items)
@@ -457,7 +464,7 @@ class _Shown:
         return RecalledEntry(last.titled, last.message, (), 0.0, audience, rules, version, memory)
 
     def _found(self, chat_id: str, seq: int) -> "_ShownMessage | None":
-        """Return a message that the agent was present for; None if it is gone."""
+        """Return a message, or None if it is gone or the agent may not see it."""
         request = self.request
         if chat_id not in self.chats:
             self.chats[chat_id] = self._shown_chat(chat_id)
@@ -488,7 +495,7 @@ class _Shown:
         return counts and request.in_time(at)
 
     def _shown_chat(self, chat_id: str) -> "_ShownChat | None":
-        """Return a chat with the data shared by all its messages; None if none may be shown."""
+        """Return a chat with the data of all its messages; None if they may not be shown."""
         request = self.request
         chat = self._chat(chat_id)
         if chat is None or chat.discarded_at is not None:
@@ -507,7 +514,7 @@ class _Shown:
 
 
 class _ShownMessage(NamedTuple):
-    """A message with its chat, as stored and under its current name, and its audience."""
+    """A message, as stored and with current names, with its chat and its audience."""
 
     titled: Chat
     stored: Message
@@ -516,7 +523,7 @@ class _ShownMessage(NamedTuple):
 
 
 class _ShownChat(NamedTuple):
-    """A chat, the chat with a title that may be shown, and the agent's memberships there."""
+    """A chat, its copy with a title that may be shown, and the agent's memberships of it."""
 
     chat: Chat
     titled: Chat

@@ -39,7 +39,7 @@ from skein.settings import Settings
 
 MAX_NEW = 3  # newest messages of people that make up the query
 MAX_QUERY = 2_000  # characters of the query
-SHARE_OF_TIME = 0.8  # of the time limit of a reading
+SHARE_OF_TIME = 0.8  # share of a reading's time limit that recall may take
 UTC = ZoneInfo("UTC")
 RECALLED_SHARE = 4  # recalled messages take at most a quarter of the prompt
 
@@ -65,7 +65,6 @@ class StartedRecall:
         recall: The service.
         ongoing: The recall.
         found: The passages that its searches find.
-        postings: The postings.
     """
 
     run: Run
@@ -146,7 +145,7 @@ class PromptRecall:
         shown: frozenset[MessageRef],
         repeats: Callable[[Message], bool],
     ) -> RecalledMessages:
-        """Return the recalled messages; none if recall fails or is late.
+        """Return the recalled messages. Empty if recall fails or is late.
 
         Args:
             started: The recall.
@@ -198,10 +197,13 @@ def _may_need_recall(text: str, now: datetime) -> bool:
 
 
 def query_of(read: SectionReads) -> str:
-    """Return the text to recall old messages by; empty if there is none.
+    """Return the text to recall old messages by. It may be empty.
 
-    It consists of the newest messages of people that the agent has not seen, or else of the message
-    to answer, or else of the text of the plan or the service, if the readers may know it.
+    The text is the first of these that exists:
+    - the newest messages of people that the agent has not seen
+    - the message to answer
+    - the instruction of the plan, the payload of the service, or else the newest message of others,
+      if the readers may know what started the run
     """
     run, chat, member = read.run, read.chat, read.member
     texts = [one for one in read.messages if one.conversational and not one.resets]
@@ -259,8 +261,8 @@ def _without_repeats(
 ) -> list[RecalledEntry]:
     """Return the entries without messages that the prompt already shows in another section.
 
-    A neighbour of such a message is also left out if it matches less well, because it may have been
-    found only because of that message. Entries shown by sharing rules are never left out.
+    A neighbour of such a message is also left out if it matches less well: it may have been found
+    only because it is a neighbour. Entries shown by sharing rules are never left out.
     """
     gone: dict[MessageRef, float] = {}
     for entry in entries:

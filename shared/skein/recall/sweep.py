@@ -15,7 +15,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 NEWEST = 16  # messages of a chat that a sweep reads
-GRACE = timedelta(minutes=5)  # in which the feed may still be working on a message
+GRACE = timedelta(minutes=5)  # time in which the feed may still be working on a message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,10 @@ class RecallSweep:
         return [agent for agent in agents if agent.member.id not in deleted]
 
     def _newest(self, chat: Chat) -> Message | None:
-        """Return the newest message that should be indexed by now; None if it is not recent."""
+        """Return the newest message that should be indexed by now, or None.
+
+        Only the chat's newest 16 messages are considered.
+        """
         first = Message.key_of(chat.tenant, chat.id, 0)
         page = self.table.query(
             Query.under(first.pk, Message.PREFIX, limit=NEWEST, newest_first=True)

@@ -1,6 +1,6 @@
-"""Parse phrases such as "last March" into ranges of time; English, and dates in digits.
+"""Parse English phrases such as "last March", and dates in digits, into ranges of time.
 
-A phrase without a year means the most recent such time that has begun.
+A phrase without a year means the most recent matching time that has begun.
 """
 
 import re
@@ -46,7 +46,9 @@ Days = tuple[date, date]
 
 
 def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimePhrase | None:
-    """Return the first range of time that a text names; None without one, or if it is future.
+    """Return the past or present range of time that a text names, or None.
+
+    If a text names several ranges, the most exact kind of phrase is used.
 
     Args:
         zone: The time zone in which days begin.

@@ -1,4 +1,4 @@
-"""Store documents, threads and skills, and select those for a piece of work."""
+"""Store documents, threads and skills, and select skills for a piece of work."""
 
 __all__ = [
     "api",

@@ -139,7 +139,7 @@ def new_document(
 def changed_document(
     before: Document, text: str, revision: Revision, author: Author, stamp: Stamp
 ) -> Document:
-    """Return the next version of a document with a new text; the audience stays.
+    """Return the next version of a document with a new text. The audience does not change.
 
     Raises:
         Conflict: The document has another version, or 100 other chats already contributed to it.
@@ -165,7 +165,7 @@ def changed_document(
 
 
 def material_of(before: DerivedItem, author: Author) -> MadeFrom:
-    """Return the material of an item together with that of a change.
+    """Return the material of an item joined with the material of a change.
 
     Raises:
         Conflict: 100 other chats already contributed. An erasure checks each of them, so the list
@@ -235,18 +235,18 @@ def check_listed(
     """Check the limits on listed documents, which prompts read.
 
     The limit `most` counts only documents that may be shown to the readers, so the error does not
-    reveal hidden ones. The limit on all listed documents, including hidden ones, is twice `most`,
-    because a prompt reads them all at once. An operator's document is checked only against `most`,
-    and only operators' documents are counted. A change that does not make the list longer is always
-    allowed.
+    reveal hidden documents. The limit on all listed documents, including hidden ones, is twice
+    `most`, because a prompt reads them all at once. An operator's document is checked only against
+    `most`, and only operators' documents are counted. A change that does not make the list longer
+    is always allowed.
 
     Args:
         before: The ids that are listed now.
         after: The ids after the change.
         most: The maximum number of listed documents that may be shown.
         what: The name of the list in the error.
-        shown: Counts the documents among given ids that may be shown; for an operator's document,
-            those of operators.
+        shown: Returns how many of the given documents may be shown. For an operator's document, it
+            counts only operators' documents.
         by_operator: Whether the document is an operator's.
 
     Raises:
@@ -261,10 +261,10 @@ def check_listed(
 
 
 class DocumentCount(Protocol):
-    """Counts the documents among given ids that may be shown."""
+    """A function that counts the documents with given ids that may be shown."""
 
     def __call__(self, ids: tuple[str, ...], /, *, operators: bool) -> int:
-        """Count all of them, or only those of operators."""
+        """Return the number of documents. `operators` counts only the documents of operators."""
 
 
 class DocumentEdit(NamedTuple):
@@ -273,7 +273,7 @@ class DocumentEdit(NamedTuple):
     Attributes:
         home: The folder of the document.
         found: The items that were read for this change.
-        shown: Counts the documents among given ids that may be shown.
+        shown: Returns how many of the given documents may be shown.
         hidden: A document of the same name that may not be shown here. The caller must not learn
             that this document exists.
         renamed: The hidden document under its new name.
@@ -351,7 +351,6 @@ class DocumentEdit(NamedTuple):
     def _check_listed(
         self, before: tuple[str, ...], after: tuple[str, ...], most: int, what: str
     ) -> None:
-        """Check the limit on listed documents; see `check_listed`."""
         by_operator = self.after is not None and self.after.by_operator
         shown = partial(self.shown, operators=by_operator)
         check_listed(before, after, most, what, shown, by_operator=by_operator)

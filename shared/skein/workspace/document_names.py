@@ -47,8 +47,8 @@ def threads_renamed(
     Args:
         before: The document, which may not be shown within `reach`.
         after: The document under its new name.
-        reach: The reach of the change that takes the name. Threads that may be shown within it are
-            not changed, because they cannot list a document that is hidden there.
+        reach: The reach of the change that takes the name. Threads that may be shown within this
+            reach stay the same, because they cannot list a document that is hidden there.
     """
     folder = before.folder
     if folder.agent_id is None or reach.readers is None:

@@ -9,7 +9,7 @@ from skein.services.common.text_search import EmbeddingCache, best_texts
 from skein.workspace.documents import shown_documents
 from skein.workspace.models.document import Document, DocumentReach
 
-PASSAGE = 1_000  # characters; an embedding uses as many
+PASSAGE = 1_000  # characters; an embedding uses the same number
 MAX_DOCUMENTS = 500  # documents that one search reads
 MAX_CHARACTERS = 500_000  # of all texts that one search reads; at most three seconds of CPU time
 PASSAGES = 5  # passages ranked for each document of the answer

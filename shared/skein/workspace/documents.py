@@ -29,7 +29,7 @@ from skein.workspace.document_edits import (
 from skein.workspace.document_names import threads_renamed, under_free_name
 from skein.workspace.models.document import Document, DocumentEffect, DocumentReach, Folder
 
-ROWS = 10  # per query; a document can be 256 KiB
+ROWS = 10  # documents per query; a document can have 256 KiB
 TAKEN = "a document with this name already exists"
 
 
@@ -313,7 +313,7 @@ def _keys(reach: DocumentReach, name: str, effect: str | None) -> set[Key]:
 
 
 def _first(found: dict[Key, Item], reach: DocumentReach, name: str) -> Document | None:
-    """Return the document from the earliest folder that may be shown."""
+    """Return the first document, in the order of the folders, that may be shown."""
     keys = [folder.key(name) for folder in reach.folders]
     documents = Document.read_each(found, keys)
     return next((each for each in documents if reach.shows(each)), None)

@@ -28,10 +28,10 @@ class Pins:
     clock: Clock
 
     def membership(self, tenant: str, chat_id: str, agent_id: str) -> Membership:
-        """Get an agent's membership in a chat, which may be discarded.
+        """Get an agent's membership of a chat. The chat may be discarded.
 
         Raises:
-            NotFound: The agent is not a member of such a chat.
+            NotFound: The agent does not exist, or is not a member of a chat with this id.
         """
         return self._read(tenant, chat_id, agent_id)[1]
 

@@ -39,7 +39,7 @@ class ThreadResources(NamedTuple):
         return tuple(documents.values())
 
     def look(self, thread: Thread, names: Sequence[str]) -> dict[str, Document | None]:
-        """Get the documents by name; None for a deleted or hidden one."""
+        """Get documents by name. A deleted or hidden document is None."""
         keys = document_keys(thread, names)
         found = self.table.get_many(keys) if keys else {}
         return {name: document_in(thread, name, found, self.reach) for name in names}
@@ -196,7 +196,7 @@ def document_in(
 ) -> Document | None:
     """Find a thread's document among the items that were read.
 
-    The folder of the thread's own audience comes before the open one. Returns None if no document
+    The folder of the thread's own scope comes before the open folder. Returns None if no document
     of this name may be shown within `reach`.
     """
     documents = Document.read_each(found, [folder.key(name) for folder in thread.folders])

@@ -54,7 +54,7 @@ class Threads(OwnedStore[Thread]):
     # ------------------------------------------------------------------ reading
 
     def active_id(self, reach: Reach) -> str | None:
-        """Return the id of the active thread in the last scope of `reach`; see `switch`."""
+        """Return the active thread's id in the last scope of `reach`, or None; see `switch`."""
         thread = ActiveThread.read(self.table, _active_key(reach))
         if thread is None:
             return None
@@ -72,7 +72,7 @@ class Threads(OwnedStore[Thread]):
     def documents(
         self, reach: Reach, thread: Thread, names: Sequence[str]
     ) -> dict[str, Document | None]:
-        """Get a thread's documents by name; None for a deleted or hidden one."""
+        """Get a thread's documents by name. A deleted or hidden document is None."""
         return ThreadResources(self.table, reach).look(thread, names)
 
     # ------------------------------------------------------------------ writing

@@ -42,15 +42,12 @@ class CannedAnswer(CannedAnswerFields, Stored):
 
     @staticmethod
     def key_of(tenant: str, name: str) -> "Key[CannedAnswer]":
-        """Return the key of a canned answer."""
         return Key(answers_partition(tenant), f"{CannedAnswer.PREFIX}{key_part(name)}")
 
     @property
     def key(self) -> "Key[CannedAnswer]":
-        """The key of this canned answer."""
         return self.key_of(self.tenant, self.name)
 
 
 def answers_partition(tenant: str) -> str:
-    """Return the key of the partition of a tenant's canned answers."""
     return f"{key_part(tenant)}#ANSWERS"

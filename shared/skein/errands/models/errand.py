@@ -2,7 +2,8 @@
 
 An errand is stored by the agent and the scope of its home chat. The question to the person is a
 choice with a free-text answer. The due pointer makes the errand an outbox item: a job asks the
-person, and later posts the answer in the home chat or, at the deadline, that there is none.
+person, and later posts the answer in the home chat or, at the deadline, a notice that
+there is no answer.
 """
 
 from collections.abc import Iterator
@@ -46,8 +47,8 @@ the person refused, was silent, has opted out, or could not be reached."""
 ErrandRole = Literal["asker", "asked"]
 """The part of a person in an errand."""
 
-MAX_ASKED = 10  # people of one order
-MAX_TEXTS = 3  # to one person of a meeting
+MAX_ASKED = 10  # people in one order
+MAX_TEXTS = 3  # texts to one person of a meeting
 
 
 class Slot(Value):
@@ -58,7 +59,7 @@ class Slot(Value):
 
 
 class ErrandRef(Value):
-    """The place of an errand, or of a meeting.
+    """The reference to an errand or a meeting.
 
     Attributes:
         times: Whether the person is asked for times.
@@ -74,17 +75,18 @@ class ErrandRef(Value):
 
 
 class ErrandOrder(Value):
-    """A person's order to an agent to ask people a question; there is one errand for each person.
+    """A person's order that an agent asks people a question, with one errand for each person.
 
     Attributes:
         chat_id: The home chat, where the result is posted.
         scope: The scope of the home chat.
         asked_by: The person who asks, with the name that the text to the people shows.
-        asked: The people.
+        asked: The people who are asked.
         question: The words of the question.
         text: The whole text to the people, as the asker has approved it.
-        readers: Who could read the home chat at that time; others are not shown the answer.
-        audience: Who was present for the content that the question was made from.
+        readers: The readers of the home chat at the time of the order. Only they are shown the
+            answer.
+        audience: The people who were present for the content that the question was made from.
         authors: The people whose words the question may hold, by digest.
         until: The deadline.
     """
@@ -103,13 +105,13 @@ class ErrandOrder(Value):
 
 
 class ErrandData(Stored):
-    """The data of an errand's question: the errand."""
+    """The data that the question of an errand stores: a reference to the errand."""
 
     errand: ErrandRef
 
 
 class OrderData(Stored):
-    """The data of the question that asks for approval: the errands that a yes orders."""
+    """The data that a request for approval stores: the errands that a yes orders."""
 
     orders: ErrandOrder
 
@@ -118,12 +120,12 @@ class Errand(Stored):
     """A question that an agent takes to one person.
 
     Attributes:
-        id: `err_<digest>`, which follows from the call or the choice that ordered it.
+        id: `err_<digest>`, derived from the call or the choice that ordered the errand.
         group_id: The same for all people of one order.
-        asked_at: When the person was asked; None before that, or if they cannot be reached.
+        asked_at: When the person was asked. None before that, or if the person cannot be reached.
         choice_chat_id: The chat of the question.
         choice_seq: The message of the question.
-        answer: The words of the answer; None if there is none.
+        answer: The words of the answer; None if there is no answer.
         answered_at: When the person answered.
         ended_at: When the result was posted in the home chat, or the times were read. After that,
             the errand is over, unless the person has to confirm a time.
@@ -132,9 +134,9 @@ class Errand(Stored):
         times: The times that were read from the answer; None before that.
         asked_back: Whether the person was asked a second time, after an unclear answer.
         confirm_seq: The message that asks the person to confirm the proposed time.
-        confirmed: Whether the person confirms the proposed time; None before their answer.
-        texts: For a meeting, how many texts the person got about it.
-        line_scope: The scope that its line in prompts moved to when accounts were linked.
+        confirmed: Whether the person confirms the proposed time; None before the person answers.
+        texts: The number of texts that the person got about the meeting.
+        line_scope: The scope to which the errand's line in prompts moved when accounts were linked.
         version: The optimistic lock: every change raises it.
     """
 
@@ -183,7 +185,8 @@ class Errand(Stored):
         """Return the errands of an order, one for each person.
 
         Args:
-            cause: The id of what ordered them; the same cause results in the same errands.
+            cause: The id of the call or choice that ordered them. The same cause results in the
+                same errands.
             at: The time of the order.
             meeting: The meeting for which the people are asked.
         """
@@ -209,7 +212,6 @@ class Errand(Stored):
 
     @property
     def ref(self) -> ErrandRef:
-        """The place of this errand."""
         times = self.meeting is not None
         return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id, times=times)
 
@@ -219,7 +221,7 @@ class Errand(Stored):
 
     @property
     def line_key(self) -> Key:
-        """The key of the line that prompts of the home chat have."""
+        """The key of the errand's line in prompts of the home chat."""
         scope = self.line_scope or self.scope
         return OpenErrand.key_of(self.tenant, self.ref.model_copy(update={"scope": scope}))
 
@@ -273,7 +275,10 @@ class Errand(Stored):
         return self.texts + 1 + (self.confirm_seq is None) <= MAX_TEXTS
 
     def texted(self) -> dict[str, int]:
-        """Return the change that counts one more text about a meeting to a person."""
+        """Return the change that adds 1 to the person's count of texts about the meeting.
+
+        The change is empty for an errand without a meeting.
+        """
         return {"texts": self.texts + 1} if self.meeting is not None else {}
 
     def state(self, now: datetime) -> ErrandState:
@@ -344,9 +349,10 @@ class Errand(Stored):
 
 
 def errands_partition(tenant: str, ref: ErrandRef) -> str:
-    """Return the partition key of errands and meetings, which agents' items do not share.
+    """Return the partition key of errands and meetings.
 
-    An export of an agent's items must not reveal whether the other person was asked.
+    Agents' other items are not in this partition: an export of them must not reveal whether the
+    other person was asked.
     """
     return f"{owned_partition(tenant, ref.agent_id, ref.scope)}#ERRANDS"
 
@@ -354,7 +360,8 @@ def errands_partition(tenant: str, ref: ErrandRef) -> str:
 class OpenErrand(Stored):
     """An open errand, as prompts of its home chat show it until the result is posted there.
 
-    It is among the items that each prompt reads in one query (`agent/reading/owned_items.py`).
+    It is stored with the items that each prompt reads in one query
+    (`agent/reading/owned_items.py`).
 
     Attributes:
         asked: The person; None if everyone in the chat is asked.
@@ -380,7 +387,7 @@ class OpenErrand(Stored):
 
 
 class ErrandLink(Stored):
-    """Lists an errand under the person who asks or is asked.
+    """A link from a person who asks or is asked to an errand, for lists of errands.
 
     Attributes:
         role: Whether the person asks or is asked.

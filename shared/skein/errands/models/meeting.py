@@ -23,13 +23,13 @@ MeetingPost = Literal["proposal", "end"]
 
 
 class Meeting(Stored):
-    """A search for a time.
+    """A search for a time at which the people of a group can meet.
 
     Attributes:
-        id: `mtg_<digest>`, which follows from the call that ordered it.
-        errands: The errands of the people, one each.
+        id: `mtg_<digest>`, derived from the call that ordered the meeting.
+        errands: The errands of the people, one for each person.
         earliest: When the meeting may begin at the earliest.
-        latest: When it must have ended.
+        latest: When the meeting must have ended.
         zone: The IANA time zone in which times are shown.
         until: The deadline for times.
         start: When the proposed meeting begins; None before a proposal.
@@ -66,7 +66,6 @@ class Meeting(Stored):
 
     @property
     def ref(self) -> ErrandRef:
-        """The place of this meeting."""
         return ErrandRef(agent_id=self.agent_id, scope=self.scope, id=self.id)
 
     @property
@@ -128,7 +127,7 @@ def wake(tenant: str, ref: ErrandRef, at: datetime) -> Update:
 def first_common(
     times: Sequence[Sequence[Slot]], earliest: datetime, latest: datetime, length: timedelta
 ) -> datetime | None:
-    """Return the start of the first span of a length that suits everyone; None if there is none.
+    """Return the start of the first span of the given length that suits everyone, or None.
 
     Args:
         times: The times of each person.
@@ -149,7 +148,7 @@ def first_common(
 
 
 def merged(times: Sequence[Slot]) -> list[Slot]:
-    """Return times in order, with those that touch or overlap merged."""
+    """Return the times in order. Times that touch or overlap are merged."""
     joined: list[Slot] = []
     for slot in sorted(times, key=lambda each: each.start):
         if joined and slot.start <= joined[-1].end:

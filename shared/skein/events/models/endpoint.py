@@ -65,8 +65,9 @@ class EventEndpoint(EndpointFields, Stored):
     Attributes:
         nonce: The random part of the secret that signs events. The other part is the key shared by
             all services, which is not in the table.
-        sealed: The secret that an operator gave, encrypted; None if it is derived from the nonce.
-        secret: The secret, to be shown once, if it was just created; it is never stored.
+        sealed: The secret that an operator gave, encrypted. None if the secret is derived from the
+            nonce.
+        secret: The secret. It is set only when it was just created, and it is never stored.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("ENDPOINT#")
@@ -96,5 +97,4 @@ class EventEndpoint(EndpointFields, Stored):
 
 
 def endpoints_partition(tenant: str) -> str:
-    """Return the key of the partition of a tenant's endpoints."""
     return f"{key_part(tenant)}#ENDPOINTS"

@@ -47,7 +47,7 @@ class Event(Value):
 
 
 def event_id(key: Key, sequence: str, position: int) -> str:
-    """Return the id of an event of one change of an item."""
+    """Return the id of one of the events that a change of an item causes."""
     digest = hashlib.sha256(f"{key.pk}|{key.sk}|{sequence}|{position}".encode()).hexdigest()
     return f"evt_{digest[:32]}"
 
@@ -134,7 +134,7 @@ class EventLane(LeasedItem):
     """The events of one endpoint and one chat; one worker at a time sends them in order.
 
     Attributes:
-        queued: How many events were ever queued; the number tells a worker that there are new
+        queued: The number of events that were ever queued. A worker compares it to notice new
             events.
         tries: How often the first event has failed.
         retry_at: When to try again; None if the last try succeeded.

@@ -16,9 +16,9 @@ from skein.models.common.breaker import CLOSED, Breaker
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import Lease
 
-MAX_LANES = 2  # that are sent at the same time
-MAX_WAITING = 50  # lanes; the tick sends the jobs of further ones again
-MAX_PAUSE = timedelta(minutes=15)  # of the breaker
+MAX_LANES = 2  # lanes that are sent at the same time
+MAX_WAITING = 50  # waiting lanes that are listed; the tick sends the jobs of others again
+MAX_PAUSE = timedelta(minutes=15)  # longest pause of the circuit breaker
 
 
 class EndpointLanes(Stored):
@@ -47,7 +47,7 @@ class EndpointLanes(Stored):
         return self.key_of(self.tenant, self.endpoint_id)
 
     def begun(self, lane: str, until: datetime, now: datetime) -> "EndpointLanes":
-        """Return the lanes with a further lane, which is sent if a place is free and waits if not.
+        """Return the lanes with another lane, which is sent if a place is free and otherwise waits.
 
         A lane that another worker is sending does not change. The version of the item is the
         fencing token, so each claim of a lane has a token of its own.
@@ -82,7 +82,7 @@ class EndpointLanes(Stored):
         )
 
     def ended(self, lane: str, fence: int, now: datetime) -> "EndpointLanes":
-        """Return the lanes after a worker has stopped sending one, with or without a call."""
+        """Return the lanes after a worker has stopped sending one of them."""
         lanes = self
         if self.breaker.probing:
             lanes = lanes.model_copy(update={"breaker": self.breaker.unprobed(now)})
@@ -92,7 +92,7 @@ class EndpointLanes(Stored):
         return lanes.model_copy(update={"held": left})
 
     def wakened(self, now: datetime) -> tuple["EndpointLanes", tuple[str, ...]]:
-        """Return the lanes without those whose wait is over, and the names of the removed ones."""
+        """Remove the waiting lanes that may start, and return the rest and the removed names."""
         allowed = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
         free = max(allowed - sum(lease.held(now) for lease in self.held.values()), 0)
         return self.model_copy(update={"waiting": self.waiting[free:]}), self.waiting[:free]

@@ -15,14 +15,14 @@ DECIDE_WITHIN = timedelta(days=7)
 
 
 class ToolApproval(Stored):
-    """A call that waits for an operator; it names the call and holds none of its words.
+    """A request for an operator's approval. It refers to the call and contains no arguments.
 
     Attributes:
-        chat_id: The chat of the run that asked; the run after the decision belongs to it.
+        chat_id: The chat of the run that asked. The run after the decision belongs to this chat.
         private: Whether the arguments may hold private content.
-        decision: The decision; None before that.
-        version: The optimistic lock: every change raises it.
-        expires_at: When it can no longer be decided, in seconds since 1970.
+        decision: The operator's decision, or None while the call waits.
+        version: The optimistic lock. Every change raises it.
+        expires_at: The time after which no decision is possible, in seconds since 1970.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("APPROVAL#")
@@ -49,12 +49,11 @@ class ToolApproval(Stored):
         return self.key_of(self.tenant, self.id)
 
     def to_item(self) -> Item:
-        """Return the approval as table attributes; it is due until it is decided."""
+        """Return the approval's table attributes, with a due pointer until the decision."""
         if self.decision is not None:
             return self.attributes()
         return self.attributes() | due_pointer("desk", self.key, self.created_at)
 
 
 def approvals_partition(tenant: str) -> str:
-    """Return the partition key of a tenant's approvals."""
     return f"{key_part(tenant)}#APPROVALS"

@@ -10,10 +10,10 @@ from skein.own_tools.models.tool import tools_partition
 
 
 class ToolBreaker(Stored):
-    """The circuit breaker of one service; it has no item while its calls succeed.
+    """The circuit breaker of one service. No item is stored while the service's calls succeed.
 
     Attributes:
-        service: The name of the tool, or of the MCP server, whose tools share the breaker.
+        service: The name of the tool, or of the MCP server whose tools share the breaker.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("BREAKER#")
@@ -29,7 +29,7 @@ class ToolBreaker(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None, tenant: str, service: str) -> Self:
-        """Return the breaker from its item; a closed one if there is none."""
+        """Return the breaker that `item` stores, or a closed breaker if `item` is None."""
         return cls.from_item(item) if item else cls(tenant=tenant, service=service)
 
     @property

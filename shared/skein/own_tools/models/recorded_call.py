@@ -52,7 +52,7 @@ def may_begin(state: CallState | None, *, idempotent: bool, answered: bool) -> b
 
 
 def may_become(state: CallState) -> Condition:
-    """Return the condition on a record under which the outcome of a call is recorded."""
+    """Return the condition that a record must meet before `state` is recorded as the outcome."""
     begun = Is("state", "begun")
     return any_of(begun, Is("state", "unknown")) if state == "done" else begun
 
@@ -70,20 +70,22 @@ class CallRef(Value):
 
 
 class RecordedCall(Stored):
-    """A call of a tool that writes, with its state; its words are on the step that made it.
+    """The record of a call of a tool that writes, with its state.
+
+    The arguments and the result are on the step that made the call.
 
     Attributes:
         call: The call as the model first made it.
         agent_id: The agent.
-        seq: The newest message that the run answered; 0 if there is none.
-        from_seq: The first of these messages.
+        seq: The newest message that the run answered, or 0.
+        from_seq: The first message that the run answered, or 0.
         activation: The activation of the run that made the call.
         digest: The digest of the tool's name and the arguments, by which equal calls are found.
-        made_in: The call in the step that carried it out; after a yes, that step is in another run.
+        made_in: The call in the step that carried it out. After a yes, the step is in another run.
         audience: The people who were present for all content that the activation was shown.
-        authors: The people whose words it was shown, and the tool.
+        authors: The people and tools whose words the activation was shown.
         begun_at: When the call was last sent.
-        expires_at: When the record expires, in seconds since 1970, as its run does.
+        expires_at: When the record and its run expire, in seconds since 1970.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("CALL#")
@@ -105,13 +107,13 @@ class RecordedCall(Stored):
 
     @staticmethod
     def key_of(tenant: str, call: CallRef, seq: int) -> "Key[RecordedCall]":
-        """Return the key of a call for a message, in the partition of the run."""
+        """Return the key of a call about the message `seq`, in the partition of the run."""
         sk = f"{RecordedCall.prefix_of(seq, call.run_id)}{call.step:03d}#{call.position:03d}"
         return Key(Run.key_of(tenant, call.run_id).pk, sk)
 
     @staticmethod
     def prefix_of(seq: int, run_id: str | None = None) -> SortKeyPrefix:
-        """Return the prefix of the calls for a message, of all runs or of one run."""
+        """Return the key prefix of all calls about a message, or of one run's calls about it."""
         run = f"{key_part(run_id)}#" if run_id is not None else ""
         return SortKeyPrefix(f"{RecordedCall.PREFIX}{seq:012d}#{run}")
 
@@ -130,7 +132,7 @@ class RecordedCall(Stored):
         return Step.key_of(self.tenant, self.made_in.run_id, self.made_in.step)
 
     def result_in(self, step: Step | None) -> ToolResult | None:
-        """Return the result of the call; None if it has none, or if it was erased."""
+        """Return the result of the call, or None if there is no result or it was erased."""
         position = self.made_in.position
         if step is None:
             return None
@@ -139,13 +141,13 @@ class RecordedCall(Stored):
         return next((each.result for each in step.begun if each.position == position), None)
 
     def arguments_in(self, step: Step | None) -> str | None:
-        """Return the arguments of the call as JSON; None if they were erased."""
+        """Return the arguments of the call as JSON, or None if they were erased."""
         calls = step.tool_calls if step is not None else ()
         position = self.made_in.position
         return calls[position].arguments if position < len(calls) else None
 
 
 def digest_of_call(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return the digest that equal calls share, independent of the order of their arguments."""
+    """Return the digest of a call. The order of the arguments does not change the digest."""
     text = json.dumps([tool, arguments], sort_keys=True)
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

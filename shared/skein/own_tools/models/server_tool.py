@@ -12,7 +12,7 @@ from skein.models.common.json_types import JsonBool
 
 OwnToolEffect = Literal["read", "write"]
 
-OF_SERVER = "__"  # between the name of a server and that of its tool
+OF_SERVER = "__"  # separates the name of a server from the name of its tool
 NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
 DIGEST_CHARACTERS = 16
 
@@ -59,7 +59,7 @@ class ServerTool(Value):
 
     @property
     def short_name(self) -> str:
-        """The normalised name, which follows the server's name in the names that agents use."""
+        """The normalised name. Agents see it after the server's name, as in `server__name`."""
         return NOT_IN_NAMES.sub("_", self.name.casefold())
 
     @property

@@ -23,7 +23,7 @@ ToolPrivacy = Literal["shared", "keeps_by_person"]
 FromPrivate = Literal["never", "ask"]
 HttpMethod = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
-MAX_TOOLS = 200  # of a tenant
+MAX_TOOLS = 200  # per tenant
 MAX_SERVER_TOOLS = 30  # of an MCP server that agents may call
 MAX_TOOL_VERSIONS = 50
 LAST_TOOL_VERSION = 99_999_999
@@ -208,10 +208,10 @@ class OwnTool(ToolFields, Stored):
 
     Attributes:
         nonce: The random part of the secret that signs the context of calls; see `secret_of`.
-        secret: The secret, to be shown once, if it was just created; it is never stored.
+        secret: The secret. It is set only when it was just created, and it is never stored.
         approved: The tools of an MCP server that agents may call, as an operator approved them.
-        rights: The operator's classification of these tools, by digest. A tool without one counts
-            as a tool that writes.
+        rights: The operator's classification of the approved tools, by digest. A tool without a
+            classification counts as a tool that writes.
         version: The optimistic lock, and the number of the tool's version.
     """
 
@@ -250,7 +250,7 @@ class OwnTool(ToolFields, Stored):
 
     @property
     def service(self) -> str:
-        """The name of the service that is called; for an MCP server's tool, that of the server."""
+        """The name of the called service: the MCP server's name, or the name of any other tool."""
         return self.name.partition(OF_SERVER)[0]
 
     @property
@@ -282,7 +282,7 @@ class OwnTool(ToolFields, Stored):
 
     @property
     def author(self) -> str:
-        """The tool as an author of the words that it returned; see `Authors`."""
+        """The tool's ID as the author of the words that it returned; see `Authors`."""
         return f"tool:{self.name}"
 
 
@@ -328,10 +328,8 @@ class OwnToolVersion(Stored):
 
 
 def tools_partition(tenant: str) -> str:
-    """Return the partition key of a tenant's tools."""
     return f"{key_part(tenant)}#TOOLS"
 
 
 def tool_versions_partition(tenant: str, name: str) -> str:
-    """Return the partition key of a tool's versions."""
     return f"{tools_partition(tenant)}#{key_part(name)}#VERSIONS"

@@ -14,9 +14,9 @@ OwnWordsText = Annotated[str, StringConstraints(min_length=1, max_length=PASSAGE
 
 
 class OwnWordsMemory(AgentItem):
-    """A memory from one person's own words; the sharing rules for these words apply to it, too.
+    """A memory made from one person's own words, to which the words' sharing rules also apply.
 
-    Its sources are the individual messages of `made_from`. It is never shown without a rule,
+    Its sources are the individual messages of `made_from`. The memory is only shown by a rule,
     because the person's own prompts have the memories of everything that was said there.
 
     Attributes:
@@ -36,20 +36,20 @@ class OwnWordsMemory(AgentItem):
 
     @property
     def seqs(self) -> tuple[int, ...]:
-        """The numbers of the messages that it was made from, ascending."""
+        """The numbers of its source messages, ascending."""
         spans = self.made_from.spans
         return tuple(seq for span in spans for seq in range(span.first_seq, span.last_seq + 1))
 
     @property
     def last_seq(self) -> int:
-        """The last message that it was made from; the index stores it beside that message."""
+        """The last source message. The index stores the memory's passage beside it."""
         return self.made_from.spans[-1].last_seq
 
     @staticmethod
     def own_key(
         tenant: str, agent_id: str, scope: str | None, chat_id: str, last_seq: int, own_id: str = ""
     ) -> Key:
-        """Return the key of a memory; keys of a chat's memories sort by their last messages."""
+        """Return the key of a memory. A chat's memories sort by their last source messages."""
         end = f"{key_part(chat_id)}#{last_seq:012d}#{key_part(own_id)}"
         return Key(owned_partition(tenant, agent_id, scope), f"{OwnWordsMemory.PREFIX}{end}")
 

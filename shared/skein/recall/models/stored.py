@@ -19,9 +19,9 @@ from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.visibility.ownership import is_shared_partition, owned_partition
 from skein.models.visibility.provenance import MadeFrom
 
-MAX_REFS = 64  # of a posting; a stem in more messages is not distinctive
-MEMORY = 99  # replaces the part in a memory's key, so that it sorts after the message's
-DIGITS = 4  # decimal places of a vector's component; more would take more bytes
+MAX_REFS = 64  # references of a posting; a stem in more messages is not distinctive
+MEMORY = 99  # the part number in the key of a memory's passage, which sorts after the message's
+DIGITS = 4  # decimal places of a vector's components; more would take more bytes
 AGENT = "agt_"  # prefix of agent ids
 TEAM = "team:"  # prefix for a person of the team, who may also be a person in chats
 
@@ -55,13 +55,13 @@ class RecallPassage(Stored):
         weight: The weight of the passage in a mean of several; see `Embedding`.
         name: The name of the sender at the time of indexing.
         stems: The stems of the passage's words and its numbers, in order.
-        posted: The rare stems of the message; each has a posting that may refer to it. Only the
-            first passage has them.
+        posted: The rare stems of the message. Each has a posting that may refer to the message.
+            Only the first passage lists them.
         characters: The length of the message.
         created_at: When the message was posted, in whole seconds since 1970.
         expires_at: When the message expires, in seconds since 1970; None if never.
-        memory_id: For a passage of a memory that sharing rules may show, the memory's id. The
-            passage is stored beside those of the memory's last source message.
+        memory_id: The memory, if the passage is of a memory that sharing rules may show. Such a
+            passage is stored beside the passages of the memory's last source message.
         sources: For a passage of a memory, the number and the time of each source message.
     """
 
@@ -99,8 +99,8 @@ class RecallPassage(Stored):
         """Return the key of a passage.
 
         Args:
-            copied_to: For a copy for other people, its partition of the vector index, with the id
-                of a memory.
+            copied_to: For a copy that a sharing rule may show, the copy's partition of the vector
+                index, followed by the memory's ID for a passage of a memory.
         """
         prefix = RecallPassage.prefix_of(agent_id)
         copy = f"#{hashlib.sha256(copied_to.encode()).hexdigest()[:16]}" if copied_to else ""
@@ -121,11 +121,11 @@ class RecallPassage(Stored):
 
     @property
     def by_rule(self) -> bool:
-        """Whether this is a copy that other people may be shown by a sharing rule."""
+        """Whether this is a copy that a sharing rule may show to other people."""
         return is_shared_partition(self.recall_scope)
 
     def copied_to(self, partition: str) -> "RecallPassage":
-        """Return a copy for a partition of words that rules may show."""
+        """Return a copy of the passage for a partition of words that sharing rules may show."""
         return self.model_copy(update={"recall_scope": partition, "posted": ()})
 
     @property
@@ -142,7 +142,7 @@ class RecallPassage(Stored):
         return super().from_item(item | split)
 
     def to_item(self) -> Item:
-        """Return the passage as table attributes; stems are one text."""
+        """Return the passage as table attributes, with the stems joined into one text."""
         item = self.model_dump(mode="json", exclude_none=True, exclude={"vector"})
         vector = [round(component, DIGITS) for component in self.vector]
         joined = {"stems": " ".join(self.stems), "posted": " ".join(self.posted)}
@@ -186,7 +186,6 @@ class Posting(Stored):
     The postings of a scope have a separate partition, so that no other query reads them.
 
     Attributes:
-        stem: The stem.
         refs: The newest messages with the stem, newest first; at most `MAX_REFS`.
         common: Whether more messages than `MAX_REFS` have the stem. Such a posting has no
             references, and further messages do not change it. When a message with the stem leaves
@@ -194,7 +193,8 @@ class Posting(Stored):
             postings are never common, because this could reveal earlier messages to people who
             joined later.
         version: The optimistic lock.
-        expires_at: When the last message expires, in seconds since 1970; None if one never does.
+        expires_at: When the last of the messages expires, in seconds since 1970; None if one of
+            them never expires.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("WORD#")
@@ -227,7 +227,7 @@ class Posting(Stored):
         return super().from_item(item | {"refs": _refs(json.loads(item["refs"]))})
 
     def to_item(self) -> Item:
-        """Return the posting as table attributes; the references are one text."""
+        """Return the posting as table attributes, with the references as one JSON text."""
         chats: dict[str, list[list[int]]] = {}
         for ref in self.refs:
             numbers = [ref.seq, ref.created_at, ref.expires_at]

@@ -72,7 +72,6 @@ class ThreadResource(ThreadProgressFields, ThreadFields, Resource):
         """Build the resource of a thread.
 
         Args:
-            thread: The thread.
             active_id: The id of the active thread of the same scope, if any.
         """
         derived = {

@@ -87,14 +87,13 @@ class Folder(Value):
     def pins_key(self) -> Key:
         """The key of the list of an agent's pinned documents.
 
-        The pinned documents of a chat are listed on the chat's item.
-
-        The query that reads an agent's goals, live runs and plans also reads this item.
+        The pinned documents of a chat are listed on the chat's item. The query that reads an
+        agent's goals, live runs and plans also reads the agent's list.
         """
         return Key(self.partition, PINS)
 
     def renamed_key(self, name: str) -> Key:
-        """Return the key of the note that a document of this name was renamed."""
+        """Return the key of the record that a document of this name was renamed."""
         return Key(self.partition, f"{RENAMED}{Document.id_of(name)}")
 
     def effect_key(self, effect: str) -> Key:
@@ -107,8 +106,7 @@ class Document(DerivedItem):
 
     Attributes:
         scope: The scope of the agent's document; see `owned_partition`.
-        chat_id: The chat that owns the document, which is shown to every agent that reads the
-            chat.
+        chat_id: The chat that owns the document. Every agent that reads the chat sees the document.
         audience: The people who were present for all sources of the document.
         made_from: The combined material of all writes.
         source_chat_id: The chat in which the document was made; None if an API call or a run
@@ -153,7 +151,6 @@ class Document(DerivedItem):
 
     @property
     def folder(self) -> Folder:
-        """The folder that holds the document."""
         return Folder(
             tenant=self.tenant, agent_id=self.agent_id, scope=self.scope, chat_id=self.chat_id
         )

@@ -70,7 +70,6 @@ class Skill(SkillFields, Stored):
 
     @property
     def head(self) -> SkillHead:
-        """The skill without its text."""
         return SkillHead(
             name=self.name, description=self.description, tags=self.tags, modes=self.modes
         )
@@ -114,5 +113,4 @@ class SkillCatalog(Stored):
 
 
 def skills_partition(tenant: str) -> str:
-    """Return the partition key of a tenant's skills."""
     return f"{key_part(tenant)}#SKILLS"

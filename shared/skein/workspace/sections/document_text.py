@@ -16,7 +16,7 @@ from skein.services.common.quoting import quoted
 from skein.workspace.models.document import DEFAULT_MEDIA_TYPE, Document
 
 DOCUMENTS_SHARE = 3  # documents take at most a third of the prompt
-SHOWN_CHARACTERS = 10_000  # of one document, in a prompt or in one tool result
+SHOWN_CHARACTERS = 10_000  # characters of one document, in a prompt or in one tool result
 STEPS = (5_000, 2_500, 1_200, 600, 300, 100, 0)  # characters per document when room is short
 
 PLAIN_NAME = re.compile(r"\w(?:[\w ./+@~-]*\w)?")
@@ -59,8 +59,8 @@ def document_text(
 def part_of_text(head: str, text: str, *, characters: int, offset: int) -> str:
     """Render a part of a text behind bars, after its head; see `document_text`.
 
-    The part ends at a line break, so that the next part begins with a new line. If that would make
-    the part less than half as long, it ends within a line.
+    The part ends at a line break, so that the next part begins with a new line. If the part would
+    lose half of its length this way, it ends within a line instead.
     """
     whole, end = len(text), min(offset + characters, len(text))
     if end < whole:

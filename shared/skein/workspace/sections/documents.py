@@ -36,7 +36,6 @@ class Documents(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the pinned documents."""
         return [folder.key(document_id) for folder, document_id in _pinned(read)]
 
     @classmethod
@@ -77,7 +76,7 @@ def _pinned(read: SectionReads) -> Iterator[tuple[Folder, str]]:
 
 
 def global_documents(given: SectionInput) -> Section | None:
-    """Render the pinned documents; None if there are none."""
+    """Render the pinned documents, if there are any."""
     shown = given.reading.of(Documents).documents
     if not shown:
         return None

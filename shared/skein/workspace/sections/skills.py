@@ -61,7 +61,7 @@ class Skills(SectionItems):
 
 
 def _thread(read: SectionReads) -> Thread | None:
-    """Return the active thread; None if there is none."""
+    """Return the active thread, or None."""
     return Threads.opened(read).active if read.may_have(Threads) else None
 
 
@@ -76,7 +76,7 @@ def _names(read: SectionReads, thread: Thread | None) -> tuple[str, ...]:
 
 
 def skills(given: SectionInput) -> Section | None:
-    """Render the skills that fit, in order, and the others by name; None if there are none.
+    """Render the skills that fit, in order, and the others by name, if there are any.
 
     `core` is always shown in full.
     """

@@ -119,7 +119,7 @@ def thread_text(
 ) -> Callable[[int], str]:
     """Return a function that renders a thread with at most n characters of each document.
 
-    A default priority is not rendered, nor is a tag that equals the media type of a shown document.
+    A default priority is left out, and so is a tag that equals the media type of a shown document.
     """
     facts = [f"{thread.kind}", *_priority(thread)]
     if thread.mode:
@@ -134,7 +134,7 @@ def thread_text(
 
 
 def pending_threads(given: SectionInput) -> Section | None:
-    """Render the other open threads; None if there are none."""
+    """Render the other open threads, if there are any."""
     threads, limit, counter = given.reading.of(Threads).pending, given.list_limit, given.counter
     if not threads:
         return None

@@ -38,8 +38,8 @@ ThreadNote = Annotated[str, Field(max_length=2_000), TEXT]
 Blocking = Annotated[str, Field(max_length=500), TEXT]
 Finding = Annotated[str, Field(min_length=1, max_length=4_000), TEXT]
 
-SHOWN_BYTES = 40_000  # of a thread in a tool result; a step's results hold 60,000 in all
-SKILL_BYTES = 12_000  # of the skills in a tool result
+SHOWN_BYTES = 40_000  # bytes of a thread in a tool result; a step's results hold 60,000 in all
+SKILL_BYTES = 12_000  # bytes of skills in a tool result
 
 Evidence = Annotated[Finding | None, Field(description="What shows that it is done.")]
 
