@@ -51,5 +51,4 @@ api = Api(scope="admin", modules=MODULES, routers_in=routers_in, files=FILES)
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Handle one API request."""
     return api.resolve(event, context)

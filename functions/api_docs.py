@@ -26,7 +26,7 @@ PAGE_HEADERS = {
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Return a document; a query gets 422, as in the other calls of the API."""
+    """Return a document. A query is refused with 422, as unknown parameters are in other calls."""
     try:
         check_query(event.get("queryStringParameters") or {})
     except Unprocessable as error:

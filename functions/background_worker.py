@@ -1,4 +1,4 @@
-"""Handler of the queue of background jobs: long work that nobody waits for."""
+"""Handler of the queue of background jobs, such as consolidations, reflections and erasures."""
 
 from datetime import datetime
 

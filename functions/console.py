@@ -54,7 +54,7 @@ SOURCES = (
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Return a file of the console; for other paths, return its first page."""
+    """Return a file of the console, or its first page if no file has this path."""
     settings = app().ports.settings
     path = str(event["rawPath"])
     if path in {"/", HOME.rstrip("/")}:
@@ -97,7 +97,7 @@ def config(settings: Settings) -> dict[str, Any]:
 
 
 def content_security_policy(settings: Settings) -> str:
-    """Return the policy: only own files, and calls to the API, the issuer and the live channel."""
+    """Return a policy that allows own files, and calls to the API, the issuer and live channel."""
     addresses = (settings.console_issuer, settings.live_url, *settings.console_origins)
     origins = dict.fromkeys(
         [*(_origin(address) for address in addresses if address), *_bucket(settings)]
@@ -106,7 +106,7 @@ def content_security_policy(settings: Settings) -> str:
 
 
 def _bucket(settings: Settings) -> tuple[str, ...]:
-    """Return the origin of signed URLs of pictures and files; empty on a local stack."""
+    """Return the origin of the signed URLs of pictures and files, or nothing on a local stack."""
     region = os.environ.get("AWS_REGION")
     if settings.local or region is None:
         return ()

@@ -30,5 +30,4 @@ api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=PUBLIC)
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Handle one API request."""
     return api.resolve(event, context)

@@ -1,4 +1,4 @@
-"""Handler of the queue of run jobs, and of what follows from choices, the desk and outreach."""
+"""Handler of the queue of runs, which also has jobs of choices, the desk, errands and outreach."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Handler of the queue of delivery jobs, which sends SMS, and of the codes that prove numbers."""
+"""Handler of the queue of delivery jobs, which sends SMS and the codes that verify numbers."""
 
 from datetime import datetime
 

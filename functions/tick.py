@@ -15,10 +15,9 @@ load_adapters()
 
 @for_due_items
 def handler(until: datetime) -> int:
-    """Dispatch the due items."""
     return service(Tick).run(firing(), until=until)
 
 
 def firing() -> Mapping[DueKind, Fire]:
-    """Return the function of each kind of due items that fires."""
+    """Return the functions that fire due items, by kind of item."""
     return {"plan": service(Firing).fire, "merge": service(PhoneLinks).continue_merge}

@@ -1,4 +1,4 @@
-"""Handler of the queues of upkeep jobs, files and events: what follows from messages."""
+"""Handler of the queues of upkeep jobs, files and events, which follow from messages."""
 
 from datetime import datetime
 

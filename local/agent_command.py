@@ -1,7 +1,7 @@
 """`skein agent export` and `skein agent import`: an agent as a YAML file, over the HTTP API.
 
-The API is that of `--url` or `SKEIN_URL`, otherwise that of the stack that runs on this machine.
-The token is that of `SKEIN_TOKEN`. Without a token, a local stack gives one.
+The address of the API is `--url` or `SKEIN_URL`; by default, that of the stack that runs on this
+machine. The token is `SKEIN_TOKEN`. Without a token, a local stack issues one.
 """
 
 import argparse
@@ -24,7 +24,7 @@ OK, FAILED = 0, 1
 
 
 class CommandError(Exception):
-    """The command cannot be carried out; the message says why."""
+    """The command failed; the message says why."""
 
 
 def add_agent_command(commands: Any) -> None:
@@ -85,7 +85,7 @@ def _import(given: argparse.Namespace) -> None:
 
 
 def _connected(url: str) -> httpx2.Client:
-    """Return a client with the token of the environment, or one of the local stack.
+    """Return a client with the token in `SKEIN_TOKEN`, or with a token of the local stack.
 
     Raises:
         CommandError: There is no token.
@@ -108,7 +108,7 @@ def _local_token(url: str) -> str:
 
 
 def _path_of(http: httpx2.Client, named: str) -> str:
-    """Return the path of the agent with a name or an id.
+    """Return the path, in the API, of the agent that has this name or id.
 
     Raises:
         CommandError: There is no such agent, or several have the name.

@@ -62,7 +62,6 @@ class AgentFile:
 
     @property
     def name(self) -> str:
-        """The agent's name."""
         return self.new.name
 
     @classmethod
@@ -96,10 +95,10 @@ class AgentFile:
 
         Args:
             app: The app of the stack.
-            data_dir: The data folder, which `my_tools.py` may stand beside.
+            data_dir: The data folder; `my_tools.py` may be next to it.
 
         Raises:
-            BadAgentError: A value of the file cannot work.
+            BadAgentError: A value of the file is invalid.
             BadToolsError: A function cannot be a tool.
         """
         load_tools(data_dir, self.module)
@@ -125,7 +124,11 @@ class AgentFile:
 
 
 def _found(path: Path, module: ModuleType) -> Mapping[str, Any]:
-    """Return the variables of an agent that a file has set."""
+    """Return the agent's variables that the file sets.
+
+    Raises:
+        BadAgentError: A variable has the wrong type, or the file has no prompt.
+    """
     found = {key: getattr(module, key) for key in EXPECTED if hasattr(module, key)}
     for key, value in found.items():
         types, told = EXPECTED[key]
@@ -141,7 +144,7 @@ def _functions(module: ModuleType) -> Mapping[str, Tool]:
 
 
 def _variable(error: ErrorDetails) -> str:
-    """Return the variable of the file from which a wrong value came."""
+    """Return the file's variable that set the invalid value."""
     field = str(error["loc"][0])
     return {"system_prompt": "prompt", "enabled_tools": "tools"}.get(field, field)
 

@@ -68,7 +68,6 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The child's process id."""
         return self._process.pid
 
     def wait_until(self, ready: Callable[[], bool], *, seconds: float = START_SECONDS) -> None:
@@ -124,10 +123,10 @@ def end_process(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def free_port() -> int:
-    """Return a TCP port that is free at the moment, and that systems give no outgoing connection.
+    """Return a free TCP port below the ports that systems use for outgoing connections.
 
     Raises:
-        OSError: None of those that were tried is free.
+        OSError: None of the ports that were tried is free.
     """
     for port in random.sample(LISTENING_PORTS, 100):
         with suppress(OSError), socket.create_server((LOOPBACK, port)):

@@ -35,7 +35,7 @@ class Config:
         openai_api_key: Key of the OpenAI API. Without this key and without `openai_base_url`, the
             stack uses the local model.
         openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own.
-        provider_keys: Keys of further providers of models, by the provider's name; that of `azure`
+        provider_keys: Keys of further providers of models, by their names; the key of `azure`
             is in `AZURE_API_KEY`.
         cors_origins: The origins whose pages may call the API; the stack's own if empty.
         settings: Skein's own settings, as environment variables.
@@ -67,7 +67,7 @@ class Config:
 
         Raises:
             BadConfigError: `SKEIN_PORT` or `SKEIN_LIVE_PORT` is not a port, `SKEIN_HOST` is not an
-                IP address, `SKEIN_CORS_ORIGINS` has something else than origins, or
+                IP address, `SKEIN_CORS_ORIGINS` has a part that is no origin, or
                 `OPENAI_BASE_URL` is not a URL.
         """
         base_url = environment.get("OPENAI_BASE_URL") or None
@@ -124,7 +124,7 @@ def _host(value: str) -> str:
 
 
 def _origins(value: str) -> tuple[str, ...]:
-    """Return the origins of a list with commas.
+    """Parse a list of origins that are separated by commas.
 
     Raises:
         BadConfigError: A part of the list is not an origin.

@@ -24,11 +24,11 @@ FAILED = 1
 
 
 class Finding(NamedTuple):
-    """One thing that a start needs.
+    """One requirement of a start.
 
     Attributes:
-        what: Its name.
-        is_well: Whether a start can work.
+        what: The name of the requirement.
+        is_well: Whether the requirement is met.
         told: What was found, or how to fix it.
     """
 
@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 
 def doctor(environment: Mapping[str, str]) -> int:
-    """Print all findings; return 0 if a start can work."""
+    """Print all findings. Return 0 if a start can work, and `FAILED` otherwise."""
     findings = list(examine(environment))
     for what, is_well, told in findings:
         print(f"{'ok   ' if is_well else 'fix  '} {what:<9} {told}")
@@ -46,7 +46,7 @@ def doctor(environment: Mapping[str, str]) -> int:
 
 
 def examine(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Look at everything that a start needs."""
+    """Check everything that a start needs."""
     yield _python()
     yield _packages()
     try:

@@ -38,4 +38,4 @@ class EndSignal:
 
 
 def _keep(_number: int, _frame: object) -> None:
-    """Keep the process alive; its number is written to the socket."""
+    """Keep the process alive. Python writes the signal's number to the socket."""

@@ -28,9 +28,9 @@ OTHERS = 0o077  # the rights of all but the owner of a file
 AUDIENCE = "skein-local"
 CONSOLE_CLIENT = "skein-console"
 LOOPBACK = "127.0.0.1,localhost"
-# No AWS client is used; one that is used by mistake reaches nobody.
+# No AWS client is used. A client that is used by mistake cannot connect to this address.
 NOWHERE = "http://127.0.0.1:9"
-OWN_NAMES = {"LiveApi": "local"}  # references that only URLs need, which are local ones here
+OWN_NAMES = {"LiveApi": "local"}  # only URLs need this reference, and here they are local
 # No platform application is used either; the stack's own push provider takes all devices.
 PUSH_APPLICATIONS = {"ApnsApplicationArn": "local-apns", "FcmApplicationArn": "local-fcm"}
 CHOOSABLE = {
@@ -144,7 +144,7 @@ def new_twilio_account() -> dict[str, str]:
 
 
 def new_services_key() -> dict[str, str]:
-    """Create the key of the secrets of webhook services."""
+    """Create the key for the secrets of webhook services."""
     return {"key": secrets.token_hex(32)}
 
 
@@ -172,7 +172,7 @@ class LocalSecrets:
     """Secrets (see `skein.ports.Secrets`) that keep the model's key in memory, never on disk.
 
     Args:
-        others: Contains all other secrets.
+        others: The source of all other secrets.
     """
 
     def __init__(self, others: Secrets, api_key: str) -> None:
@@ -180,13 +180,12 @@ class LocalSecrets:
         self._api_key = api_key
 
     def get(self, name: str) -> Mapping[str, str]:
-        """Return the fields of a secret."""
         return {"api_key": self._api_key} if name == OPENAI_SECRET else self._others.get(name)
 
 
 @dataclass(frozen=True)
 class KeptSecrets:
-    """Secrets (see `skein.ports.Secrets`) of a mapping, and those of tools in a file.
+    """Secrets (see `skein.ports.Secrets`) from a mapping, and the secrets of tools from a file.
 
     Attributes:
         tools: A JSON file with the secrets of tools by name, which only its owner may read.
@@ -196,7 +195,6 @@ class KeptSecrets:
     tools: Path | None = None
 
     def get(self, name: str) -> Mapping[str, str]:
-        """Return the fields of a secret."""
         found = self.secrets.get(name) or self._of_tool(name)
         if found is None:
             raise MissingSecret(f"the local stack has no secret {name}")

@@ -68,7 +68,6 @@ class Response:
 
 
 def json_response(status: int, body: object, *headers: tuple[str, str]) -> Response:
-    """Create a JSON response."""
     return Response(
         status, (("content-type", "application/json"), *headers), json.dumps(body).encode()
     )
@@ -279,11 +278,11 @@ def given_up(
 ) -> Event:
     """Create the message about stream records that were given up.
 
-    As on AWS, the message says where the records are in the stream, and does not contain them.
+    As on AWS, the message gives the position of the records in the stream, and not their content.
 
     Args:
         records: The records, oldest first.
-        condition: Why they were given up: `RetryAttemptsExhausted` or `RecordAgeExceeded`.
+        condition: Why the records were given up: `RetryAttemptsExhausted` or `RecordAgeExceeded`.
         calls: How often the function was called for the batch.
     """
     first, last = records[0], records[-1]
@@ -321,11 +320,11 @@ def _arrival(record: Event) -> str:
 def socket_event(
     route_key: str, connection_id: str, *, now: datetime, headers: Mapping[str, str] | None = None
 ) -> Event:
-    """Create the event of a connection of a WebSocket API; a frame's text is its `body`.
+    """Create the event of a WebSocket API's connection; the caller adds a frame's text as `body`.
 
     Args:
-        now: The moment of the event, which also stands for that of the connection.
-        headers: Of the request that opens the connection.
+        now: The time of the event, which is also used as the time of the connection.
+        headers: The headers of the request that opens the connection.
     """
     kinds = {CONNECT: "CONNECT", DISCONNECT: "DISCONNECT", DEFAULT: "MESSAGE"}
     request_id, milliseconds = str(uuid.uuid4()), int(now.timestamp() * 1000)

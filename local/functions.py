@@ -46,7 +46,7 @@ class Invoker(Protocol):
     """Port that runs functions."""
 
     def invoke(self, function: Function, event: Event) -> Any:
-        """Call a function with one event; return its result and let its exceptions pass."""
+        """Call a function with one event, and return its result; its exceptions are not caught."""
         ...
 
 

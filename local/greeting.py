@@ -1,4 +1,4 @@
-"""What the terminal shows when the stack serves."""
+"""The greeting that the terminal shows when the stack is ready."""
 
 import ipaddress
 import math
@@ -19,10 +19,10 @@ IPV6 = 6
 
 
 def greeting(stack: Stack, servers: Sequence[ModelServer] = ()) -> str:
-    """Return what is printed when the stack serves; the last line is an address.
+    """Return the greeting of a stack that is ready; the last line is an address.
 
     Args:
-        servers: The model servers of this machine, which the small model's user is offered.
+        servers: The model servers of this machine, which users of the small model are offered.
     """
     return (
         _of_demo(stack, servers) if stack.agent is None else _of_file(stack, servers, stack.agent)
@@ -77,7 +77,7 @@ def _by_sms(stack: Stack, text: str) -> str:
 
 
 def port_lines(stack: Stack) -> str:
-    """Return the greeting's lines about another port than the usual one; nothing without one."""
+    """Return the greeting's lines about a port other than the configured one, or an empty text."""
     port = urlsplit(stack.url).port
     if not stack.config.next_port or port == stack.config.port:
         return ""
@@ -100,7 +100,7 @@ def clock_line(ahead: timedelta, url: str) -> str:
 
 
 def network_lines(host: str, port: int | None) -> str:
-    """Return the greeting's lines about other machines; nothing if none can connect.
+    """Return the greeting's lines about other machines; empty if they cannot connect.
 
     Args:
         host: The IP address of `SKEIN_HOST`.

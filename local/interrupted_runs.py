@@ -1,7 +1,7 @@
 """Runs whose worker ends with the stack: the next worker may take them at once.
 
-On Lambda, a worker that dies leaves its lease, which ends with the time-out of its function. All
-workers of a local stack are threads of one process, so that no lease outlives it.
+On Lambda, the lease of a worker that dies lasts until the time-out of its function. On a local
+stack, all workers are threads of one process, and their leases are ended together with it.
 """
 
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def hand_over_runs(table: Table, leases: RunLeases, *, lost: bool) -> None:
-    """End the leases of all runs on which a worker is at work, and send their jobs.
+    """End the leases of all runs that a worker is processing, and send the runs' jobs.
 
     Args:
         lost: Whether the workers died, so that their attempts count.
@@ -36,7 +36,7 @@ def hand_over_runs(table: Table, leases: RunLeases, *, lost: bool) -> None:
 
 
 def hand_over_at_stop(table: Table, leases: RunLeases) -> None:
-    """Hand over the runs of workers that a stop interrupts; the next start covers a failure."""
+    """Hand over the runs that a stop interrupts. If this fails, the next start hands them over."""
     try:
         hand_over_runs(table, leases, lost=False)
     except SkeinError as error:

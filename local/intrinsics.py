@@ -24,17 +24,14 @@ PSEUDO_PARAMETERS: Mapping[str, Any] = {
 
 
 def queue_arn(logical_id: str) -> str:
-    """Return the ARN of a queue."""
     return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{logical_id}"
 
 
 def table_arn(name: str) -> str:
-    """Return the ARN of a table."""
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
 
 
 def function_arn(logical_id: str) -> str:
-    """Return the ARN of a function."""
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{logical_id}"
 
 
@@ -90,7 +87,7 @@ class Resolver:
                 return self._logical(function, argument)
 
     def _looked_up(self, first: Any, second: Any, *third: Any) -> Any:
-        """Return an element of a list, by its index, or a value of a mapping."""
+        """Return an element of a list by its index, or a value of a mapping by its two keys."""
         return self._mappings[first][second][third[0]] if third else second[int(first)]
 
     def _logical(self, function: str, argument: Any) -> bool:

@@ -48,7 +48,6 @@ class LogFile(io.TextIOBase):
         return len(text)
 
     def close(self) -> None:
-        """Close the file (idempotent)."""
         self._file.close()
         super().close()
 
@@ -57,7 +56,6 @@ class OneLine(logging.Formatter):
     """Log formatter for the terminal: one line, with an error's message but no traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record as one line."""
         error = record.exc_info[1] if record.exc_info else None
         detail = f": {type(error).__name__}: {error}" if error else ""
         line = f"{self.formatTime(record, '%H:%M:%S')}  {record.getMessage()}{detail}"

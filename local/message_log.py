@@ -27,8 +27,8 @@ def show_sms_sent(sms: Sms) -> None:
 class MessageLog:
     """Table (see `skein.ports.Table`) that shows each new message of the app.
 
-    Every message enters its chat in a transaction, so this is the one place that sees them all. The
-    messages that travel as SMS are left out: the Twilio sandbox shows those.
+    Each message is stored by a transaction, so this table sees all of them. Messages that travel as
+    SMS are left out, because the Twilio sandbox shows them.
 
     Args:
         table: The wrapped table.

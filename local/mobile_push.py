@@ -10,7 +10,7 @@ from skein.models.delivery.notification import Notification, Platform
 from skein.ports import Clock
 
 MAX_SHOWN = 100
-GONE = "0" * 64  # a token that is gone at the first notification, to try that out
+GONE = "0" * 64  # a token whose device is gone at the first notification, for trials
 
 
 @dataclass(frozen=True)

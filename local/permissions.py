@@ -54,7 +54,7 @@ class Permission(NamedTuple):
 
 @dataclass(frozen=True)
 class Permissions:
-    """What each function may do.
+    """The permissions of each function.
 
     Attributes:
         allowed: The permissions of each function, by its logical id.
@@ -82,7 +82,7 @@ class Permissions:
         )
 
     def check(self, action: str, resource: str | None = None) -> None:
-        """Check that the running function may call `action` on `resource`, or at all.
+        """Check that the running function may call `action` on `resource`; None means any.
 
         Outside of an invocation, everything is allowed.
 
@@ -270,11 +270,11 @@ class PermittedPush:
 
 @dataclass(frozen=True)
 class PermittedSecrets:
-    """`Secrets` that refuse those that the running function may not read.
+    """`Secrets` that refuses the secrets that the running function may not read.
 
     Attributes:
-        resources: The parameter or the logical id of each secret, by its name; others are secrets
-            of tools.
+        resources: The parameter or the logical id of each secret of the template, by the secret's
+            name. All other secrets belong to tools.
     """
 
     secrets: Secrets
@@ -288,9 +288,9 @@ class PermittedSecrets:
 
 
 def permissions_of(template: Template, logical_id: str) -> frozenset[Permission]:
-    """Return what a function may do: what its policies allow.
+    """Return the permissions that a function's policies allow.
 
-    Statements that deny are left out; `denials_of` returns them.
+    Statements that deny something are not applied; `denials_of` returns them.
     """
     return frozenset(
         permission
@@ -329,7 +329,7 @@ def statements_of(template: Template, logical_id: str) -> Iterator[Mapping[str, 
 
 
 def _chosen(template: Template, policies: Iterable[Any]) -> Iterator[Any]:
-    """Yield the policies or statements of a stack with all parts."""
+    """Yield the policies or statements that apply to a stack with all optional parts."""
     for policy in policies:
         match policy:
             case {"Fn::If": [condition, chosen, _]}:
@@ -346,9 +346,9 @@ def _permissions(statement: Mapping[str, Any]) -> Iterator[Permission]:
 
 
 def _name(resource: Any) -> str:
-    """Return the logical id of a resource, with its index or stream, if it names one.
+    """Return the logical id of a resource, with its index or stream if there is one.
 
-    A resource with a condition has the name that it has if the stack makes the resource.
+    For an `Fn::If`, this is the name in a stack that creates the resource.
     """
     match resource:
         case {"Fn::If": [_, made, _]}:

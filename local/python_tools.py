@@ -1,7 +1,7 @@
-"""Tools in Python on the local stack: the demo's, and those of a file `my_tools.py` of the user.
+"""Tools in Python on the local stack: the demo's tools, and those in the user's `my_tools.py`.
 
-The file stands beside the data folder. Each of its functions with `@tool` becomes a tool of the
-demo tenant, and Coach gets the new ones.
+The file is next to the data folder. Each of its functions with `@tool` becomes a tool of the demo
+tenant, and the agent Coach gets each new tool.
 """
 
 import logging
@@ -44,11 +44,12 @@ class BadToolsError(LocalError):
 def load_tools(data_dir: Path, *files: ModuleType) -> Mapping[str, Tool]:
     """Load the functions of the demo and of the user's files, and return them.
 
-    Args:
-        data_dir: The data folder, which `my_tools.py` may stand beside.
-        files: Further modules of the user.
+    The recorded day's function is loaded, too, but not returned: only the tenant of that day has a
+    tool for it.
 
-    The function of the recorded day is installed, too: its own tenant has a tool for it.
+    Args:
+        data_dir: The data folder; `my_tools.py` may be next to it.
+        files: Further modules of the user.
 
     Raises:
         BadToolsError: The file cannot be imported.
@@ -80,8 +81,8 @@ def make_tools(app: App, functions: Mapping[str, Tool]) -> None:
 def create_tools(app: App, functions: Mapping[str, Tool]) -> Sequence[str]:
     """Create the tools of functions, and return the names of the new ones (idempotent).
 
-    The functions run inside the stack, so the tools keep what they get. A function that now reads
-    or writes changes its tool.
+    The functions run inside the stack, so their tools have the privacy `keeps_by_person`. If a
+    function changes between reading and writing, its tool changes, too.
 
     Raises:
         BadToolsError: A function cannot be a tool.

@@ -1,6 +1,6 @@
 """`skein run` and `make run`: the local stack until Ctrl-C, with the agent of a file or the demo's.
 
-What is wrong is found in the order of its price: the file, the port, the downloads, the stack.
+The quick checks come first: the file and the port, then the downloads, and then the stack.
 """
 
 import os
@@ -32,7 +32,7 @@ def run(path: Path | None, *, port: int | None, model: str | None, day: bool, re
 
     Args:
         path: The file of the agent; None for the demo's agent.
-        port: The port; None for that of `SKEIN_PORT`, or 8787 or the next free one.
+        port: The port; None for `SKEIN_PORT`, or else 8787 or the next free.
         model: The name of a model of a server on this machine.
         day: Whether the stack has the recorded day (`local.day`).
         reload: Whether the file is served again when it changes.
@@ -58,7 +58,7 @@ def _prepare(environment: Mapping[str, str], chosen: str | None) -> None:
     """
     if found := port.problem(environment):
         raise PortInUseError(found)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which removes what is half written
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C then removes partial files
     if not all(file.path.exists() for file in data_files.FILES):
         data_files.install()
     uses_small_model = Config.from_environment(environment).uses_local_model and not chosen

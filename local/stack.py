@@ -100,8 +100,8 @@ STOP_SECONDS = 3.0
 NEXT_PORTS = 10  # how many ports are tried, if the user has chosen none
 NO_KEY = "none"
 FILES_FOLDER = "media"
-MAX_PEOPLE = 20  # whom the sign-in page offers
-LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # somebody watches, and no call costs much
+MAX_PEOPLE = 20  # shown on the sign-in page
+LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # someone watches, and calls are cheap
 
 logger = logging.getLogger(__name__)
 
@@ -265,7 +265,7 @@ class Stack:
         functions = load_tools(folder)
         server.start()
         parts.callback(server.stop)
-        # Twilio's sandbox, behind the server, is asked about the line.
+        # Creating the line asks the Twilio sandbox, which is behind the server.
         if self.agent:
             self._step(f"creating the agent {self.agent.name} and its tools")
             self.agent.serve(bootstrap.app(), folder)
@@ -416,7 +416,7 @@ class Stack:
         files: LocalFiles,
         signer: TokenSigner,
     ) -> Callable[[], None]:
-        """Return a function that gives the handlers a new app, whose caches are empty."""
+        """Return a function that gives the handlers a new app with empty caches."""
         key = self.config.openai_api_key or NO_KEY
         model = OpenAIModel(
             api_key=lambda: key,
@@ -472,7 +472,7 @@ class Stack:
         functions: Invoker,
         clock: TurnableClock,
     ) -> Poller:
-        """Create the poller of the queues, which each sent message wakes."""
+        """Create the poller of the queues. Each sent message wakes it."""
         poller = Poller(
             self._inbox(engine.inbox(_sources(self.template), clock), clock),
             functions=functions,
@@ -509,7 +509,7 @@ def _answers(
     gateway: Gateway,
     files: LocalFiles,
 ) -> Callable[[Request], Response]:
-    """Return the function that passes each request to the part that its path belongs to."""
+    """Return the function that passes each request to the part that serves its path."""
 
     def answer(request: Request) -> Response:
         if request.path.startswith(f"{TWILIO_PREFIX}/"):
@@ -560,7 +560,7 @@ def _queue_depths(poller: Poller, engine: SqliteEngine, clock: Clock) -> QueueDe
 
 
 def _feed(engine: SqliteEngine, template: Template, functions: Invoker, clock: Clock) -> FeedPoller:
-    """Create the poller of the table's changes, which each change wakes."""
+    """Create the poller of the table's changes. Each change wakes it."""
     sources = feed_sources(template)
     feed = FeedPoller(engine.changes(sources, clock), sources, functions=functions, clock=clock)
     engine.changed = feed.wake

@@ -1,7 +1,7 @@
 """The steps of a start, which the terminal names as they begin.
 
-A step that takes long says so again and again, so that nobody takes it for a hang. The module needs
-only the standard library, because it also serves the installation of all others.
+A step that takes long is named again and again, so that it does not look like a hang. The module
+needs only the standard library, because the installers of all other libraries use it.
 """
 
 import sys
@@ -35,7 +35,7 @@ class Steps:
         self._thread = threading.Thread(target=self._watch, name="steps", daemon=True)
 
     def begin(self, step: str) -> None:
-        """Name a step; the one before has ended."""
+        """Print the next step; the previous step has ended."""
         if self._thread.ident is None:
             self._thread.start()
         self._step, self._began = step, time.monotonic()

@@ -36,7 +36,7 @@ class LocalFiles:
         self._key = secrets.token_bytes(32)
 
     def put(self, name: str, content: bytes, content_type: str) -> None:
-        """See `skein.ports.Files`; the URLs know the types."""
+        """See `skein.ports.Files`; the type is not stored, because the signed URLs contain it."""
         path = self._path(name)
         path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         write_whole(path, content)

@@ -96,7 +96,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Function:
-    """Lambda function: its code, its limits and its event sources."""
+    """Lambda function with its code, limits and event sources."""
 
     logical_id: str
     code: Path
@@ -152,10 +152,11 @@ class Template:
     def table(self) -> tuple[str, dict[str, Any]]:
         """The table's logical id, and the arguments of `create_table` except the name.
 
-        The vector index is left out, which DynamoDB Local does not know.
+        The vector index is left out, because DynamoDB Local does not support it.
 
         Raises:
-            BadTemplateError: The template does not declare exactly one table besides these two.
+            BadTemplateError: Besides the erasure register and the assigned numbers, the template
+                does not declare exactly one table.
         """
         logical_id, properties = self._table
         indexes = [
@@ -187,9 +188,9 @@ class Template:
 
     @cached_property
     def vectors(self) -> dict[str, Any]:
-        """The arguments of `create_table` for an engine that knows vector indexes, too.
+        """The further arguments of `create_table` for an engine with vector indexes.
 
-        They replace those of `table` with the same names.
+        They replace the arguments of `table` that have the same names.
         """
         _, properties = self._table
         names = ("AttributeDefinitions", "VectorIndexes")
@@ -221,7 +222,6 @@ class Template:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """All functions with their event sources."""
         return tuple(
             self._function(logical_id, properties)
             for logical_id, properties in self.resources("AWS::Serverless::Function")
@@ -229,7 +229,7 @@ class Template:
 
     @cached_property
     def authorizer(self) -> tuple[Function, int]:
-        """The function that finds out who calls the HTTP API, and for how many seconds it counts.
+        """The HTTP API's authorizer function, and for how many seconds its results are cached.
 
         Raises:
             BadTemplateError: The template does not have exactly one authorizer.
@@ -383,7 +383,7 @@ def _stream(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variable(text: Any) -> str | None:
-    """Return the logical id in the last variable of a `Sub` that is no pseudo parameter."""
+    """Return the logical id in the last variable of a `Sub`, apart from pseudo parameters."""
     template = text.get("Fn::Sub", "") if isinstance(text, dict) else ""
     template, values = template if isinstance(template, list) else (template, {})
     found = re.findall(r"\$\{(\w+)\}", template)

@@ -13,13 +13,13 @@ from skein_client.errors import ApiError, NoAnswer, Unreachable
 
 PERSON = "you"
 WHY = "skein tail shows the runs of this machine"
-RUNS = 100  # how many a look sees
+RUNS = 100  # that one look reads
 PAUSE_SECONDS = 1.0
 FAILED = 1
 
 
 class NoStackError(Exception):
-    """No local stack answers, or it has no such agent."""
+    """No local stack answers, or the stack has no such agent."""
 
 
 def chat(url: str, name: str | None, read: Callable[[], str] | None = None) -> int:
@@ -62,7 +62,7 @@ def connected(url: str) -> Client:
 
 
 def agent_of(client: Client, name: str | None) -> Mapping[str, Any]:
-    """Return the agent with this name, or that of the demo's line.
+    """Return the agent with this name or, without a name, the agent of the demo's line.
 
     Raises:
         NoStackError: There is no such agent.
@@ -118,7 +118,7 @@ def _tail(url: str, name: str | None, *, follow: bool) -> None:
 def run_line(run: Mapping[str, Any]) -> str:
     """Return a run in one line: its time, what was asked, and the answer or the reason.
 
-    A run that neither has ended nor says why it waits has no line yet: "".
+    If the run has not ended and has no reason to wait, the line is empty.
     """
     if not run["ended_at"] and not run["meaning"]:
         return ""

@@ -29,7 +29,6 @@ class WarmUp:
         self._thread = threading.Thread(target=self._load, name="warm-up", daemon=True)
 
     def start(self) -> None:
-        """Start loading."""
         self._thread.start()
 
     def stop(self) -> None:

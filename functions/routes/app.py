@@ -109,7 +109,7 @@ def with_plus(value: object) -> object:
 
 
 def _moment(claim: object) -> object:
-    """Return the time of a claim in seconds since 1970, which the gateway passes as text.
+    """Parse a time claim (seconds since 1970), which the gateway passes as text.
 
     Raises:
         ValueError: The claim is not a number, or is out of range.
@@ -158,13 +158,13 @@ class Principal(Value):
 
     Attributes:
         user_id: The token's `sub`.
-        name: The token's `name`, or the id if the token has none or an unfit one.
+        name: The token's `name`, or the user's id if the name is missing or invalid.
         scopes: The token's scopes.
         source: Whether the caller sent an issuer's token, an API key or a token issued by Skein.
         token_id: The id of the token issued by Skein.
         key_id: The id of the API key that created this token.
-        token_issued_at: When the token was issued; None if it does not say so.
-        token_ends_at: When the token expires; None if it does not say so.
+        token_issued_at: When the token was issued; None if the claim is missing.
+        token_ends_at: When the token expires; None if the claim is missing.
     """
 
     tenant: Tenant
@@ -203,15 +203,15 @@ class Principal(Value):
 class Api(APIGatewayHttpResolver):
     """HTTP API of one function, whose routes all require the same scope.
 
-    A request imports the modules that may have its route, with the services that they use. So a
-    cold start loads only what the request needs.
+    A request imports only the modules that may have its route, with the services that these modules
+    use. So a cold start loads only what the request needs.
 
     Args:
         scope: The scope that a token must contain; for operators (`admin`), one of their roles.
         modules: The modules of routes, each with the prefixes of its routes' paths; `*` is any id.
         routers_in: Imports a module of routes and returns its routers.
-        public: Paths that need no token; `*` is any part.
-        files: Paths whose bodies may be YAML, and longer than others; `*` is any part.
+        public: Paths that need no token; `*` matches any part.
+        files: Paths whose bodies may be YAML, and longer than others; `*` matches any part.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class Api(APIGatewayHttpResolver):
 
     @property
     def routes(self) -> list[Any]:
-        """All routes; imports their modules."""
+        """All routes of this API. Reading this property imports their modules."""
         self._load(self.modules)
         return [*self._static_routes, *self._dynamic_routes]
 
@@ -322,7 +322,7 @@ class Api(APIGatewayHttpResolver):
         return self._parameters[method, path.replace("{", "<").replace("}", ">")]
 
     def _load(self, modules: Iterable[str]) -> None:
-        """Import modules and add their routes, unless this was already done."""
+        """Import modules and add their routes, unless the modules are loaded already."""
         for name in [each for each in modules if each in self._not_loaded]:
             for router in self._routers_in(name):
                 self.include_router(router)
@@ -342,7 +342,7 @@ class Api(APIGatewayHttpResolver):
         return principal
 
     def _refusals(self) -> APIGatewayHttpResolver:
-        """Build a resolver that raises `Forbidden` for each loaded route, and otherwise `NotFound`.
+        """Build a resolver that raises `Forbidden` for loaded routes, `NotFound` for other paths.
 
         It does not check parameters or read the body.
         """
@@ -361,14 +361,14 @@ class Api(APIGatewayHttpResolver):
 
 
 def _is_one_of(patterns: Iterable[str], path: str) -> bool:
-    """Return whether a path is one of some paths, in which `*` is any part."""
+    """Return whether a path matches one of the patterns, in which `*` matches any part."""
     parts = path.split("/")
     starts = (each.split("/") for each in patterns)
     return any(len(each) == len(parts) and _starts(parts, each) for each in starts)
 
 
 def _starts(parts: Sequence[str], start: Sequence[str]) -> bool:
-    """Return whether a path begins with some parts, where `*` matches any part."""
+    """Return whether a path begins with the given parts, in which `*` matches any part."""
     return len(parts) >= len(start) and all(
         wanted in {"*", part} for part, wanted in zip(parts, start, strict=False)
     )
@@ -388,7 +388,7 @@ def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]
 def answer_unchanged_lists(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
     """Middleware that adds an `ETag` to a list, and answers 304 if the client has this list.
 
-    In both cases the list is read and, if its route requires it, audited.
+    In both cases, the route reads the list, and the call is audited if the route requires this.
     """
     answer = following(api)
     if answer.status_code != OK or not _is_list(answer.body):
@@ -433,17 +433,17 @@ def _in_query(parameter: Parameter) -> bool:
 
 
 def _query_name(parameter: Parameter) -> str:
-    """Return the name of a parameter in the query."""
+    """Return a query parameter's alias, or its name in the signature if it has no alias."""
     annotated = get_args(parameter.annotation)
     aliases = (each.alias for each in annotated if isinstance(each, Query) and each.alias)
     return next(aliases, parameter.name)
 
 
 def check_still_valid(caller: Principal) -> None:
-    """Check what may have changed since the gateway's authorizer verified the signature.
+    """Check the rights of a caller that may have ended since the authorizer verified the signature.
 
     Raises:
-        Unauthenticated: The token or the key has expired, was revoked or is from before a sign-out.
+        Unauthenticated: The token or the key has expired, was revoked, or precedes a sign-out.
     """
     admission = bootstrap.service(Admission)
     if caller.source == "key":
@@ -537,9 +537,9 @@ def _readable_body(event: Mapping[str, Any], *, may_be_file: bool) -> dict[str, 
         may_be_file: Whether the body may be YAML, and up to 1 MiB long.
 
     Returns:
-        The fields of the event to replace: the body as text, and headers that declare JSON. Methods
-        without a body get None as their body, and so does an empty body. If an empty body has
-        another content type, the headers declare bytes, which routes with a body reject.
+        The fields of the event to replace: the body as text, and headers that declare JSON. The
+        body is None if it is empty or if the method takes no body. If an empty body has a content
+        type other than JSON, the headers declare bytes, and routes with a body reject the request.
 
     Raises:
         Invalid: The body is not UTF-8, valid base64 or valid YAML.
@@ -642,6 +642,6 @@ def _unexpected(error: Exception) -> Response[str]:
 
 
 def _nameless(error: Exception) -> SkeinError:
-    """Return an error with the type and the traceback of another one, without its message."""
+    """Return an error with the type and traceback of the given error, but without its message."""
     nameless = SkeinError(f"unexpected {type(error).__name__}")
     return nameless.with_traceback(error.__traceback__)

@@ -56,7 +56,7 @@ class Requires:
 
 
 class Audited:
-    """Middleware that adds each call that succeeds or is forbidden to the audit log.
+    """Middleware that writes an audit entry for each call that succeeds or is forbidden.
 
     The entry contains the path's parameters and those parameters of the query that are ids, days or
     phone numbers. People's numbers are masked. Bodies of requests are never read. The id of a
@@ -67,9 +67,9 @@ class Audited:
         kind: The kind of resource that the call reads or changes.
         made: The field of the response that contains the id of a created resource.
         scope: The scope that the call needs.
-        polled: Whether pages repeat the call to look for changes; it then has one entry an hour. A
-            refused call always has its own entry.
-        reason: Why private content is accessed, for a call that does not ask for a reason.
+        polled: Whether pages repeat the call to look for changes. Repeated calls then share one
+            entry an hour. Each refused call still has its own entry.
+        reason: The reason in the entry, for a route that does not ask the operator for a reason.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Audited:
         )
 
     def _reason(self, api: Any) -> str | None:
-        """Return the operator's reason, if the route takes one, or the route's own."""
+        """Return the operator's reason if the route takes one, or else the route's own reason."""
         if REASON not in api.parameters_of(api.request.method, api.request.route):
             return self._given_reason
         reason: str | None = api.current_event.query_string_parameters.get(REASON)
@@ -173,5 +173,4 @@ class Unaudited:
         self.__name__ = "unaudited"
 
     def __call__(self, api: Any, following: Next) -> Response[Any]:
-        """Call the route."""
         return following(api)

@@ -28,7 +28,7 @@ Given_contra = TypeVar("Given_contra", contravariant=True)
 
 
 class Creates(Protocol[Parent_contra, Given_contra]):
-    """A service that creates items."""
+    """A service with a method that creates items."""
 
     def create(self, parent: Parent_contra, new: Given_contra, /) -> object: ...
 
@@ -42,19 +42,19 @@ class Lists(Protocol[Parent_contra]):
 
 
 class Gets(Protocol[Parent_contra]):
-    """A service that returns single items."""
+    """A service with a method that returns one item."""
 
     def get(self, parent: Parent_contra, item_id: str, /) -> object: ...
 
 
 class Changes(Protocol[Parent_contra, Given_contra]):
-    """A service that changes items."""
+    """A service with a method that changes an item."""
 
     def change(self, parent: Parent_contra, item_id: str, change: Given_contra, /) -> object: ...
 
 
 class Deletes(Protocol[Parent_contra]):
-    """A service that deletes items."""
+    """A service with a method that deletes an item."""
 
     def delete(self, parent: Parent_contra, item_id: str, /) -> object: ...
 
@@ -202,7 +202,10 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         about: str,
         verb: str = "delete",
     ) -> None:
-        """Add the route that deletes a resource, whose name begins with `verb`; see `creates`."""
+        """Add the route that deletes a resource. Its function's name begins with `verb`.
+
+        See `creates` for the arguments.
+        """
 
         def delete(parent: Parent, item_id: str) -> Response[None]:
             self._service().delete(parent, item_id)
@@ -221,7 +224,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         about: str,
         *errors: int,
     ) -> None:
-        """Add the route of a resource with its id; see `_function`."""
+        """Add a route whose path ends with a resource's id; see `_function`."""
         name, own = f"{verb}_{self._name}", (self._id, *own)
         function = self._function(name, about, call, own, returned, self._parent)
         self.route(method, self._path, summary, *errors)(function)
@@ -240,7 +243,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         Args:
             name: The name of the function, which is the operation's id in the document.
             about: The description of the call.
-            call: Carries out the route, in a parent and with the values of `own`.
+            call: Carries out the route, given the parent and the values of `own`.
             own: The parameters besides those of the parent.
             returned: The type that `call` returns.
             parent: Returns the parent.
@@ -258,7 +261,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
 
 
 def in_tenant(caller: Principal) -> str:
-    """Return the parent of resources that belong to the whole tenant: the tenant."""
+    """Return the caller's tenant, the parent of resources that belong to the whole tenant."""
     return caller.tenant
 
 

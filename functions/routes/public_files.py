@@ -27,7 +27,7 @@ class PublicFile:
 
     @cached_property
     def etag(self) -> str:
-        """A hash of the content; weak, because it is the same for the compressed file."""
+        """A hash of the content. The tag is weak, because the compressed file has the same tag."""
         return f'W/"{hashlib.sha256(self.content).hexdigest()[:32]}"'
 
     @cached_property

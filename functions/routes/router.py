@@ -68,15 +68,15 @@ class RouteOptions(TypedDict, total=False):
 
     Attributes:
         status: The status of a successful response.
-        repeated: What the status 200 means, for a route that creates something unless it exists.
+        repeated: What status 200 means, for a route that creates an item unless it exists.
         keyed: Whether a POST takes an `Idempotency-Key`; overrides the default.
         model: The body of a successful response; default: the type that the function returns.
         media_type: The content type of a successful response.
         tag: The route's tag in the OpenAPI document.
-        audit: How the route is audited: the kind of resource, or a separate middleware.
+        audit: The kind of resource in the audit entry, or the middleware that audits the route.
         public: Whether the route needs no token.
         role: The role that an operator needs.
-        instead: Another role that suffices.
+        instead: Another role that may make the call.
         polled: Whether pages repeat the call to look for changes; see `Audited`.
     """
 
@@ -276,7 +276,7 @@ class ApiRouter:
     def _audited(
         self, method: Method, status: int, audit: Audit, role: Role | None, *, polled: bool
     ) -> Audited | Unaudited:
-        """Return the middleware that audits a route as specified."""
+        """Return the given middleware, or one that audits the given kind of resource."""
         if isinstance(audit, Audited | Unaudited):
             return audit
         verb = "change" if method == "POST" and status != CREATED else VERBS[method]
@@ -284,7 +284,7 @@ class ApiRouter:
 
 
 def _body(returned: Any) -> Any:
-    """Return the model of a response's body: routes may return it with a status."""
+    """Return the model of a response's body, which a route may return in a tuple with a status."""
     return get_args(returned)[0] if get_origin(returned) is tuple else returned
 
 

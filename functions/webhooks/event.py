@@ -39,7 +39,7 @@ class Webhook(NamedTuple):
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
-        """Read the request from an event; AWS sets the domain, the sender cannot."""
+        """Read the request from an event. AWS sets the domain, so the sender cannot forge it."""
         direct = event["routeKey"] == FUNCTION_URL
         return cls(
             origin=f"https://{event['requestContext']['domainName']}" if direct else "",

@@ -1,4 +1,4 @@
-"""The providers of messages, each with a module in `webhooks` that reads its webhooks."""
+"""The providers of messages. For each provider, a module in `webhooks` reads its webhooks."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -16,7 +16,7 @@ class Provider(Protocol):
     """The module of a provider.
 
     Attributes:
-        NOTHING_TO_SAY: The response to an inbound message, which the provider sends nobody.
+        NOTHING_TO_SAY: The response to an inbound message that makes the provider send nothing.
     """
 
     NOTHING_TO_SAY: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Provider(Protocol):
 
         Args:
             fields: The fields of the body; empty if the signature is wrong.
-            line: Which end of the message is the line.
+            line: The field with the line's number: `To` in a message to Skein, `From` in Skein's.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The actors of the recorded day: people and an operator, who call the stack as anybody does."""
+"""The actors of the recorded day: people and an operator, who call the stack as clients do."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -47,12 +47,12 @@ class Actors:
         return self._call(method, path, body, {}, self._token(person, name, "chat"))
 
     def sms(self, phone: str, text: str) -> None:
-        """Send an SMS to the line, and wait until all that follows is done."""
+        """Send an SMS to the line, and wait until the stack is idle."""
         self.local("POST", "sms", {"from": phone, "to": LINE, "body": text})
         self.local("POST", "drain")
 
     def say(self, person: str, name: str, chat: str, text: str) -> int:
-        """Post a message in the app, wait for all that follows, and return its number."""
+        """Post a message in the app, wait until the stack is idle, and return its number."""
         self._posted += 1
         body = {"text": text, "client_id": f"day-{self._posted}"}
         posted = self.person(person, name, "POST", f"/v1/chats/{chat}/messages", body)
@@ -60,7 +60,7 @@ class Actors:
         return int(posted["seq"])
 
     def wait_until(self, moment: datetime) -> None:
-        """Advance the clock to a moment, and wait until all that became due is done."""
+        """Advance the clock to a moment, and wait until the work that became due is done."""
         now = datetime.fromisoformat(self.local("GET", "config")["now"])
         left = max((moment - now).total_seconds(), 0.0)
         self.local("POST", "clock", {"advance_seconds": left})

@@ -1,8 +1,8 @@
-"""Play the recorded day in a process of its own, with a clock that begins three days ago.
+"""Play the recorded day in a separate process, with a clock that begins three days ago.
 
 `python -m local.day.play <folder> <offset>` plays it on a local stack whose data is in a new
-folder, writes the tour to `tour.json` there when all is done, and waits for SIGTERM. The offset is
-that of the clock of the stack for which the day is played, in seconds.
+folder, writes the tour to `tour.json` there when all is done, and waits for SIGTERM. The offset, in
+seconds, is the clock offset of the stack for which the day is played.
 """
 
 import json
@@ -27,7 +27,7 @@ from skein.adapters.openai.model import OpenAIModel
 from skein.ports import ModelList
 
 FIRST_HOUR = timedelta(hours=8)
-NOBODY = "http://127.0.0.1:9/v1"  # where no model answers; the scripted one does
+NOBODY = "http://127.0.0.1:9/v1"  # no model listens here: the scripted model answers
 SETTINGS = {
     "SKEIN_DEFAULT_MODEL": NAME,
     "SKEIN_LIGHT_MODEL": NAME,
@@ -46,7 +46,7 @@ class _PlayedStack(Stack):
 
 
 class _OneModel:
-    """List of models (see `skein.ports.ModelList`) that has the scripted one."""
+    """List of models (see `skein.ports.ModelList`) that contains only the scripted model."""
 
     def models(self, *, seconds: float) -> frozenset[str]:
         """Return the name of the scripted model."""
@@ -60,11 +60,12 @@ def _tokens(text: str) -> int:
 
 @contextmanager
 def playing(folder: Path, ahead: timedelta) -> Iterator[tuple[Actors, list[Step]]]:
-    """Play the recorded day on a stack in a folder; give the actors and the tour.
+    """Play the recorded day on a stack in a folder; yield the actors and the tour.
 
     Args:
         folder: The data folder, which may have the keys of another stack.
-        ahead: The offset of the clock for which the day is played; the day ends now.
+        ahead: The clock offset of the stack for which the day is played. The day ends at the
+            present time of that clock.
     """
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     end = datetime.now(UTC) + ahead

@@ -25,7 +25,7 @@ from skein.models.directory.line import Line
 
 SMS_FILE = "texts.jsonl"
 TOUR_FILE = "tour.json"
-STORY_SECONDS = 120.0  # on a machine with much else to do
+STORY_SECONDS = 120.0  # enough for a busy machine
 # The rows of the tenant, and the item of its line, which belongs to no tenant.
 CHOSEN = {
     "from": f"{TENANT}#",
@@ -56,7 +56,9 @@ logger = logging.getLogger(__name__)
 
 
 class RecordedDay:
-    """Recorded day, which a child process plays when a folder has none, or one of older code.
+    """Recorded day of a data folder.
+
+    A child process plays the day if the folder has no day, or one of an older version of the code.
 
     Args:
         folder: The data folder.
@@ -77,7 +79,7 @@ class RecordedDay:
         self._state = "off"
 
     def play(self, ahead: timedelta) -> None:
-        """Start to play the day, unless the folder has that of this version.
+        """Start to play the day, unless the folder has a day of this version.
 
         Args:
             ahead: The offset of the stack's clock.
@@ -88,7 +90,7 @@ class RecordedDay:
             return
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
-        for name in (ACCOUNT_FILE, SERVICES_FILE):  # so that the ids of SMS fit to those of later
+        for name in (ACCOUNT_FILE, SERVICES_FILE):  # so that all SMS are of one account
             shutil.copy2(self._folder.parent / name, self._folder / name)
         self._state = "playing"
         self._child = Child(
@@ -104,7 +106,7 @@ class RecordedDay:
         """Copy the rows in the background as soon as the day is played.
 
         Args:
-            replaced: Called after rows of an older day were replaced, which may be cached.
+            replaced: Called after rows of an older day, which may be cached, were replaced.
         """
         self._replaced = replaced
         if self._child is not None:
@@ -119,7 +121,7 @@ class RecordedDay:
             self._copied.join()
 
     def state(self) -> dict[str, object]:
-        """Return the state and, once the day is there, the tour."""
+        """Return the state and, once the day was played, the tour."""
         return {"state": self._state, "tenant": TENANT, "steps": self._tour or []}
 
     def _copy_when_played(self) -> None:
@@ -147,7 +149,7 @@ class RecordedDay:
             self._replaced()
 
     def _copy_rows(self) -> bool:
-        """Copy the tenant's rows in one transaction; return whether there were older ones."""
+        """Copy the tenant's rows in one transaction; return whether they replaced older rows."""
         source = Database(self._folder / FILE)
         with source.reading() as played:
             items = played.execute(ITEMS, CHOSEN).fetchall()

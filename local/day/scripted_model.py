@@ -33,8 +33,8 @@ class ScriptedModel:
     """Language model (see `skein.ports.LanguageModel`) with the answers of the story.
 
     Attributes:
-        memories: What is to be remembered of a conversation, by a word of its messages.
-        count: Returns the number of tokens of a text, so that the usage is that of the prompts.
+        memories: What to remember of a conversation, by a word that occurs in its messages.
+        count: Returns the number of tokens of a text, so that the usage fits the prompts.
     """
 
     memories: Mapping[str, Mapping[str, object]]
@@ -44,13 +44,13 @@ class ScriptedModel:
     _calls: int = 0
 
     def say(self, *answers: Scripted) -> None:
-        """Add the answers to the next requests."""
+        """Add answers for the next requests."""
         with self._lock:
             self._answers.extend(answers)
 
     @property
     def left(self) -> int:
-        """The number of answers that nobody has asked for."""
+        """The number of answers that were not used."""
         with self._lock:
             return len(self._answers)
 
@@ -75,7 +75,7 @@ class ScriptedModel:
         )
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
-        """Return the next scripted answer at once, which nobody hears word by word."""
+        """Return the next scripted answer at once, without streaming its words."""
         del heard
         return self.complete(request)
 

@@ -21,7 +21,7 @@ SYSTEM_PROMPT = (
 )
 TOOLS = (*DEFAULT_TOOLS, "free_times")
 HOURS = "The clinic is open from Monday to Friday, 8 to 18."
-LATE_MINUTES = 10_080  # a chat waits at the end, and the clock may be turned by days
+LATE_MINUTES = 10_080  # a chat waits at the end, and the user may advance the clock by days
 JUST_NOW = timedelta(minutes=20)  # so that the pages of today show something, too
 MEMORIES = {
     "heart": {
@@ -56,7 +56,7 @@ class Step:
         title: What the step shows.
         text: What to look at.
         path: The page, as in the console's address.
-        subject: What is private there: a chat, a run or a person; None if nothing is.
+        subject: The private chat, run or person of the page; None if nothing there is private.
     """
 
     title: str
@@ -234,7 +234,7 @@ class Story:
         self._actors.wait_until(self._midnight + timedelta(days=day, hours=hour))
 
     def _text(self, person: Person, text: str, *answers: str | Call) -> None:
-        """Send an SMS; a person who writes first gets a name from the operator."""
+        """Send an SMS. After a person's first SMS, the operator names the person."""
         self._model.say(*answers)
         self._actors.sms(person.phone, text)
         if person.name not in self._ids:

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class ModelCheck:
-    """Check that the API can be reached, takes the key and has the models, in a thread of its own.
+    """Check, in a separate thread, that the API can be reached, takes the key and has the models.
 
     The check lists the API's models, which costs nothing. A model that is not listed is asked for
     one token, because some APIs list no models, or list them under longer names.
@@ -41,7 +41,7 @@ class ModelCheck:
             self._thread.join(STOP_SECONDS)
 
     def check(self) -> None:
-        """Check the API, and log each problem with what to do."""
+        """Check the API, and log each problem with advice."""
         default = self._api.default_model
         try:
             listed = self._model.models(seconds=LIST_SECONDS)

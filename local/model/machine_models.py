@@ -34,7 +34,6 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """The URL of the API."""
         return f"http://{LOOPBACK}:{self.port}/v1"
 
     def offer(self, command: str) -> str:
@@ -59,7 +58,7 @@ def model_servers(ports: Sequence[tuple[str, int]] = PORTS) -> list[ModelServer]
 
 
 def with_model(config: Config, model: str, servers: Sequence[ModelServer]) -> Config:
-    """Return a configuration that uses a model, by the server that has it.
+    """Return a configuration that uses a model on the server that has the model.
 
     If the user has set a key or an address, the model is one of that provider.
 
@@ -80,7 +79,7 @@ def with_model(config: Config, model: str, servers: Sequence[ModelServer]) -> Co
 
 
 def _models(port: int) -> tuple[str, ...]:
-    """Return the models of an API; none if the port is closed or something else answers."""
+    """Return the models of the API on a port; empty if the port is closed or has no such API."""
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=SECONDS)
     try:
         connection.request("GET", "/v1/models")

@@ -1,4 +1,4 @@
-"""Reports to the local user about a model that does not answer, with what to do."""
+"""Reports to the local user about a model that does not answer, and how to fix this."""
 
 import logging
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class ModelApi:
         return self.base_url or OPENAI
 
     def report(self, error: SkeinError, model: str) -> str:
-        """Return one line about a failed answer: the model, its address, why, and what to do."""
+        """Return one line about a failed answer: the model, its address, the cause and advice."""
         return f"no answer from {model} at {self.where}: {error}. {self._advice(error, model)}"
 
     def _advice(self, error: SkeinError, model: str) -> str:

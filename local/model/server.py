@@ -38,11 +38,11 @@ LIBRARIES = MODEL_FILE.parent / "lib"  # on a system that lacks them
 HOST = "127.0.0.1"
 CONTEXT_TOKENS = 2_048  # of one slot; a prompt has at most about 1,200
 SLOTS = 2  # texts that are continued in one batch; each keeps the beginning of its last prompt
-MAX_WAITING = 40  # others, in the library's queue; the last one waits for about a minute
+MAX_WAITING = 40  # further texts in the library's queue; the last one waits for about a minute
 THREADS = 1  # on a busy machine, a second thread would busy-wait for the first
 ANSWER_TOKENS = 64  # two SMS hold about as many
 SEED = 7
-REPEAT_PENALTY = 1.03  # more leads away from the examples, and less repeats them
+REPEAT_PENALTY = 1.03  # a higher value departs from the examples, a lower value repeats them
 
 # An answer of the model takes seconds, and its summaries would be made up.
 SETTINGS = {
@@ -85,7 +85,6 @@ class LocalModel:
         return self._url_file.read_text()
 
     def stop(self) -> None:
-        """Stop the server."""
         self._child.stop()
 
 
@@ -112,7 +111,7 @@ def serve(url_file: Path) -> None:
     """Serve the model until SIGTERM.
 
     The API's URL is written to `url_file` at once, so that the stack need not wait for the model to
-    be loaded. Requests wait for that.
+    be loaded. Requests wait until the model is loaded.
     """
     end = EndSignal([signal.SIGTERM])
     loaded: Future[SmallModel] = Future()
@@ -227,7 +226,7 @@ def _encoded(payload: Payload) -> tuple[str, bytes]:
 
 
 def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, Payload]:
-    """Answer the body of a chat completion; a body of another form is refused."""
+    """Answer a request for a chat completion; a malformed request is refused."""
     try:
         request = json.loads(body)
         well_formed = all(isinstance(one, dict) for one in request["messages"])
@@ -240,7 +239,7 @@ def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, Payload]:
 
 
 def _embedded(embeddings: StaticEmbeddings, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Answer a request for embeddings; one of another form, model or size is refused."""
+    """Answer a request for embeddings; refuse a malformed one, or another model or size."""
     try:
         request = json.loads(body)
         given, model = request["input"], request["model"]

@@ -17,7 +17,7 @@ MAX_SENTENCES = 2
 DEMO_AGENT = "Coach"
 GYM_TOOL = "gym_hours"  # of the demo; the model cannot call tools by itself
 DESK_TOOL = "ask_a_person"
-# What it cannot answer, this model says in one sentence. Skein can do more with a better model.
+# Replies to what this model cannot answer or do. With a better model, Skein can do more.
 CANNOT_KNOW = "The small model of this demo can't tell: set OPENAI_API_KEY for one that can."
 CANNOT_DO = "I have no tool for that."
 TOOL_OFF = "I can't do that: the tool {tool} is off."
@@ -46,7 +46,7 @@ UNFINISHED = re.compile(r"(?:\b(?:e\.g|i\.e|Dr|Mr|Mrs|Ms|St|vs|approx|no)|\b[A-Z
 
 
 def _any(words: str) -> str:
-    """Return a pattern of any of several words, which are separated by spaces."""
+    """Return a pattern that matches any of the words in a text."""
     return rf"(?:{'|'.join(words.split())})"
 
 
@@ -115,7 +115,7 @@ DANGER = _patterns(
 )
 # Bad feelings without a question. The model is not asked.
 FEELINGS = _patterns(rf"^(?!.*\?).*\b(?:feel|feeling|i'm|i am) (?:\w+ )?{MOOD}\b")
-# Questions about what the model cannot know. The model is not asked.
+# Questions whose answers the model cannot know. The model is not asked.
 UNKNOWABLE = _patterns(
     r"\bwhat(?:'s| is)? (?:the )?(?:time|date|day|weather)\b",
     rf"\bwhen (?:is|are|was|were|do|does|did|will|am)\b.*\b(?:my|our|your|we|{MEETING})\b",
@@ -134,7 +134,7 @@ PERSON = (
     re.compile(r"\b(?:[Dd]id|[Dd]oes|[Hh]as|[Hh]ad|[Ww]ill) (?!I\b)[A-Z]\w+.*\?"),
     re.compile(r"\b(?:[Ww]hy|[Hh]ow|[Ww]here|[Ww]hen) (?:is|was) (?!I\b)[A-Z]\w+.*\?"),
 )
-# Requests for what takes a tool. The model is not asked.
+# Requests that need a tool. The model is not asked.
 PLANNING = _patterns(
     r"\b(?:remind|wake) me\b", r"\b(?:remind|wake|schedule)\b.*\b(?:me|us|at|on|in)\b"
 )
@@ -195,7 +195,7 @@ NAMED = re.compile(r"\b(?:[Ii](?:'m| am)|[Mm]y name(?:'s| is)|[Tt]his is) (?P<na
 
 
 def gym_day(question: str) -> str | None:
-    """Return the day for which a message asks when the demo's gym is open; None for any other."""
+    """Return the day for which a message asks the gym's hours; None for other messages."""
     text = question.translate(PLAIN).casefold()
     found = re.search(DAY, text)
     if found is None or not re.search(r"\bgym\b.*\bopen\b|\bopen\b.*\bgym\b", text):
@@ -204,19 +204,19 @@ def gym_day(question: str) -> str | None:
 
 
 def wants_picture(question: str) -> bool:
-    """Tell whether a message asks for the last picture of the chat."""
+    """Return whether a message asks for the last picture of the chat."""
     text = question.translate(PLAIN)
     return any(pattern.search(text) for pattern in WANTS_PICTURE)
 
 
 def wants_person(question: str) -> bool:
-    """Tell whether a message asks for a person of the team."""
+    """Return whether a message asks for a person of the team."""
     text = question.translate(PLAIN)
     return any(pattern.search(text) for pattern in WANTS_PERSON)
 
 
 def refusal(question: str, offered: Collection[str]) -> str | None:
-    """Return why the agent cannot do what a message asks for; None if it asks for no deed.
+    """Return why the agent cannot do what a message asks for; None if it asks for no action.
 
     Args:
         offered: The names of the tools that the agent may call.
@@ -229,7 +229,7 @@ def refusal(question: str, offered: Collection[str]) -> str | None:
 
 
 def emergency_rule(question: str, character: str) -> str | None:
-    """Return the agent's own rule for a message about illness, pain or danger; None without one.
+    """Return the agent's own rule for a message about illness, pain or danger, or None.
 
     Args:
         character: The agent's system prompt, on one line.

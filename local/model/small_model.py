@@ -1,4 +1,4 @@
-"""Chat completions by the local model: a prompt made for it, and rules for its answers."""
+"""Chat completions by the local model, with a prompt made for it and rules for its answers."""
 
 import json
 import re
@@ -63,8 +63,8 @@ class SmallModel:
     def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a chat completion.
 
-        A request with a schema gets the emptiest answer of that schema: a summary or a memory of
-        this model would be made up.
+        A request with a schema gets the smallest answer that fits the schema, because this model
+        would make up a summary or a memory.
 
         Args:
             request: The request's body, with a list of `messages`.
@@ -84,7 +84,7 @@ class SmallModel:
     def _after_call(
         self, request: Mapping[str, Any], conversation: Conversation, result: str
     ) -> dict[str, Any]:
-        """Tell what the demo's tool has found; end the run after any other call."""
+        """Answer with the result of the demo's tool; end the run after any other call."""
         found = GYM_ANSWER.match(result)
         if found is None:
             return self._completion({"content": NO_REPLY}, None)
@@ -167,7 +167,7 @@ class SmallModel:
 def chunks_of(completion: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a completion as the chunks of a stream, one for each word.
 
-    The model's sentences are checked before any of them is sent, so the words come at once.
+    The model's sentences are checked before any of them is sent, so all words arrive together.
     """
     head = {key: completion[key] for key in ("id", "created", "model")}
     head["object"] = "chat.completion.chunk"
@@ -185,7 +185,7 @@ def chunks_of(completion: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _said_of_files(question: str, conversation: Conversation) -> str | None:
-    """Return what the model says about files, which it can't see; None if there are none."""
+    """Return the reply to a message about files, which the model can't see; None for others."""
     demo, last = conversation.name == DEMO_AGENT, conversation.last
     if demo and wants_picture(question):
         return NO_PICTURE
@@ -197,7 +197,7 @@ def _said_of_files(question: str, conversation: Conversation) -> str | None:
 
 
 def _call_for(request: Mapping[str, Any], conversation: Conversation) -> dict[str, Any] | None:
-    """Return the call of a tool that the last message needs; None for none."""
+    """Return the tool call that the last message needs; None if it needs no call."""
     question = conversation.question or ""
     sends_back = conversation.name == DEMO_AGENT and _offers(request, SEND)
     if conversation.picture is not None and sends_back and wants_picture(question):

@@ -48,9 +48,9 @@ class Turn:
     """One message of a conversation, on one line.
 
     Attributes:
-        own: Whether the agent said it.
-        pictures: The numbers of its pictures, such as 12.1.
-        file: Whether it has other files, or pictures that were not loaded.
+        own: Whether the agent wrote the message.
+        pictures: The numbers of the message's pictures, such as 12.1.
+        file: Whether the message has other files, or pictures that were not loaded.
     """
 
     own: bool
@@ -60,7 +60,7 @@ class Turn:
 
     @classmethod
     def of(cls, text: str, captions: str = "", *, own: bool) -> "Turn":
-        """Return the turn of a text; the captions of its files are in it or stand apart."""
+        """Return the turn of a text. The captions of its files are in the text or in `captions`."""
         found = list(CAPTION.finditer(f"{text} {captions}"))
         loaded = [one["kind"] == "picture" and "not loaded" not in one["more"] for one in found]
         pictures = tuple(one["number"] for one, is_one in zip(found, loaded, strict=True) if is_one)
@@ -75,7 +75,7 @@ class Conversation:
         character: The agent's system prompt, shortened, on one line.
         turns: The last messages, oldest first.
         by_tool: Whether the agent reaches people only by the tool `send_message`.
-        instruction: The instruction of the plan that started the run in a chat; None without one.
+        instruction: The instruction of the plan that started the run in a chat; None if none did.
     """
 
     name: str
@@ -86,19 +86,19 @@ class Conversation:
 
     @property
     def question(self) -> str | None:
-        """The message to answer; None if the agent had the last word, or nobody wrote."""
+        """The message to answer; None if the agent wrote last, or there are no messages."""
         if not self.turns or self.turns[-1].own:
             return None
         return self.turns[-1].text
 
     @property
     def last(self) -> Turn | None:
-        """The last message; None if there is none."""
+        """The last message, or None."""
         return self.turns[-1] if self.turns else None
 
     @property
     def picture(self) -> str | None:
-        """The number of the newest picture; None if there is none."""
+        """The number of the newest picture, or None."""
         numbers = (number for turn in self.turns for number in turn.pictures)
         return next(reversed(list(numbers)), None)
 
@@ -156,7 +156,7 @@ def _turns(messages: Iterable[Mapping[str, Any]]) -> Iterable[Turn]:
 
 
 def _wordless(turn: Turn) -> str:
-    """Return the words of a turn that has only files; none if it has nothing."""
+    """Return words that stand for the files of a turn without text; empty if it has no files."""
     return "A picture." if turn.pictures else "A file." if turn.file else ""
 
 
@@ -173,7 +173,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def _on_one_line(text: str, longest: int) -> str:
-    """Return a text on one line, cut between words; the bars of further lines are left out."""
+    """Return a text on one line, cut between words, without the `|` that begins further lines."""
     lines = (line.removeprefix("|") for line in text.splitlines())
     words = " ".join(" ".join(lines).split())
     return words if len(words) <= longest else words[:longest].rpartition(" ")[0]

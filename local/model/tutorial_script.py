@@ -1,8 +1,8 @@
 """The answers of the tutorial's agent, so that its page prints the same with and without a key.
 
-The small model cannot follow the tutorial: it calls no tools and keeps no facts apart. So the agent
-of docs/tutorial.md has written answers to the messages of that page, as the recorded day has. An
-agent with another name or another system prompt never gets one of them.
+The small model cannot follow the tutorial: it calls no tools and mixes up facts. So the agent of
+docs/tutorial.md has scripted answers to the messages of that page, like the agent of the recorded
+day. An agent with another name or another system prompt never gets these answers.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 NO_REPLY = "[silence]"
 NAME = "Pace"
 SYSTEM_PROMPT = "You are Pace, a running coach. Answer in one or two short sentences."
-# What the agent answers, by the message or by the instruction of the plan that is due.
+# The agent's answers, by the message or by the instruction of the plan that is due.
 ANSWERS: Mapping[str, str] = {
     "I am Maya. I want to run 10 km in spring. My knee hurts, but tell nobody.": (
         "Let us start slowly. Your knee stays between us."
@@ -41,7 +41,7 @@ class ScriptedCall:
 
 
 def scripted(asked: str, *, name: str, character: str, prompt: str) -> str | ScriptedCall | None:
-    """Return what the tutorial's agent answers to a message, or to the instruction of a due plan.
+    """Return the answer of the tutorial's agent to a message, or to the instruction of a due plan.
 
     Args:
         asked: The message or the instruction.
@@ -50,7 +50,7 @@ def scripted(asked: str, *, name: str, character: str, prompt: str) -> str | Scr
         prompt: The text of the whole request, which lists the agent's chats.
 
     Returns:
-        None for other messages, and for every other agent.
+        The answer or the tool call; None for other messages, and for every other agent.
     """
     if (name, character) != (NAME, SYSTEM_PROMPT):
         return None

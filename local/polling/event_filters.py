@@ -35,13 +35,13 @@ class EventFilters:
         self._tests = [_pattern(_parsed(text)) for text in patterns]
 
     def accept(self, event: Event) -> bool:
-        """Tell whether at least one of the filters matches an event."""
+        """Return whether at least one of the filters matches an event."""
         return not self._tests or any(test(event) for test in self._tests)
 
 
 @lru_cache(maxsize=16)
 def filters_of(patterns: tuple[str, ...]) -> EventFilters:
-    """Return the filters of some patterns; the same patterns are read once."""
+    """Return the filters for patterns; the result is cached."""
     return EventFilters(patterns)
 
 
@@ -56,7 +56,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _pattern(pattern: Mapping[str, Any]) -> Test:
-    """Return the check of an object: all of its named fields must match."""
+    """Return a check of an object, in which all fields of the pattern must match."""
     tests = {name: _field(name, inner) for name, inner in pattern.items()}
 
     def check(value: Any) -> bool:
@@ -84,7 +84,7 @@ def _field(name: str, inner: Any) -> Test:
 
 
 def _leaf(rules: Sequence[Test]) -> Test:
-    """Return the check of a value: a rule must hold for the value, or for one of its elements."""
+    """Return a check of a value: a rule must match the value, or one of its elements."""
 
     def check(value: Any) -> bool:
         if isinstance(value, Mapping):
@@ -120,5 +120,5 @@ def _rule(rule: Any) -> Test:
 
 
 def _same(value: Any, wanted: Any) -> bool:
-    """Tell whether two JSON values are equal; true is not 1."""
+    """Return whether two JSON values are equal; true does not equal 1."""
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

@@ -36,7 +36,6 @@ class FeedSource(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The function's logical id."""
         return self.function.logical_id
 
 
@@ -64,9 +63,9 @@ class Changes(Protocol):
 
         Args:
             source: The feed.
-            changes: The changes, which are its oldest.
-            condition: Why they are given up; see `local.events.given_up`.
-            calls: How often the function was called for them.
+            changes: The oldest changes of the feed.
+            condition: Why the changes are given up; see `local.events.given_up`.
+            calls: How often the function was called for the changes.
         """
         ...
 
@@ -79,8 +78,8 @@ class Batch:
         changes: The changes, oldest first.
         due_at: When to call the function.
         read_at: When the changes were first read; the age of a change counts from then.
-        calls: How often the function was called for them.
-        retries: How many retries were used; the split of a batch is none.
+        calls: How often the function was called for the changes.
+        retries: How many retries were used; splitting a batch does not count as one.
     """
 
     source: FeedSource
@@ -98,7 +97,7 @@ class Batch:
 
 @dataclass
 class _Feed:
-    """A feed, and the batches that were read for it and are not finished."""
+    """A feed with its unfinished batches."""
 
     source: FeedSource
     batches: deque[Batch] = field(default_factory=deque)
@@ -217,7 +216,7 @@ class FeedPoller(Sweeper):
         return [replace(batch, changes=rest, due_at=due_at, calls=calls, retries=retries)]
 
     def _condition(self, batch: Batch) -> str | None:
-        """Return why a batch is given up; None if it is not. A batch has at least one call."""
+        """Return why a batch is given up; None before its first call, and if it may be retried."""
         settings = batch.source.settings
         if not batch.failed:
             return None
@@ -242,7 +241,6 @@ class FeedPoller(Sweeper):
 
 
 def feed_sources(template: Template) -> list[FeedSource]:
-    """Return the feeds of a template."""
     return [
         FeedSource(function, settings)
         for function in template.functions

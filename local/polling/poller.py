@@ -64,7 +64,6 @@ class Poller(Sweeper):
 
     @property
     def sources(self) -> Sequence[PolledQueue]:
-        """The queues and their functions."""
         return self._inbox.sources
 
     @property

@@ -1,4 +1,4 @@
-"""Depths of the queues: how many messages wait, are at work, or have failed for the last time."""
+"""Depths of the queues: how many messages wait, are being handled, or were dead-lettered."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ class QueueDepth:
         function: The logical id of its function; None for a queue of dead letters.
         waiting: How many messages are due and not taken.
         delayed: How many messages become due later: delayed ones, and failed ones before a retry.
-        running: How many batches are at work.
+        running: How many batches are being handled.
     """
 
     queue: str

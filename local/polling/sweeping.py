@@ -39,7 +39,6 @@ class Sweeper(ABC):
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start polling."""
         self._thread.start()
 
     def wake(self) -> None:
@@ -104,13 +103,11 @@ class Sweeper(ABC):
         return POLL_SECONDS
 
     def _count(self, function: str, records: int) -> None:
-        """Count a batch for a function."""
         with self._changed:
             self._batches += 1
             self._taken[function] += records
 
     def _end(self) -> None:
-        """Tell the thread to end."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -133,7 +130,7 @@ class Sweeper(ABC):
     def _try_sweep(self) -> int | None:
         """Sweep; return None if the sources cannot be used.
 
-        Such a failure is logged only once, until the sources can be used again.
+        A failure is logged only once, until the sources can be used again.
         """
         try:
             found = self._sweep()

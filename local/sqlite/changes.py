@@ -25,7 +25,7 @@ from skein.ports import Clock
 MAX_CHANGES = 50_000
 FIRST_SEQUENCE_NUMBER = 10**20  # so that all sequence numbers have the same length
 INSERT = "INSERT INTO changes (feed, record) VALUES (?, ?)"
-# Ids are never used again, so that this many ids are at most this many changes.
+# Ids are never used again, so a range of N ids has at most N changes.
 FORGET = "DELETE FROM changes WHERE id <= (SELECT max(id) FROM changes) - ?"
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def record_changes(
     Args:
         connection: The connection of the transaction.
         before: The items before the transaction.
-        after: The items after the transaction; an item that stays equal is no change.
+        after: The items after the transaction; an item that stays equal counts as unchanged.
         at: Returns the time, in seconds since 1970.
         expired: Whether the items are deleted because they have expired.
 
@@ -81,7 +81,7 @@ class SqliteChanges:
         self._clock = clock
 
     def attach(self, sources: Sequence[FeedSource]) -> None:
-        """Replace the feeds; changes for other feeds are forgotten, and later ones not written."""
+        """Replace the feeds. Changes for removed feeds are deleted, and no longer written."""
         rows = [(source.name, json.dumps(source.settings.patterns)) for source in sources]
         with self._database.writing() as connection:
             connection.execute("DELETE FROM feeds")

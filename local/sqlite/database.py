@@ -102,7 +102,7 @@ class Database:
     def create(self) -> None:
         """Create the file and its tables if it is missing, and check an existing file.
 
-        A file is created whole, so one that has no tables was cut off.
+        The file is created together with its tables, so a file without tables is damaged.
 
         Raises:
             DamagedDataError: The file is damaged.
@@ -150,7 +150,7 @@ class Database:
         return count
 
     def reading(self) -> "_Borrowed":
-        """Give a connection for reads; each statement sees one state of the database.
+        """Return a context with a connection for reads; a statement sees one state of the data.
 
         Raises:
             Unavailable: The database is closed, or the disk cannot be read.
@@ -160,7 +160,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection for one transaction, which is on the disk when the block ends.
+        """Yield a connection for one transaction, which is on the disk when the block ends.
 
         Raises:
             StorageFull: The disk is full; nothing was written.
@@ -217,7 +217,7 @@ class Database:
 
 
 class _Borrowed:
-    """A connection that a block has for itself, under a lock if there is one.
+    """Context of a connection that only one block uses, under a lock if there is one.
 
     It is a class because a generator would take as long as a read of an item.
     """
@@ -247,7 +247,7 @@ class _Borrowed:
         """Release the lock.
 
         Raises:
-            SkeinError: What an error of SQLite means.
+            SkeinError: SQLite raised the given operational error, which is converted.
         """
         if self._lock is not None:
             self._lock.release()
@@ -256,7 +256,7 @@ class _Borrowed:
 
 
 def _create_file(path: Path) -> None:
-    """Create a database beside its place, and move it there once it is whole."""
+    """Create a database under a temporary name, and rename it once it is complete."""
     partial = path.with_name(f"{path.name}.part")
     for ending in ("", "-wal", "-shm"):
         partial.with_name(f"{partial.name}{ending}").unlink(missing_ok=True)

@@ -54,7 +54,7 @@ class Adapters(NamedTuple):
 
 
 class SqliteEngine:
-    """Engine on SQLite files: one for the table, the erasure register and the numbers each.
+    """Engine on three SQLite files: the table, the erasure register and the assigned numbers.
 
     Args:
         folder: The data folder.
@@ -111,7 +111,7 @@ class SqliteEngine:
         self.numbers.close()
 
     def adapters(self, settings: Settings, clock: Clock) -> Adapters:
-        """Create the adapters of the engine's ports, also in other processes without a start."""
+        """Create the adapters of the engine's ports; other processes need no `start` for this."""
         return Adapters(
             table=SqliteTable(self.database, clock, changed=self._has_changed),
             erasure_register=SqliteTable(self.register, clock),

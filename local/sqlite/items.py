@@ -48,11 +48,11 @@ def to_text(item: StoredItem) -> str:
 
 
 def from_text(text: str, *, without: str | None = None) -> StoredItem:
-    """Return the item of a stored text, which the caller does not change: it is shared.
+    """Parse a stored text. The item is cached and shared, so the caller must not change it.
 
     Args:
         text: The stored text.
-        without: An attribute to leave out. It is a list of numbers, which is not parsed.
+        without: An attribute to leave out without parsing it. Its value is a list of numbers.
     """
     if without is not None:
         # Inside a string, the quotes would be escaped. A list of numbers has one closing bracket.
@@ -74,7 +74,7 @@ _remembered = lru_cache(maxsize=REMEMBERED)(_parsed)
 
 
 def _with_bytes(value: Any) -> Any:
-    """Return attribute values in which the bytes are no longer text."""
+    """Return attribute values in which the base64 texts of bytes are decoded."""
     if isinstance(value, list):
         return [_with_bytes(inner) for inner in value]
     if not isinstance(value, dict):
@@ -87,7 +87,7 @@ def _with_bytes(value: Any) -> Any:
 
 
 def changed(write: Put | Update | Delete, before: StoredItem | None) -> StoredItem | None:
-    """Return an item as a write leaves it; None for a deleted item.
+    """Return an item after a write; None if the write deletes the item.
 
     Raises:
         ValueError: The write adds to an attribute that is no number.
@@ -110,7 +110,7 @@ def changed(write: Put | Update | Delete, before: StoredItem | None) -> StoredIt
 
 
 def holds(condition: Condition, item: StoredItem | None) -> bool:
-    """Tell whether a condition holds for an item; None stands for a missing item."""
+    """Return whether a condition holds for an item; None stands for a missing item."""
     attributes = {} if item is None else item
     match condition:
         case Exists():
@@ -135,7 +135,7 @@ def holds(condition: Condition, item: StoredItem | None) -> bool:
 
 
 def _below(found: AttributeValue | None, limit: AttributeValue) -> bool:
-    # Values of two types are never one below the other.
+    # Values of different types are not ordered.
     if found is None or found.keys() != limit.keys():
         return False
     ((kind, bound),) = limit.items()
@@ -147,14 +147,14 @@ def _below(found: AttributeValue | None, limit: AttributeValue) -> bool:
 def item_size(stored: StoredItem) -> int:
     """Return the size of an item in bytes, by DynamoDB's rules.
 
-    See "DynamoDB Item sizes and formats" in the developer guide. Its rule for numbers is an
-    approximation, too.
+    See "DynamoDB Item sizes and formats" in the developer guide. The size of a number is an
+    approximation, as in the guide.
     """
     return sum([_text_size(name) + _size(value) for name, value in stored.items()])
 
 
 def as_text(value: bytes) -> str:
-    """Return bytes as JSON texts have them."""
+    """Encode bytes as they are in JSON texts, in base64."""
     return b64encode(value).decode()
 
 
@@ -177,7 +177,7 @@ def _size(spelled: AttributeValue) -> int:
 
 
 def _digits(number: str) -> int:
-    """Return the number of digits between the first and the last that is not zero."""
+    """Return the number of digits from the first to the last digit that is not zero."""
     return len(number.replace(".", "").strip("-0")) or 1
 
 

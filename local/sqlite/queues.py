@@ -43,7 +43,7 @@ class SqliteQueues:
 
     Args:
         clock: The clock by which messages become due.
-        names: The name of each kind's queue.
+        names: The names of the queues, by the queue that a job has.
         sent: Called after each commit of messages.
     """
 

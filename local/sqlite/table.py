@@ -51,11 +51,11 @@ DELETE = "DELETE FROM items WHERE pk = ? AND sk = ?"
 class SqliteTable:
     """A `Table` on SQLite, for several threads and processes.
 
-    Its indexes are never behind, which DynamoDB's may be.
+    Its indexes are always up to date, whereas DynamoDB's may lag behind.
 
     Args:
         clock: The clock by which items expire; without a clock, no item expires.
-        called: Receives each call after the call.
+        called: Called after each call of the table, with a record of the call.
         changed: Called after each commit that has written changes for feeds.
     """
 
@@ -115,7 +115,7 @@ class SqliteTable:
             self._carry_out("transact", writes)
 
     def all_items(self) -> dict[Key, Item]:
-        """Return all stored items in the order of their keys, expired ones included."""
+        """Return all stored items in the order of their keys, including expired items."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT item FROM items ORDER BY pk, sk").fetchall()
         items = [unmarshal_item(from_text(text)) for (text,) in rows]
@@ -217,7 +217,6 @@ def _index_statement(schema: KeySchema, newest_first: bool, later_page: bool) ->
 def _after(
     writes: Sequence[Write], before: Mapping[Key, StoredItem | None]
 ) -> dict[Key, StoredItem | None]:
-    """Return the items as writes leave them."""
     return {
         write.key: changed(write, before[write.key])
         for write in writes
@@ -254,7 +253,7 @@ def _stored(connection: sqlite3.Connection, key: Key) -> StoredItem | None:
 
 
 def columns_of(item: StoredItem) -> Iterator[str | float | None]:
-    """Return what the columns hold of an item, besides its size and its text."""
+    """Yield the values of an item's columns, except its size and its text."""
     for name in COLUMNS:
         value = item.get(name)
         if name == EXPIRES_AT:

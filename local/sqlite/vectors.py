@@ -1,7 +1,7 @@
 """The vector index on SQLite: a side table, searched by cosine.
 
 A write of an item changes the side table in the same transaction. A process keeps the vectors of
-the partitions that it searched in memory, and reads again only what has changed.
+the partitions that it has searched in memory, and reads only changes again.
 """
 
 import heapq
@@ -59,7 +59,7 @@ LIVING_ITEM = (
 
 
 class _Row(NamedTuple):
-    """What the side table holds of one item."""
+    """A row of the side table, for one item."""
 
     partition: str
     model: str
@@ -71,7 +71,7 @@ class _Row(NamedTuple):
 def write_vector(
     connection: sqlite3.Connection, key: Key, before: StoredItem | None, after: StoredItem | None
 ) -> None:
-    """Bring the side table in line with a write of an item, in the same transaction.
+    """Update the side table for a write of an item, in the same transaction.
 
     Raises:
         ValueError: The vector has another number of dimensions than the index.
@@ -88,7 +88,7 @@ def write_vector(
 
 
 def drop_expired_vectors(connection: sqlite3.Connection, now: float) -> None:
-    """Delete the vectors of expired items; the items must still be there."""
+    """Delete the vectors of expired items, before the items themselves are deleted."""
     connection.execute(MARK_EXPIRED, [now])
     connection.execute(DROP_EXPIRED, [now])
 
@@ -128,7 +128,7 @@ class _Partition:
         return len(self._keys)
 
     def refresh(self, connection: sqlite3.Connection, name: tuple[str, str]) -> None:
-        """Read what has changed: new rows only, or all rows if some were removed."""
+        """Read the changes: only new rows, or all rows if some were removed."""
         # The marks are read first. A write in between is read now and once more later.
         changed, removed = connection.execute(MARKS, name).fetchone() or (None, None)
         if changed == self.changed:
@@ -187,7 +187,7 @@ class SqliteVectors:
     Args:
         database: The database of the table.
         clock: The clock by which items expire; without a clock, no item expires.
-        called: Receives each search after the search.
+        called: Called after each search, with a record of the search.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Keep the local clock, fire schedules, and tell what is due."""
+"""Keep the local clock, fire schedules, and list what is due."""

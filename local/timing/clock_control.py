@@ -1,7 +1,7 @@
 """Control of the local clock: turn the clock, drain the queues, and reset the clock.
 
-The clock goes from one moment at which something is due to the next. At each of them, the stack
-works until nothing is due any more. So the cost depends on the work, and not on the time between.
+The clock moves from one due time to the next. At each due time, the stack works until nothing is
+due. So the cost depends on the amount of work, and not on the time between.
 """
 
 import logging
@@ -28,7 +28,7 @@ TURN_SECONDS = 600.0  # the most real time for turning the clock
 DRAIN_SECONDS = 60.0
 SAY_SECONDS = 10.0  # how often the terminal shows that a call is still at work
 MAX_EARLY_ROUNDS = 5  # firings at the end of a turn; each may make more work due
-LOOK_SECONDS = 1.0  # how often a drain that waits looks at what it waits for
+LOOK_SECONDS = 1.0  # how often a waiting drain checks what it waits for
 MAX_NAMED_RUNS = 3
 BLINK = timedelta(milliseconds=1)
 ZERO = timedelta(0)
@@ -41,7 +41,7 @@ Deadline = float
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What the stack has done so far."""
+    """Counts of the work that the stack has done so far."""
 
     taken: Counter[str]
     fired: Counter[str]
@@ -56,7 +56,7 @@ class ClockControl:
     Args:
         feed: The poller of the table's changes.
         sandbox: The Twilio sandbox, which sends status callbacks asynchronously.
-        waiting: Reads what waits.
+        waiting: Reads the work that waits.
         table: The table, to correct stored times at a reset.
         all_items: Returns all items of the table.
         restart: Called at a reset, to forget times that are kept in memory.
@@ -104,8 +104,8 @@ class ClockControl:
     def drain(self) -> dict[str, object]:
         """Run all queued messages, and turn the clock past short delays only.
 
-        `local.timing.waiting.POLICY` lists the delays that the clock is turned past. A model that
-        fails is waited for in real time.
+        `local.timing.waiting.POLICY` lists the delays that the clock is turned past. If the model
+        fails, the drain waits for it in real time.
 
         Returns:
             The report: what was done, what waits, the time and the offset.
@@ -188,7 +188,7 @@ class ClockControl:
             self._wait_until(min(delays + models), waiting, until)
 
     def _barrier(self, waiting: Iterable[Waiting], moment: datetime) -> datetime:
-        """Return the time that a drain must not turn the clock past, on the way to `moment`."""
+        """Return the latest time to which a drain may turn the clock on the way to `moment`."""
         others = (*waiting, *self._waiting.due_until(moment))
         barred = (each.until for each in others if each.kind in BARRIERS)
         return min(barred, default=moment)
@@ -233,7 +233,11 @@ class ClockControl:
                 return before
 
     def _settled(self, settle: Callable[..., bool], until: Deadline) -> bool:
-        """Wait for a part of the stack, and show on the terminal that this takes long."""
+        """Wait for a part of the stack, and log what is at work if this takes long.
+
+        Returns:
+            Whether the part has settled in time.
+        """
         while (now := time.monotonic()) < until and not self._poller.stopping:
             if settle(until=min(until, now + SAY_SECONDS)):
                 return True
@@ -281,7 +285,7 @@ class ClockControl:
 
 
 def _why(waiting: Iterable[Waiting]) -> str:
-    """Say in words why a drain waits in real time."""
+    """Return in words why a drain waits in real time."""
     runs = [str(each.names["run_id"]) for each in waiting if each.step == "wait"]
     if not runs:
         return "a delay is left behind other work that the clock must not be turned past"

@@ -1,4 +1,4 @@
-"""The events that fire at a later time: what is due, and when, without doing anything."""
+"""The events that fire at a later time, and when. This module only lists the events."""
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from skein.ports import Table
 from skein.services.common.pagination import read_items
 from skein.services.outbox.pause_scanner import HELD_BACK
 
-# Work that a pause holds back has no time of its own: the end of the pause has one.
+# Work that a pause holds back has no due time. The pause is due at its end.
 KINDS: tuple[DueKind, ...] = tuple(kind for kind in get_args(DueKind) if kind not in HELD_BACK)
 MAX_EVENTS = 100
 IDS = ("tenant", "id", "agent_id", "chat_id", "user_id", "name", "instruction")
@@ -66,7 +66,7 @@ class DueEvents:
 
 
 def _ids(kind: DueKind, item: Item) -> dict[str, Any]:
-    """Return the ids and the plan of what is due; None for what the item does not have."""
+    """Return the ids and the plan of a due item; None for each that the item does not have."""
     ids: dict[str, Any] = {name: item.get(name) for name in IDS}
     if kind == "chat":
         ids["chat_id"] = item["id"]
@@ -78,7 +78,7 @@ def _ids(kind: DueKind, item: Item) -> dict[str, Any]:
 
 
 def _keys(event: Mapping[str, Any]) -> Mapping[str, Key]:
-    """Return the keys of an event's agent, chat and person, by the field that has the name."""
+    """Return the keys of an event's agent, chat and person, by the event's field for the name."""
     return {
         f"{kind}_name": key_of_id(event["tenant"], event[f"{kind}_id"])
         for kind, key_of_id in KEYS.items()

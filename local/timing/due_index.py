@@ -1,4 +1,4 @@
-"""The due index as the local stack reads it: what is due next, without doing anything."""
+"""Reader of the due index for the local stack: finds what is due next, and starts nothing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -1,9 +1,9 @@
 """Reset of the clock: stored times that lie in the future must not hold work back.
 
 After a reset, items may have times that lie in the future by as much as the clock was turned. Most
-of them are left alone. A plan, a time-out of a question and a consolidation wait until real time
-reaches theirs, and messages keep their times. But a lease, a rate limit, a sign-out or the due
-pointer of a run would stop new work until then. Those are moved back by the former offset.
+of these times stay. A plan, a time-out of a question and a consolidation wait until real time
+reaches their times, and messages keep their times. But a lease, a rate limit, a sign-out or the due
+pointer of a run would stop new work until then. These times are moved back by the former offset.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from skein.models.outbox.due import DueKind, due_pointer
 from skein.models.quotas.limit import BUCKETS
 from skein.ports import Table
 
-# Attributes that hold work back until the times in them, on whatever item they are.
+# Attributes of any item that hold work back until the times in them.
 ATTRIBUTES = (
     "lease_until",
     "busy_until",
@@ -50,8 +50,8 @@ class Reset:
     def correct(self, items: Iterable[Item]) -> int:
         """Move the times that hold work back; return the number of changed items.
 
-        The caller makes sure that no function is running. An item that changes meanwhile is left
-        as it is, since its writer knew the time.
+        The caller makes sure that no function is running. An item that changes in the meantime is
+        not corrected, because its writer already knew the new time.
         """
         return sum(self._correct(item) for item in items)
 
@@ -68,7 +68,7 @@ class Reset:
 
     def _changed(self, item: Item) -> dict[str, Any]:
         moved = {name: self._moved(item[name]) for name in ATTRIBUTES if name in item}
-        if isinstance(item.get("parts"), list):  # of a delivery; a passage has their number
+        if isinstance(item.get("parts"), list):  # of a delivery; in a passage, it is a number
             moved["parts"] = [self._moved_part(part) for part in item["parts"]]
         if "gsi2pk" in item and item.get("status") != "waiting":
             kind = str(item["gsi2pk"]).split("#")[1]

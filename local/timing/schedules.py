@@ -1,8 +1,8 @@
 """Schedules of EventBridge rules, fired by the local clock.
 
-When the clock is turned, a rule is not fired at each of its times. The functions with schedules
-read the due index, and a rule whose partitions of the index hold nothing due would find nothing. So
-the rule is fired at the first of its times at which it finds something.
+When the clock is turned, a rule is not fired at each of its times. The functions of the rules read
+partitions of the due index, and find nothing if nothing is due there. So a rule is fired at the
+first of its times at which its function finds something.
 """
 
 import json
@@ -54,13 +54,13 @@ class _Rule:
     due_at: datetime
 
     def first_due(self, earliest: Mapping[DuePart, datetime]) -> datetime | None:
-        """Return when the rule first finds something, its times aside; None for never."""
+        """Return when something is first due for the rule, whatever its times; None for never."""
         if self.parts is None:
             return self.due_at
         return min((earliest[part] for part in self.parts if part in earliest), default=None)
 
     def next_useful(self, earliest: Mapping[DuePart, datetime]) -> datetime | None:
-        """Return the first of the rule's times at which it finds something; None for never."""
+        """Return the first of the rule's times at which work is due; None for never."""
         first = self.first_due(earliest)
         if first is None or first <= self.due_at:
             return self.due_at if first is not None else None
@@ -110,11 +110,9 @@ class Schedules:
             yield
 
     def start(self) -> None:
-        """Start firing rules."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop firing rules."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()

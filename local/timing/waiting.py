@@ -1,4 +1,4 @@
-"""Work that waits for a later time: what it waits for, and what `drain` may do about it.
+"""Work that waits for a later time: the kind of each wait, and how `drain` treats it.
 
 `POLICY` is the one list of waits that `drain` turns the clock past.
 """
@@ -34,7 +34,7 @@ WaitKind = Literal[
 Step = Literal["turn", "wait", "leave"]
 
 POLICY: Mapping[WaitKind, Step] = {
-    # Delays of seconds that nobody and nothing outside of the stack can end.
+    # Delays of seconds, which only time ends.
     "debounce": "turn",  # a run that waits for further SMS of the same person
     "order": "turn",  # an SMS behind the previous SMS to the same phone
     "busy": "turn",  # a run of an agent that has reached its concurrency limit
@@ -55,7 +55,7 @@ POLICY: Mapping[WaitKind, Step] = {
     "background": "leave",  # summaries, consolidations, fading memories, erasures, quiet talks
 }
 
-# `drain` turns the clock past no delay that ends after one of these.
+# `drain` does not turn the clock past the end of any of these waits.
 BARRIERS: frozenset[WaitKind] = frozenset({"model", "model_settings", "reply", "phone", "job"})
 
 KIND_OF_REASON: Mapping[Reason, WaitKind] = {
@@ -78,7 +78,7 @@ class Waiting:
     """One piece of work that waits.
 
     Attributes:
-        kind: What it waits for.
+        kind: What the work waits for.
         until: When the wait ends by itself, by the local clock.
         names: The ids and the reason, for the report.
     """
@@ -89,7 +89,7 @@ class Waiting:
 
     @property
     def step(self) -> Step:
-        """What `drain` does about it."""
+        """What `drain` does about the wait."""
         return POLICY[self.kind]
 
     def shown(self) -> dict[str, object]:
@@ -114,7 +114,7 @@ class WaitingWork:
     now: Callable[[], datetime]
 
     def in_queues(self) -> list[Waiting]:
-        """Return what messages and changes wait for, without messages that have no work left."""
+        """Return what messages and changes wait for; messages without work left are omitted."""
         found = (self._message(held) for held in self.messages())
         waiting = [each for each in found if each is not None]
         return waiting + [_changes(batch) for batch in self.changes()]
@@ -230,7 +230,7 @@ class WaitingWork:
 
 
 def _waits_for_quiet(held: Held) -> bool:
-    """Tell whether a message has a talk indexed once it is over, which only real silence ends."""
+    """Return whether a message indexes a conversation when it is over, which needs real silence."""
     return held.source.function.logical_id == "UpkeepWorker" and (
         json.loads(held.message.body).get("kind") == RecallJob.model_fields["kind"].default
     )

@@ -1,4 +1,4 @@
-"""Files of messages, as Twilio keeps them: inbound ones for the webhook, outbound ones as fetched.
+"""Files of messages, as Twilio stores them: of inbound messages, and fetched for outbound ones.
 
 Twilio answers a request for a file, which needs the account's credentials, with a redirect to an
 address that works for a few hours: https://www.twilio.com/docs/messaging/api/media-resource.
@@ -30,11 +30,11 @@ class MediaFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MediaStore:
-    """The files of the sandbox's messages, each in a file of its own, by id.
+    """Store of the files of the sandbox's messages. Each is a file on disk, named by its id.
 
     Args:
-        folder: Holds the files; it is made at the first one.
-        base_url: The URL of the stack; files are fetched from nowhere else.
+        folder: The folder of the files, which is created with the first file.
+        base_url: The URL of the stack; files are fetched only from there.
     """
 
     folder: Path
@@ -48,7 +48,7 @@ class MediaStore:
         return sid
 
     def get(self, sid: str) -> MediaFile | None:
-        """Return the file with an id; None if there is none."""
+        """Return the file with an id, or None."""
         path = self.folder / sid
         if not sid.isalnum() or not path.is_file():
             return None

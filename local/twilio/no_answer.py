@@ -1,4 +1,4 @@
-"""The messages behind the SMS of a phone, and why one gets no answer, for the console."""
+"""The messages behind a phone's SMS, and why a message gets no answer, for the console."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,10 +30,10 @@ class MessageBehind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """View of the messages behind SMS, and of those that get no answer.
+    """View of the messages behind SMS, and of the reasons why they get no answer.
 
     Args:
-        reasons: Tells the outcome of messages.
+        reasons: Returns the outcome of a message.
         account: The id of the Twilio account, with which the client id of each SMS begins.
     """
 
@@ -49,7 +49,7 @@ class NoAnswer:
         return _reason_in(self.reasons.of_message(found.tenant, found.chat_id, found.seq))
 
     def message_of(self, sms: Sms) -> MessageBehind | None:
-        """Return the message that an SMS brought or delivered; None if there is none."""
+        """Return the message that an SMS brought or delivered, or None."""
         return self._of_inbound(sms) if sms.direction == "inbound" else self._of_outbound(sms)
 
     def _of_outbound(self, sms: Sms) -> MessageBehind | None:

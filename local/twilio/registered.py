@@ -1,7 +1,7 @@
-"""What the sandbox's account has registered: senders of WhatsApp, and templates.
+"""Registrations of the sandbox's account: senders of WhatsApp, and templates.
 
 At Twilio, an operator registers both in advance. Here, each assigned number is a sender, and the
-templates are those of the settings of the line's tenant.
+templates are those in the settings of the line's tenant.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Sandbox of Twilio's REST API for Twilio's own client.
 
 SMS and messages of WhatsApp are only stored in a log and never sent. The account has every number
-but those of phones. Some numbers behave like Twilio's documented test numbers:
+except those that phones have used. Some numbers behave like Twilio's documented test numbers:
 https://www.twilio.com/docs/iam/test-credentials.
 """
 
@@ -62,14 +62,14 @@ BAD_RECIPIENTS = {
     "+15005550004": 21610,
     "+15005550009": 21614,
 }
-REASSIGNED = "+15005550198"  # the number of which a look-up says that it has a new owner
+REASSIGNED = "+15005550198"  # a look-up says that this number has a new owner
 BAD_SENDERS = {"+15005550001": 21212, "+15005550007": 21606, "+15005550008": 21611}
 
 # The statuses of an SMS and of a message of WhatsApp, in order; each causes a status callback.
 STATUSES = ("queued", "sent", "delivered")
 READ = (*STATUSES, "read")
 REFUSED = ("queued", "failed")
-SHOWN = ("image/jpeg", "image/png", "image/webp", "image/gif")  # by a browser, in the page
+SHOWN = ("image/jpeg", "image/png", "image/webp", "image/gif")  # by a browser, inside the page
 NOT_FETCHED = 11200  # the file of a message could not be fetched
 WINDOW = timedelta(hours=24)
 WINDOW_CLOSED = 63016
@@ -84,7 +84,7 @@ class TwilioSandbox:
         log: Stores the SMS.
         account: `account_sid` and `auth_token`.
         webhooks: Sends the status callbacks.
-        media: Has the files of the messages.
+        media: Stores the files of the messages.
         on_sms: Called with each accepted SMS.
         senders: Returns the numbers that the account has registered for WhatsApp.
         templates: Returns the template with an id for messages of a number, if there is one.
@@ -178,7 +178,7 @@ class TwilioSandbox:
     def _about_number(
         self, request: Request, account: str, query: Mapping[str, str]
     ) -> Response | None:
-        """Answer what the account knows of numbers; None for another request."""
+        """Answer a request about numbers; None for any other request."""
         path = request.path if request.method == "GET" else ""
         if path == f"{account}/IncomingPhoneNumbers.json":
             return self._numbers(query.get("PhoneNumber", ""))
@@ -230,7 +230,7 @@ class TwilioSandbox:
         return json_response(CREATED, self._resource(sms))
 
     def _is_closed(self, sms: Sms, template: MessageTemplate | None) -> bool:
-        """Tell whether a message is outside WhatsApp's window, and by no approved template."""
+        """Return whether a message is outside WhatsApp's window, and uses no approved template."""
         if not sms.sender.startswith(WHATSAPP) or (template is not None and template.approved):
             return False
         heard = self._log.heard(sms.recipient, sms.sender)
@@ -259,7 +259,7 @@ class TwilioSandbox:
         return self._page("messages", "Messages", page[: int(query.get("PageSize", 50))])
 
     def _numbers(self, number: str) -> Response:
-        """Find a number of the account: any that no phone uses."""
+        """Return a number of the account, unless a phone uses it."""
         found = E164.fullmatch(number) and not self._log.is_phone(number)
         sid = f"PN{number.removeprefix('+'):0>32}"
         page = [{"sid": sid, "account_sid": self._sid, "phone_number": number}] if found else []
@@ -365,7 +365,7 @@ def _buttons(
 
 
 def _of_channel(sms: Sms) -> dict[str, str]:
-    """Return the further fields of a status of WhatsApp."""
+    """Return the additional fields of a status callback of WhatsApp."""
     event = {"EventType": sms.status.upper()} if sms.status in {"delivered", "read"} else {}
     return {
         "ChannelInstallSid": "XE" + "0" * 32,

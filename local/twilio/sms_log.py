@@ -84,9 +84,9 @@ class SmsLog:
         return self._version
 
     def wait(self, version: int, seconds: float) -> None:
-        """Wait until the log has another version, at most for some seconds.
+        """Wait until the log's version is not `version`, for at most `seconds`.
 
-        If 32 calls wait already, this one returns at once.
+        If 32 calls are waiting already, this call returns at once.
         """
         with self._lock:
             if self._waiting >= MAX_WAITING:
@@ -98,7 +98,6 @@ class SmsLog:
                 self._waiting -= 1
 
     def set_media(self, sid: str, media: tuple[tuple[str, str], ...]) -> None:
-        """Store the files of an SMS."""
         self.put(replace(self._by_sid[sid], media=media))
 
     def set_status(self, sid: str, status: str, error_code: int | None = None) -> Sms:
@@ -108,7 +107,7 @@ class SmsLog:
         return sms
 
     def get(self, sid: str) -> Sms | None:
-        """Return an SMS of either direction; None if there is none."""
+        """Return an SMS of either direction, or None."""
         return self._by_sid.get(sid)
 
     def find(
@@ -152,7 +151,7 @@ class SmsLog:
         return max(at, default=None)
 
     def is_phone(self, number: str) -> bool:
-        """Tell whether a phone with this number has sent an SMS."""
+        """Return whether a phone with this number has sent an SMS."""
         return any(sms.direction == "inbound" and sms.sender == number for sms in self._stored())
 
     def of_phone(self, phone: str, line: str | None, limit: int) -> list[Sms]:

@@ -111,7 +111,7 @@ class TwilioWebhooks:
 
 
 def _on_whatsapp(fields: Mapping[str, str], button: str | None) -> dict[str, str]:
-    """Return the fields of a message of WhatsApp, which has no places."""
+    """Return the fields of a WhatsApp message, which contain no places."""
     kept = {name: value for name, value in fields.items() if not name.startswith(("To", "From"))}
     number = fields["From"].removeprefix(f"{WHATSAPP}+")
     kind = "button" if button is not None else _kind(fields)
@@ -129,7 +129,7 @@ def _on_whatsapp(fields: Mapping[str, str], button: str | None) -> dict[str, str
 
 
 def _kind(fields: Mapping[str, str]) -> str:
-    """Return WhatsApp's name of what a message holds: text, an image or a document."""
+    """Return WhatsApp's name for the type of a message: text, image or document."""
     if "MediaContentType0" not in fields:
         return "text"
     return "image" if fields["MediaContentType0"].startswith("image/") else "document"

@@ -17,7 +17,7 @@ class LocalAccess:
     port: int
 
     def allows(self, request: Request) -> bool:
-        """Tell whether a request comes from this machine, and from no foreign web page.
+        """Return whether a request comes from this machine, and from no foreign web page.
 
         The connection has the peer's address; headers such as `X-Forwarded-For` do not count.
         `Host` must be the stack's own. This refuses a name that an attacker points to this machine

@@ -26,9 +26,9 @@ class Authorizer:
     """Authorizer of the routes that need a caller.
 
     Args:
-        function: The function that finds out who calls.
+        function: The template's authorizer function.
         functions: Calls the function.
-        cache_seconds: How long a result counts, for requests with the same header.
+        cache_seconds: How long a result is cached, for requests with the same header.
     """
 
     def __init__(

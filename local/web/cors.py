@@ -49,7 +49,7 @@ class Cors:
         return self.answering(request, Response(204, allowed))
 
     def answering(self, request: Request, response: Response) -> Response:
-        """Return a response with the headers that let the page of the origin read it."""
+        """Return a response with the headers that let pages of an allowed origin read it."""
         origin = request.headers.get("origin")
         if not self.rules or origin is None or origin not in self.rules["AllowOrigins"]:
             return response

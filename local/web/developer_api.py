@@ -144,7 +144,7 @@ class DeveloperApi:
         return self.day()
 
     def _silence(self, found: Sequence[Sms]) -> Values | None:
-        """Return why the newest SMS of a phone gets no answer; None if that is not so."""
+        """Return why a phone's newest SMS gets no answer; None if it gets one, or is outbound."""
         if not found or found[-1].direction != "inbound" or found[-1].status != "received":
             return None
         reason = self.no_answer.reason_of(found[-1])

@@ -1,7 +1,7 @@
 """Local issuer, at which people sign in to the console: OpenID Connect with one click.
 
-It stands in for the identity provider of a deployment. Only this machine reaches it, as all of
-`/local`. It follows the code flow with PKCE:
+It stands in for the identity provider of a deployment. Like all of `/local`, it can be reached only
+from this machine. It follows the code flow with PKCE:
 https://openid.net/specs/openid-connect-core-1_0.html and https://www.rfc-editor.org/rfc/rfc7636
 """
 
@@ -94,7 +94,7 @@ class RefusedRequestError(Exception):
 
 @dataclass(frozen=True)
 class Person:
-    """A person of the local stack, whom the page offers."""
+    """A person of the local stack, as the sign-in page shows them."""
 
     id: str
     name: str
@@ -103,7 +103,7 @@ class Person:
 
 @dataclass(frozen=True)
 class _Grant:
-    """What a code stands for, until it is used or has expired."""
+    """The sign-in that a code stands for, until the code is used or has expired."""
 
     person: Person
     scope: str
@@ -119,7 +119,7 @@ class LocalIssuer:
     Args:
         signer: Signs the tokens.
         origins: The origins under which a browser shows the console.
-        people: Returns the people whom the page offers.
+        people: Returns the people that the sign-in page shows.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class LocalIssuer:
         }
 
     def answer(self, request: Request) -> Response | None:
-        """Handle a request; None if the path is none of the issuer's."""
+        """Handle a request; None if the path does not belong to the issuer."""
         call = self._calls.get((request.method, request.path))
         if call is None:
             return None
@@ -249,7 +249,7 @@ class LocalIssuer:
         """Check the parameters of a sign-in.
 
         Raises:
-            RefusedRequestError: They are not those of the console of this stack.
+            RefusedRequestError: The parameters are not those of this stack's console.
         """
         if asked.get("client_id") != CONSOLE_CLIENT:
             raise RefusedRequestError("invalid_client", f"The client must be {CONSOLE_CLIENT}.")
@@ -261,7 +261,7 @@ class LocalIssuer:
             raise RefusedRequestError("invalid_request", "PKCE with S256 is required.")
 
     def _person(self, user_id: str, name: str, tenant: str) -> Person:
-        """Return the chosen person; a new one has their name as id."""
+        """Return the chosen person; a new person's name is also their id."""
         people = self._people()
         if tenant != TENANT and tenant not in {person.tenant for person in people}:
             raise RefusedRequestError("invalid_request", "There is no such tenant here.")
@@ -284,7 +284,7 @@ class LocalIssuer:
 
 
 def _form_of(tenant: str, people: Sequence[Person], asked: Mapping[str, str]) -> str:
-    """Return the form by which somebody of a tenant signs in."""
+    """Return the form with which a person of a tenant signs in."""
     kept = {name: asked.get(name, "") for name in ASKED} | {"tenant": tenant}
     offered = [(OPERATOR, OPERATOR_NAME, "has the scopes chat and admin")]
     offered += [(each.id, each.name, "a person") for each in people if each.tenant == tenant]

@@ -113,7 +113,7 @@ class LiveServer:
         self._put(connection_id, None)
 
     def _put(self, connection_id: str, text: str | None) -> bool:
-        """Pass a frame, or with None the end, to a connection; return whether it is open."""
+        """Pass a frame to a connection, or None to close it; return whether it is open."""
         outgoing, loop = self._open.get(connection_id), self._loop
         if outgoing is None or outgoing.too_slow or loop is None:
             return False
@@ -152,7 +152,7 @@ class LiveServer:
     async def _connect(
         self, connection: ServerConnection, request: Handshake
     ) -> HandshakeResponse | None:
-        """Ask the function of `$connect`; a response refuses the handshake."""
+        """Call the function of `$connect`; return a response to refuse the handshake."""
         target = urlsplit(request.path)
         if target.path.strip("/") != STAGE:
             return connection.respond(HTTPStatus.NOT_FOUND, "")
@@ -197,7 +197,7 @@ class LiveServer:
                 await self._invoke_or_log(DEFAULT, event)
 
     async def _invoke_or_log(self, route_key: str, event: Event) -> None:
-        """Call the function of a route whose failure the gateway reports to nobody."""
+        """Call the function of a route, and log its failure, which the gateway does not report."""
         try:
             await self._invoke(route_key, event)
         except Exception:
@@ -226,7 +226,7 @@ class _Outgoing:
         self._frames: asyncio.Queue[str | None] = asyncio.Queue(MAX_WAITING)
 
     def put(self, frame: str | None) -> None:
-        """Add a frame, or with None the end of the connection."""
+        """Add a frame, or None to end the connection."""
         try:
             self._frames.put_nowait(frame)
         except asyncio.QueueFull:

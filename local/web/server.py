@@ -72,7 +72,6 @@ class Server:
         return port
 
     def start(self) -> None:
-        """Start serving requests."""
         for thread in self._threads:
             thread.start()
 
@@ -124,7 +123,7 @@ def addresses(host: str) -> tuple[str, ...]:
 
 
 def listener(address: str, port: int, variable: str = "SKEIN_PORT") -> socket.socket:
-    """Create the socket here, because Werkzeug exits the process if it cannot bind."""
+    """Create a listening socket; Werkzeug would exit the process if it could not bind."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         return socket.create_server((address, port), family=family, backlog=128)

@@ -195,10 +195,10 @@ def _imported(agent: Agent, file: AgentFile) -> ImportedAgent:
 
 
 def _check_tools(names: Sequence[str]) -> None:
-    """Check that the tools which an agent is to have exist.
+    """Check that tools exist, built-in or custom.
 
     Raises:
-        Unprocessable: One does not exist.
+        Unprocessable: A tool does not exist.
     """
     if not all(map(is_built_in, names)):
         service(OwnTools).check_names(router.caller.tenant, names)

@@ -128,7 +128,7 @@ def describe_fields(schemas: Mapping[str, Any]) -> None:
 
 
 def _split_attributes(schema: dict[str, Any]) -> dict[str, str]:
-    """Remove the list of attributes from a schema's description, and return its texts by name."""
+    """Remove the list of attributes from a schema's description, and return their texts by name."""
     about, found, attributes = schema.get("description", "").partition("\n\nAttributes:\n")
     if not found:
         return {}

@@ -1,7 +1,7 @@
 """OpenAPI document of both APIs, generated from their routes, for people and code generators.
 
-Powertools generates one document for each API. `document` merges them, names every enum, and writes
-each error once. Code generators then produce one type for each.
+Powertools generates one document for each API. `document` merges the two, names every enum, and
+writes each error once. Code generators then produce one type for each enum and error.
 """
 
 import json
@@ -270,7 +270,7 @@ def document() -> dict[str, Any]:
 
 
 def _roles_of(api: Api) -> dict[tuple[str, str], str]:
-    """Return the role that each operation needs, by method and path; empty for people's API."""
+    """Return the role that each operation needs, by method and path; empty for the users' API."""
     return {
         (route.method.lower(), route.openapi_path): needed.role
         for route in api.routes
@@ -404,7 +404,7 @@ def _error_responses() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _add_examples(operation: dict[str, Any], schemas: Mapping[str, Any]) -> None:
-    """Add the examples of the models of a request and a response, if they have any."""
+    """Add the examples of the request's and the responses' models, if a model has an example."""
     for part in (operation.get("requestBody", {}), *operation["responses"].values()):
         content = part.get("content", {}).get(JSON, {})
         name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]

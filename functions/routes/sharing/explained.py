@@ -142,7 +142,11 @@ def _item(kind: ItemKind, item_id: str, reach: Reach, chat_id: str | None) -> De
 
 
 def _given(chat_id: str | None) -> str:
-    """Return the chat of a kind of item that is looked up by its chat."""
+    """Return the chat's id, which is required for an item that belongs to a chat.
+
+    Raises:
+        Unprocessable: The request has no `chat_id`.
+    """
     if chat_id is None:
         raise Unprocessable("give the chat_id of the item's chat")
     return chat_id

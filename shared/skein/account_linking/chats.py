@@ -107,7 +107,7 @@ def _left(table: Table, membership: Membership, chat: Chat) -> list[Write]:
 
 
 def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -> list[Write]:
-    """Return the writes that turn a membership into one of `new`, merged with an existing one."""
+    """Return the writes that make a membership one of `new`; an existing membership is merged."""
     keys = membership_keys(chat.tenant, chat.id, new.ref)
     found = table.get_many(keys)
     item = next((found[key] for key in keys if key in found), None)

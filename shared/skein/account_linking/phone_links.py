@@ -68,7 +68,7 @@ _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneLinks:
-    """Links between phone numbers and users."""
+    """The service that links phone numbers to users, and unlinks them."""
 
     table: Table
     clock: Clock
@@ -293,7 +293,7 @@ class PhoneLinks:
         """Move the items of each agent that shares a private chat with the user.
 
         Passages of recall move when the chats are indexed again. Each attempt at the merge sends
-        those jobs, so it does not matter if one is lost.
+        the jobs for this, so a lost job does no harm.
         """
         moved: set[str] = set()
         people = (merge.id, merge.into)

@@ -51,7 +51,7 @@ class ExportedAgent(NamedTuple):
         """The file as YAML.
 
         Raises:
-            Conflict: It would be too large to import.
+            Conflict: The file would be too large to import.
         """
         text = "".join([*_comments(self.left_out), written(values_of(self.file))])
         size = len(text.encode())
@@ -74,8 +74,8 @@ class AgentExport:
     def export(self, tenant: str, agent_id: str) -> ExportedAgent:
         """Export an agent.
 
-        Only what operators alone wrote is exported: an item that a run of the agent has made or
-        changed, and an item of a chat, may have words of people.
+        Only items that operators alone wrote are exported. Items that a run has made or changed,
+        and items of a chat, may have words of people.
 
         Raises:
             NotFound: The agent does not exist or was deleted.
@@ -124,7 +124,7 @@ class AgentExport:
 
 
 def values_of(file: AgentFile) -> dict[str, Any]:
-    """Return the values of a file for YAML: all of the agent's fields, of the rest no defaults.
+    """Return a file's values for YAML: all fields of the agent, and no defaults of other items.
 
     The defaults of an agent's fields may differ in another version of Skein.
     """
@@ -138,7 +138,7 @@ def values_of(file: AgentFile) -> dict[str, Any]:
 
 
 def plan_of(plan: Plan, zone: str) -> FilePlan:
-    """Return a plan as files have it; one that runs once has its next time.
+    """Return a plan in the form of an agent's file. A plan that runs once has its next time.
 
     Args:
         zone: The agent's time zone.
@@ -156,15 +156,15 @@ def plan_of(plan: Plan, zone: str) -> FilePlan:
 
 
 def goal_of(goal: Goal) -> NewGoal:
-    """Return a goal as files have it."""
+    """Return a goal in the form of an agent's file."""
     return NewGoal(text=goal.text, priority=goal.priority, long_term=goal.long_term)
 
 
 def document_of(document: Document, *, version: int | None = None) -> FileDocument:
-    """Return a document as files have it.
+    """Return a document in the form of an agent's file.
 
     Args:
-        version: The version to give it; None for its own.
+        version: The version in the file; None for the document's own version.
     """
     values = {name: getattr(document, name) for name in ("name", "media_type", "text")}
     shown = {"version": version or document.version, "global": document.pinned}
@@ -172,12 +172,12 @@ def document_of(document: Document, *, version: int | None = None) -> FileDocume
 
 
 def skill_of(skill: Skill) -> NewSkill:
-    """Return a skill as files have it."""
+    """Return a skill in the form of an agent's file."""
     return NewSkill(**dict(skill.head), text=skill.text)
 
 
 def tool_of(tool: OwnTool) -> FileTool:
-    """Return a tool as files have it, with the name of its secret in place of the ARN."""
+    """Return a tool in the form of an agent's file: with its secret's name in place of the ARN."""
     values = {name: getattr(tool, name) for name in ("name", *TOOL_FIELDS)}
     if tool.credentials is not None:
         values["credentials"] = portable_credentials(tool.credentials)

@@ -115,7 +115,7 @@ class AgentImport:
     def _import(
         self, tenant: str, agent_id: str, file: AgentFile, *, overwrite: bool, by: str | None
     ) -> None:
-        """Store all of a file but the agent's fields."""
+        """Store everything in a file except the agent's fields."""
         owner = Owner(tenant=tenant, agent_id=agent_id, by_operator=True)
         tools = self._tools(tenant, file)
         self._check(owner, file, tools)
@@ -181,10 +181,10 @@ class AgentImport:
     def _changed_tools(
         self, tenant: str, tools: Sequence[FileTool], *, overwrite: bool
     ) -> list[FileTool]:
-        """Return the tools that the tenant does not have like this.
+        """Return the tools that are new to the tenant, or differ from its tool of the name.
 
         Raises:
-            Conflict: The tenant has another tool of this name, and `overwrite` is not set.
+            Conflict: A tool differs from the tenant's tool of the name, and `overwrite` is not set.
         """
         keys: list[Key[OwnTool]] = [OwnTool.key_of(tenant, tool.name) for tool in tools]
         found = self.table.get_many(keys) if keys else {}
@@ -197,7 +197,7 @@ class AgentImport:
     def _changed_skills(
         self, tenant: str, skills: Sequence[NewSkill], *, overwrite: bool
     ) -> list[NewSkill]:
-        """Return the skills that the tenant does not have like this; see `_changed_tools`."""
+        """Return the skills that are new to the tenant or differ from it; see `_changed_tools`."""
         keys: list[Key[Skill]] = [Skill.key_of(tenant, skill.name) for skill in skills]
         found = self.table.get_many(keys) if keys else {}
         known = {skill.name: skill_of(skill) for skill in Skill.read_each(found, keys)}
@@ -220,7 +220,7 @@ class AgentImport:
                 self.tools.change(tenant, tool.name, change, rights=tool.rights, by=by)
 
     def _put_document(self, owner: Owner, new: FileDocument) -> None:
-        """Create or replace an open document, unless it is the same already."""
+        """Create or replace an open document, unless the stored document is equal."""
         folder = Folder(tenant=owner.tenant, agent_id=owner.agent_id)
         known = Document.read(self.table, folder.key(new.name))
         if known is not None and document_of(known, version=new.version) == new:
@@ -236,7 +236,7 @@ class AgentImport:
         )
 
     def _put_plans(self, owner: Owner, file: AgentFile) -> None:
-        """Set the plans of a file, but those that are set like this already."""
+        """Set a file's plans, except those that the agent already has unchanged."""
         zone = file.agent.time_zone
         known = {plan_of(plan, zone) for plan in self._live(Plan, owner)} if file.plans else set()
         for plan in file.plans:
@@ -245,7 +245,7 @@ class AgentImport:
                     self.plans.set(owner, **_values_of(plan, zone))
 
     def _put_goals(self, owner: Owner, goals: Sequence[NewGoal]) -> None:
-        """Create goals; change operators' goals of the same words."""
+        """Create goals, or change the operators' goals that have the same text."""
         known = {goal.text: goal for goal in self._live(Goal, owner)} if goals else {}
         for new in goals:
             goal = known.get(new.text)
@@ -262,7 +262,7 @@ class AgentImport:
 
 
 def _values_of(plan: FilePlan, zone: str) -> dict[str, Any]:
-    """Return the arguments with which a plan is set.
+    """Return the arguments of `Plans.set` for a plan.
 
     Args:
         zone: The agent's time zone.
@@ -271,14 +271,14 @@ def _values_of(plan: FilePlan, zone: str) -> dict[str, Any]:
 
 
 def _in_zone(plan: FilePlan, zone: str) -> FilePlan:
-    """Return a plan as `plan_of` would."""
+    """Return a plan with its cron text and time zone in the form that `plan_of` returns."""
     cron = " ".join(plan.cron.split()) if plan.cron is not None else None
     own_zone = plan.time_zone if plan.time_zone != zone else None
     return plan.model_copy(update={"cron": cron, "time_zone": own_zone})
 
 
 def _portable(tool: FileTool) -> FileTool:
-    """Return a tool as files have it, to compare it with others; see `tool_of`."""
+    """Return a tool in the form that `tool_of` returns, to compare the two."""
     if tool.credentials is None:
         return tool
     used = portable_credentials(tool.credentials)
@@ -286,10 +286,14 @@ def _portable(tool: FileTool) -> FileTool:
 
 
 def _check_free(noun: str, names: Sequence[str]) -> None:
-    """Check that the tenant has no other tool or skill of the names.
+    """Check that no tool or skill of a file conflicts with the tenant's.
+
+    Args:
+        noun: `tool` or `skill`.
+        names: The names that conflict.
 
     Raises:
-        Conflict: It has one.
+        Conflict: There is a name that conflicts.
     """
     if names:
         raise Conflict(

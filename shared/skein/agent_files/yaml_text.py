@@ -1,7 +1,8 @@
 """YAML of agents' files: a subset that holds the values of JSON and nothing else.
 
-Aliases, tags, and names that occur twice are refused. Only `true`, `false`, `null` and numbers in
-decimal are no texts, as in YAML 1.2: `no`, `0123` and `2026-11-29` are texts.
+Aliases, tags, and names that occur twice are refused. As in YAML 1.2, a value without quotes is a
+text unless it is `true`, `false`, `null` or a decimal number: `no`, `0123` and `2026-11-29` are
+texts.
 """
 
 import json
@@ -29,7 +30,7 @@ def parsed(text: str) -> Any:
     """Parse a YAML document into dicts, lists, texts, numbers, booleans and None.
 
     Raises:
-        Invalid: The text is not such a document; the message names the line.
+        Invalid: The text is not such a YAML document; the message names the line.
     """
     import yaml  # noqa: PLC0415 - the import takes time; only callers that use files pay
 
@@ -71,7 +72,7 @@ def _check_events(text: str) -> None:
     An alias can make a small document expand to any size.
 
     Raises:
-        Invalid: It has one.
+        Invalid: The document has an alias, a tag or too deep nesting.
     """
     import yaml  # noqa: PLC0415 - see `parsed`
 
@@ -119,7 +120,7 @@ def _loader() -> Any:
 
 @cache
 def _dumper() -> Any:
-    """Return the class of the writer, which quotes what YAML 1.1 or `parsed` would read as else."""
+    """Return the class of the writer. It quotes texts that a parser would read as another type."""
     import yaml  # noqa: PLC0415 - see `parsed`
 
     class Dumper(yaml.SafeDumper):

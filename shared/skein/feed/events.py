@@ -60,14 +60,14 @@ class ChangeEvents:
 
 
 def tenant_of(change: ItemChange) -> str | None:
-    """Return the tenant whose services may be told of a change; None if no event follows."""
+    """Return the tenant that may get events of a change; None if no event follows."""
     if change.after is None or key_kind(change.key.sk) not in EVENTS:
         return None
     return str(change.after.get("tenant", ""))
 
 
 def events_of(change: ItemChange) -> Iterator[Event]:
-    """Yield the events that follow from a change, with the same ids whenever it is reported.
+    """Yield the events that follow from a change; a repeated change yields the same ids.
 
     Raises:
         LookupError, TypeError, ValueError: The item does not have the shape of its model.
@@ -179,7 +179,7 @@ def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
 def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
     """Yield the events of a chat that waits on the desk, and of its return.
 
-    A chat that is taken over at once has no event that asks for a person.
+    A chat that is taken over without waiting has no event that requests a person.
     """
     stay = change.new(DeskStay)
     ids: dict[str, Any] = {"chat_id": stay.chat_id, "stay_id": stay.id}

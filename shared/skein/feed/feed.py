@@ -126,7 +126,7 @@ class Feed:
             yield _FollowingJob(job, positions)
 
     def _unwanted(self, job: Job, change: ItemChange) -> bool:
-        """Return whether the deployment has disabled what the job is for.
+        """Return whether the deployment has disabled the feature that the job serves.
 
         Changes to indexed items count even if recall is disabled.
         """
@@ -136,7 +136,7 @@ class Feed:
 
 
 def _warn_of(change: ItemChange, error: Exception) -> None:
-    """Log that an item does not have the shape of its model, without the error's quoted words."""
+    """Log that an item does not have the shape of its model, without quoting the item."""
     why, key = type(error).__name__, "|".join(change.key)
     logger.warning("change failed", extra={"key": key, "why": why, "reason": Reason.JOB_FAILED})
 
@@ -177,9 +177,9 @@ def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of a chat that was discarded, which takes it out of the index.
+    """Yield the job that removes a discarded chat from the index.
 
-    The service that discards a chat sends the same job, which may be lost.
+    The service that discards a chat sends the same job, but that job may be lost.
     """
     if change.before is None or change.after is None or "roster" not in change.after:
         return
@@ -245,7 +245,7 @@ def _images(change: ItemChange) -> Iterator[Item]:
 
 
 def _merged(found: Iterable[_FollowingJob]) -> Iterator[_FollowingJob]:
-    """Yield the jobs, with jobs for neighbouring messages of one chat, and pushes, merged.
+    """Merge the jobs for neighboring messages of a chat, and the pushes of a chat; yield all jobs.
 
     Messages that are far apart keep their own jobs, since the worker reads all messages in between.
     """

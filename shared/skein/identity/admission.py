@@ -17,7 +17,7 @@ ENDED = "the token no longer holds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """The check of everything that may have changed since a signature or a secret was verified."""
+    """The service that checks what may have changed since a signature or a secret was verified."""
 
     table: Table
     clock: Clock
@@ -34,8 +34,8 @@ class Admission:
         """Check a token of an issuer.
 
         Args:
-            issued_at: When the token was issued; None if it does not say so.
-            ends_at: When it expires; None if it does not say so.
+            issued_at: When the token was issued; None if the claim is missing.
+            ends_at: When the token expires; None if the claim is missing.
 
         Raises:
             Unauthenticated: The token has expired, or its person has been signed out since.

@@ -66,7 +66,7 @@ class ApiKeys:
         return key.model_copy(update={"text": credential.text})
 
     def rotate(self, tenant: str, key_id: str) -> ApiKey:
-        """Give an API key a new secret, which is shown once; the old one is invalid at once.
+        """Give an API key a new secret, which is shown once. The old secret is invalid at once.
 
         Raises:
             NotFound: There is no such key.

@@ -30,10 +30,10 @@ class Caller(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callers:
-    """The check of signatures and secrets.
+    """The service that identifies callers by their tokens' signatures or secrets.
 
-    The gateway caches a result for some minutes. So nothing that may change in that time is
-    checked here: each request is checked for expiry, sign-out and revocation (see `admission`).
+    The gateway caches each result for some minutes. So this service does not check anything that
+    may change in that time: `admission` checks expiry, sign-out and revocation for each request.
     """
 
     table: Table
@@ -43,7 +43,7 @@ class Callers:
         """Return the caller who sends an `Authorization` header.
 
         Raises:
-            Unauthenticated: The header has no token, or an invalid or unknown one.
+            Unauthenticated: The header has no token, or the token is invalid or unknown.
             Unavailable: The keys of the issuer cannot be read.
         """
         scheme, _, text = header.strip().rpartition(" ")

@@ -21,7 +21,7 @@ class MadeToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserTokens:
-    """The service of people's tokens."""
+    """The service that creates tokens for people."""
 
     table: Table
     clock: Clock
@@ -31,8 +31,8 @@ class UserTokens:
         """Create a token with which a person uses the API for some time.
 
         Args:
-            key_id: The API key that creates it.
-            seconds: How long it is valid.
+            key_id: The API key that creates the token.
+            seconds: How long the token is valid.
 
         Raises:
             NotFound: The person does not exist or is being erased.
@@ -55,7 +55,7 @@ class UserTokens:
         return MadeToken(credential.text, token.ends_at)
 
     def rotate(self, tenant: str, user_id: str, token_id: str) -> MadeToken:
-        """Give a token a new secret; the old one is invalid at once, and the expiry is unchanged.
+        """Give a token a new secret. The old secret is invalid at once; the expiry stays the same.
 
         Raises:
             NotFound: There is no such token any more.

@@ -34,7 +34,7 @@ class ListenerFinder:
 
     Args:
         readers: The readers for whom the activation was made.
-        connected_ids: The ids of the readers who were connected.
+        connected_ids: The ids of those readers who were connected.
         sharing: What the activation's prompt shows by sharing rules; None if it shows no such
             content.
     """
@@ -130,7 +130,7 @@ class AnswerFrames:
     _lost: set[str] = field(default_factory=set)  # connections that may have missed words
 
     def send(self, listeners: AnswerListeners, words: str) -> None:
-        """Update all connections to these words; "" retracts what they have."""
+        """Update all connections to the given words; "" retracts the words that they have."""
 
         def push(connection: OpenConnection) -> None:
             self._push(connection.id, self._frames(listeners, connection.id, words))
@@ -157,7 +157,7 @@ class AnswerFrames:
         return frames
 
     def _push(self, connection_id: str, frames: list[DeltaFrame | RetractFrame]) -> None:
-        """Push frames over a connection; after a failure, it gets no more words."""
+        """Push frames over a connection; after a failure, the connection gets no more words."""
         if not frames:
             return
         sockets = self.sockets()

@@ -103,9 +103,8 @@ class AnswerStreams:
 class AnswerStream:
     """The stream of one activation's answer; see `AnswerStreams.open`.
 
-    The turn passes on what the model has written so far. One task at a time, in the background,
-    sends the start that is certain to be posted, waits for the pause, and sends again if there is
-    more.
+    The turn passes on the model's text so far. One background task at a time sends the start of
+    the text that is certain to be posted, waits for the pause, and sends again if there is more.
     """
 
     def __init__(
@@ -157,7 +156,7 @@ class AnswerStream:
         """Send no more words: the answer is complete.
 
         Args:
-            final: The message that will be posted; None if there is none.
+            final: The message that will be posted; None if no message will be posted.
         """
         with self._lock:
             self._stopped = True
@@ -166,7 +165,7 @@ class AnswerStream:
             self.retract()
 
     def posted(self) -> None:
-        """Keep the words that were sent from being retracted: the posted message replaces them."""
+        """Keep the sent words: the posted message replaces them, so no retract follows."""
         with self._lock:
             self._stopped = self._posted = True
 

@@ -16,7 +16,7 @@ SHOWN_OF_CHAT = ("title", "roster", "owners", "invited", "respond", "consolidate
 
 
 def push_of_message(change: ItemChange) -> Iterator[PushJob]:
-    """Yield the job of a message that is new or was rewritten; an expired one has no frame."""
+    """Yield the job of a message that is new or was rewritten; an expired message has no frame."""
     if change.after is None or not change.alters(*SHOWN_OF_MESSAGE):
         return
     message = change.new(Message)

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveConnections:
-    """Connections of the live channel."""
+    """The service that opens, finds and closes connections to the live channel."""
 
     table: Table
     clock: Clock
@@ -95,7 +95,7 @@ class LiveConnections:
         return ticket
 
     def find(self, connection_id: str) -> Connection | None:
-        """Return a connection that has not ended; None if there is no such connection."""
+        """Return a connection; None if it does not exist or has ended."""
         connection = Connection.read(self.table, Connection.key_of(connection_id))
         if connection is None or connection.ends_at <= self.clock.now():
             return None

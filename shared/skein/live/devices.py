@@ -33,7 +33,7 @@ class Devices:
         """Register a device for a person with a record (idempotent).
 
         A device that was registered for another person no longer belongs to that person. A person
-        has at most 20 devices: the twenty-first replaces the one that was registered first.
+        has at most 20 devices: the twenty-first replaces the device that was registered first.
 
         Raises:
             Unprocessable: The deployment has no push for the platform, or the token is not one of
@@ -119,7 +119,7 @@ class Devices:
             optimistic(self.clock, partial(self._drop_once, tenant, user_id, device.id))
 
     def move(self, tenant: str, old: str, new: str) -> None:
-        """Move the devices of a former user to the user that they were merged into (idempotent).
+        """Move the devices of a former user to the user into which it was merged (idempotent).
 
         If the user then has more than 20, the next registration removes the oldest ones.
         """

@@ -128,7 +128,7 @@ class Notifier:
                 raise failure
 
     def _send(self, ring: _Ring) -> SkeinError | None:
-        """Send one notification, and return what failed."""
+        """Send one notification; return the error if it failed."""
         try:
             self.mobile_push().notify(ring.device.address, ring.notification)
         except (DeviceGone, Transient) as error:

@@ -94,8 +94,8 @@ class Pushes:
     def push(self, job: PushJob) -> None:
         """Send the frames for a chat's changes to all its people who are connected.
 
-        The number of reads does not depend on the number of frames: one reads the chat, others the
-        people's connections and the items that the job names. Phones are notified after that.
+        One read gets the chat. Further reads get the people's connections, and the items that the
+        job names. More frames need no more reads. Phones are notified after that.
 
         Raises:
             Transient: The table or the push provider is out of reach.

@@ -26,7 +26,7 @@ class IssuedTicket(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTickets:
-    """Tickets of the live channel."""
+    """The service that issues tickets for the live channel."""
 
     table: Table
     clock: Clock
@@ -35,7 +35,7 @@ class LiveTickets:
         """Issue a ticket with which a person opens one connection within 60 seconds.
 
         Args:
-            token_ends_at: When the person's token expires; the connection ends then at the latest.
+            token_ends_at: When the person's token expires; the connection ends by then.
                 None if the token does not expire.
         """
         now = self.clock.now()

@@ -157,7 +157,7 @@ def _described(original: Original, held: Authors) -> dict[str, Any]:
     """Return the description and the authors that a copy takes from its original.
 
     Args:
-        held: The people whose words were held by the run that sends the copy, by digest.
+        held: The authors of the words that the sending run held, by digest.
     """
     if isinstance(original, MediaFile):
         words = {"copied_from": original.id, "authors": original.words.joined(held)}

@@ -1,6 +1,7 @@
 """Deletion of pictures and files: first the stored content in the bucket, then the item.
 
-A worker that dies in between leaves the item, whose due pointer or erasure leads back here.
+If a worker dies in between, the item remains. Its due pointer, or the erasure, starts the deletion
+again.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -89,7 +89,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
         return claimed
 
     def read(self, claim: MediaFile) -> Iterator[Iterator[bytes]]:
-        """Read the picture for one question; a picture that is gone needs no question."""
+        """Read the picture for one question; ask nothing if the picture is gone."""
         content = self.files.get(claim.file_name)
         if content is None:
             self._settle(claim, claim.kept_until)

@@ -35,7 +35,7 @@ from skein.services.outbox.dispatch import Dispatch
 
 GIVE_UP_AFTER = timedelta(days=1)
 MMS_TYPES = frozenset({"image/jpeg", "image/png"})
-MAX_TRIES = 8  # of the tick; a file that crashes its worker each time is given up
+MAX_TRIES = 8  # dispatches by the tick; a file that crashes its worker each time then fails
 
 logger = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ class MediaReceiver:
                     optimistic(self.clock, partial(self._end_wait, agent, file.id))
 
     def _end_wait(self, agent: Membership, media_id: str) -> None:
-        """Remove the file from those that an agent waits for; start the run if none is left.
+        """Remove a file from the files that an agent waits for; start the run if no file is left.
 
         Raises:
             ConditionFailed: The agent waits for other files now; the caller reads again.

@@ -14,7 +14,7 @@ class MediaTexts:
     files: Callable[[], Files]
 
     def text(self, file: MediaFile) -> str | None:
-        """Return the whole text of a file; None if it has none.
+        """Return the whole text of a file; None if the file has no text.
 
         Raises:
             Transient: The bucket failed.

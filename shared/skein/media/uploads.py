@@ -182,7 +182,7 @@ class MediaUploads:
     ) -> Sequence[Write]:
         """Return the writes that attach files to the next message of the chat.
 
-        A repeated post has no writes, because its `client_id` finds the message that has the files.
+        A repeated post needs no writes: its `client_id` finds the message that has the files.
         """
         member = snapshot.member(new.sender)
         if member is None:

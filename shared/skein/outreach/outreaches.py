@@ -54,8 +54,8 @@ class Outreaches:
             by: The operator.
 
         Raises:
-            Unprocessable: The agent or one of the people does not exist, a value is invalid, or it
-                is not known on whose behalf the agent writes.
+            Unprocessable: The agent or one of the people does not exist, a value is invalid, or
+                both `asked_by` and the setting `team_name` are missing.
             Conflict: One of the people has not consented to texts, or the agent has no line.
         """
         unique = effect_id("outreach", tenant, new.client_id) if new.client_id else self.ids.ulid()
@@ -210,7 +210,7 @@ def _team_name(overrides: Overrides) -> str:
 def _checked_times(
     not_before: datetime | None, not_after: datetime | None, now: datetime
 ) -> datetime:
-    """Return the time by which all people will be written to, if it is known.
+    """Check the times of an outreach; return the later of `not_after` and the beginning.
 
     Raises:
         Unprocessable: The times are invalid.

@@ -79,7 +79,7 @@ def _run_of(person: OutreachPerson, found: Mapping[Key, Item]) -> Run | None:
 
 
 def _message_of(person: OutreachPerson, found: Mapping[Key, Item]) -> Key | None:
-    """Return the key of the first message to a person; None if there is none yet."""
+    """Return the key of the first message to a person; None before the first message."""
     seq, run = person.seq, _run_of(person, found)
     if run is not None:
         sent = [one.seq for one in run.sent if one.chat_id == person.chat_id]
@@ -117,7 +117,10 @@ def _shown(
 
 
 def _of_run(person: OutreachPerson, found: Mapping[Key, Item]) -> tuple[PersonState, Reason | None]:
-    """Return the state of a person without a message: it expired, or is not written yet."""
+    """Return the state of a person without a stored message, from the run that writes to them.
+
+    If the run has expired too, the message counts as sent.
+    """
     run = _run_of(person, found)
     if run is None:
         return "sent", None

@@ -121,7 +121,7 @@ class OutreachSender:
             self._write_to(outreach, person, now)
         except NotNow as wait:
             why = Reason(wait.reason) if wait.reason else Reason.LINE_BUSY
-            # People who wait for the end of a night also take turns.
+            # People whose quiet hours end at the same time also take turns.
             turn = timedelta(seconds=person.delay if why == Reason.QUIET_HOURS else 0)
             self._log("person of an outreach comes later", person, why)
             self.table.write(person.later(wait.until + turn, why))

@@ -126,7 +126,7 @@ class Firing:
         """Read the plan's chat, and the reason if the plan cannot fire.
 
         Returns:
-            The chat, or None for a plan without one; and the reason, or None if the plan can fire.
+            The chat, or None if the plan has no chat; the reason, or None if the plan can fire.
         """
         agent_key = Agent.key_of(plan.tenant, plan.agent_id)
         keys: list[Key] = [agent_key]
@@ -151,7 +151,11 @@ class Firing:
         return chat, None
 
     def _comes_later(self, plan: Plan, chat: Chat | None, now: datetime) -> bool:
-        """Defer a plan if the team holds its chat or its person has quiet hours."""
+        """Defer or drop a plan if the team holds its chat, or its person has quiet hours.
+
+        Returns:
+            Whether the plan does not fire now.
+        """
         if chat is not None and chat.held and chat.desk is not None:
             self._wait_or_drop(plan, chat.desk, now)
             return True

@@ -84,7 +84,7 @@ class Goals(OwnedStore[Goal]):
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: The goal has another status, or may not be changed from there.
+            Conflict: The goal has another status, or may not be changed within `reach`.
             LostLease: The guard does not hold.
         """
 

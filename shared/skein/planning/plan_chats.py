@@ -38,7 +38,7 @@ class PlanChats:
             user_id: A person, for the direct chat with the agent that has the newest message.
 
         Raises:
-            NotFound: The agent is not a member of such a chat, or the person does not exist.
+            NotFound: The agent is not a member of the chat, or the person does not exist.
             Conflict: The chat is discarded.
             Unprocessable: Both ids are given, or the person has no direct chat with the agent.
         """
@@ -86,8 +86,8 @@ class PlanChats:
     def _direct_chat(self, agent: Agent, user_id: str) -> Chat:
         """Return the direct chat of a person and an agent that has the newest message.
 
-        The index orders chats by activity hour, so the search ends at the first page with such a
-        chat.
+        The index orders chats by activity hour, so the search ends at the first page that has a
+        direct chat of the two.
         """
         user = User.read(self.table, User.key_of(agent.tenant, user_id))
         if user is None or user.erasure_id is not None:

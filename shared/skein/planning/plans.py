@@ -115,7 +115,7 @@ class Plans(OwnedStore[Plan]):
         effect: str | None = None,
         guard: Check | None = None,
     ) -> Plan:
-        """Create a plan, or replace the one of the same name.
+        """Create a plan, or replace the plan of the same name.
 
         An existing plan of this name that may not be shown within `reach` is kept under another id.
 
@@ -143,7 +143,7 @@ class Plans(OwnedStore[Plan]):
             Unprocessable: Not exactly one of the three times is given, a value is invalid, the
                 cron expression fires too often, or there is no such template.
             Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
-                plan of this name may not be changed from there.
+                plan of this name may not be changed within `reach`.
             LostLease: The guard does not hold.
         """
         given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
@@ -265,7 +265,7 @@ class Plans(OwnedStore[Plan]):
 
         Raises:
             NotFound: There is no such plan within reach.
-            Conflict: The plan may not be changed from there.
+            Conflict: The plan may not be changed within `reach`.
             LostLease: The guard does not hold.
         """
 
@@ -294,7 +294,7 @@ class Plans(OwnedStore[Plan]):
 
         Raises:
             NotFound: There is no such plan within reach.
-            Conflict: The plan may not be changed from there.
+            Conflict: The plan may not be changed within `reach`.
         """
         return self.edit(reach, item_id, self._canceled)
 
@@ -356,7 +356,7 @@ def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
         named: The plans of the name by generation; the last generation is unused.
 
     Raises:
-        Conflict: The active plan within reach may not be changed from there.
+        Conflict: The active plan may be shown but not changed within `reach`.
     """
     shown = {n: plan for n, plan in enumerate(named) if plan is not None and reach.shows(plan)}
     changeable = [n for n, plan in shown.items() if reach.changes(plan)]

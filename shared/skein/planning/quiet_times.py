@@ -29,7 +29,7 @@ class QuietTimes:
     settings: Settings
 
     def end_for(self, plan: Plan, chat: Chat | None, now: datetime) -> datetime | None:
-        """Return the time until which to defer a due plan; None if it may fire.
+        """Return the time until which a due plan is deferred; None if the plan may fire.
 
         A plan that was due just before quiet hours may fire, although the tick is a little late.
 

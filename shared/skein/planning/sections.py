@@ -56,7 +56,7 @@ class Plans(SectionItems):
 
 
 def goals(given: SectionInput) -> Section | None:
-    """Render the agent's goals; None if there are none."""
+    """Render the section of the agent's goals, if the agent has goals."""
     with_ids = given.takes("goal_id")
     lines = [
         f"  - {given.sources.line_of(goal, goal.text)} ({'long-term, ' if goal.long_term else ''}"
@@ -68,7 +68,7 @@ def goals(given: SectionInput) -> Section | None:
 
 
 def plans(given: SectionInput) -> Section | None:
-    """Render the agent's plans; None if there are none."""
+    """Render the section of the agent's plans, if the agent has plans."""
     now = given.reading.now
     lines = [
         f"  - {quoted(plan.name)} ({_kind_of(plan, at)}, in {_span(at - now)})"

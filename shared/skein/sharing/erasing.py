@@ -16,9 +16,9 @@ People = frozenset[str]
 
 
 def erase_from_sharing(table: Table, clock: Clock, tenant: str, people: People) -> Iterator[str]:
-    """Remove the names of people from rules, and the roles of others that refer to them.
+    """Remove the names of people from rules, and other people's roles that refer to them.
 
-    Rules that name a person, which 0.3.0 stored, have no effect, and all of them are removed.
+    Rules that name a person were stored by 0.3.0 and have no effect. All such rules are removed.
     Yields the id of each item that changes (idempotent).
     """
     if optimistic(clock, partial(_erase_rules, table, tenant, people)):
@@ -57,7 +57,7 @@ def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> boo
 
 
 def _erased(item: Item, known: SharingRules | RulesVersion, people: People) -> dict[str, object]:
-    """Return the attributes that change: rules that name people, and the author of the version."""
+    """Return the attributes to change: the rules without erased names, and the version's author."""
     by = NOBODY if known.changed_by in people else known.changed_by
     wanted = known.attributes() | {"changed_by": by}
     return {

@@ -90,7 +90,7 @@ class AskedReaders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanations:
-    """The service that explains who may see what; it writes nothing."""
+    """The service that explains which items a reader may see; it writes nothing."""
 
     table: Table
     clock: Clock
@@ -122,7 +122,7 @@ class Explanations:
     def of_messages(
         self, tenant: str, chat_id: str, seqs: Sequence[int], readers: AskedReaders
     ) -> tuple[ExplainedMessage, ...]:
-        """Explain the messages with these numbers in their order; missing ones are left out.
+        """Explain the messages with these numbers, in order; missing messages are omitted.
 
         Raises:
             NotFound: The chat does not exist.
@@ -208,7 +208,7 @@ class Explanations:
         return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
 
     def _hindrance(self, chat: Chat, readers: AskedReaders) -> AccessReason | None:
-        """Return why no agent could tell the readers words of a chat by a sharing rule, or None."""
+        """Return why no agent could apply a sharing rule for these readers; None if one could."""
         if readers.audience.open:
             return AccessReason.READERS_OPEN
         if not readers.known:
@@ -232,7 +232,7 @@ class Explanations:
 
 
 def _by_rule(decision: Decision, hindrance: AccessReason | None) -> Explanation:
-    """Explain what the rules say, and why no agent can apply them."""
+    """Explain what the rules decide, or why no agent can apply the rules."""
     refused = decision.refusal or hindrance
     if refused is None:
         return Explanation(may_see=True, decided_by=AccessReason.RULE, decision=decision)
@@ -278,7 +278,7 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
 def _hidden(
     chat: Chat, message: Message, readers: AskedReaders
 ) -> AccessReason | SharingRefusal | None:
-    """Return why a message is never shown, or never in another chat; None if it may be."""
+    """Return why a message is never shown, or only in its own chat; None if it may be shown."""
     if message.kind in {"deleted", "erased"}:
         return AccessReason.GONE
     if not readers.elsewhere(chat.id):

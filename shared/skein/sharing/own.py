@@ -63,7 +63,7 @@ class OwnSharing:
     views: ChatViews
 
     def view(self, tenant: str, person: NamedMember) -> OwnView:
-        """Return what `/v1/me/sharing` shows: the person's roles, rules, chats and disclosures."""
+        """Return the person's roles, rules, chats and disclosures, for `/v1/me/sharing`."""
         now, user = self.clock.now(), self.users.me(tenant, person)
         standing = PersonRoles.of(user, now)
         rules = read_rules(self.table, tenant).in_force(now)
@@ -80,7 +80,7 @@ class OwnSharing:
     def disclosures(
         self, tenant: str, user_id: str
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return the newest records of a person's words that others were told; see `named`."""
+        """Return the newest records of words of a person that others were told; see `named`."""
         partition = DisclosureRecord.partition_of(tenant, user_id)
         query = Query.under(
             partition, DisclosureRecord.PREFIX, limit=MAX_DISCLOSURES, newest_first=True
@@ -91,14 +91,14 @@ class OwnSharing:
     def named(
         self, tenant: str, records: Sequence[DisclosureRecord]
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return each record with the names of the current readers of the chat it was told in."""
+        """Return each record with the names of the people now in the chat of the disclosure."""
         keys = dict.fromkeys(Chat.key_of(tenant, record.shown_in) for record in records)
         found = read_items(self.table, list(keys))
         chats = {chat.id: chat for chat in Chat.read_each(found)}
         return tuple((record, _names(chats.get(record.shown_in))) for record in records)
 
     def receive(self, tenant: str, person: NamedMember, *, receives: bool) -> None:
-        """Allow or forbid agents to tell a person what others said by sharing rules.
+        """Allow or forbid agents to tell a person, by sharing rules, what others said.
 
         A run in progress that was shown such words builds its prompt again before it posts.
         """
@@ -113,7 +113,7 @@ class OwnSharing:
         optimistic(self.clock, attempt)
 
     def keep_talk(self, tenant: str, user_id: str, chat_id: str) -> Chat:
-        """Do not share a person's newest conversation in a chat with others (idempotent).
+        """Stop sharing a person's newest conversation in a chat with others (idempotent).
 
         Raises:
             NotFound: The chat is not a direct chat of the person, or no rule applies to it.

@@ -76,8 +76,8 @@ class RuleChanges:
 
         Raises:
             NotFound: There is no such rule.
-            Conflict: It has ended; words since then were not said under the rule.
-            Unprocessable: It would end before it begins.
+            Conflict: The rule has ended; words since then were not said under it.
+            Unprocessable: The rule would end before it begins.
         """
 
         def attempt() -> SharingRule:
@@ -96,7 +96,7 @@ class RuleChanges:
         return optimistic(self.clock, attempt)
 
     def withdraw(self, tenant: str, rule_id: str, *, by: str) -> None:
-        """Delete a rule: from now on nothing is shared by it, not even by runs in progress.
+        """Delete a rule: from now on, nothing is shared by it, not even by runs in progress.
 
         Raises:
             NotFound: There is no such rule.
@@ -116,7 +116,7 @@ class RuleChanges:
         return read_rules(self.table, tenant)
 
     def get(self, tenant: str, rule_id: str) -> SharingRule:
-        """Return a rule, which may be one of the latest ended ones.
+        """Return a current rule, or one of the rules that were deleted last.
 
         Raises:
             NotFound: There is no such rule.
@@ -156,7 +156,7 @@ class RuleChanges:
         """Write the next version; the first one also makes the tenant's turns read the rules.
 
         Args:
-            withdraws: Whether something that could be shared may not be shared any more.
+            withdraws: Whether the change stops words from being shared.
         """
         now, kept = self.clock.now(), ended[-MAX_ENDED:]
         change = {"rules": rules, "ended": kept, "changed_at": now, "changed_by": by}

@@ -1,4 +1,4 @@
-"""Clients of Skein: calls, the live channel, an outbox, and the check of events and tools."""
+"""Clients of Skein: calls, the live channel, an outbox, and the check of signatures."""
 
 from skein_client.async_client import AsyncClient
 from skein_client.async_live import AsyncLive

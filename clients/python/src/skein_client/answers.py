@@ -20,7 +20,8 @@ def stream_answer(
 ) -> Iterator[Words]:
     """Post a message once the live channel is open, and yield the words of the first answer.
 
-    Without a live channel, the answer is read between the attempts to connect, and comes whole.
+    If the live channel cannot be opened, the answer is read between the attempts to connect, and
+    yielded as a whole.
 
     Args:
         client: The API.
@@ -29,7 +30,7 @@ def stream_answer(
         seconds: How long to wait for the answer.
 
     Raises:
-        NoAnswer: Nobody has answered in time.
+        NoAnswer: No answer has arrived in time.
         ApiError: The API refused a call, or failed.
         Unreachable: There is no response.
     """

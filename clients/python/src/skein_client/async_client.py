@@ -46,16 +46,16 @@ PAGE = 100
 MIN_PAUSE, MAX_PAUSE, PAUSE_GROWTH = 0.5, 3.0, 1.5  # between looks for an answer, in seconds
 MAX_RETRY_AFTER = 60.0  # seconds; a longer pause is for the caller to decide
 REPEATABLE = frozenset({"GET", "POST", "PUT", "DELETE"})
-# The last parts of the paths of calls that run again, with a second effect or for nothing.
+# The last parts of the paths of calls that are not retried, because each attempt runs anew.
 RUNS_AGAIN = ("/v1/live", "/try", "/replay", "/drafts")
 
 
 class AsyncClient:
-    """The API, as the person or the operator of a token uses it.
+    """Client of the API for one person or operator, whose token it sends.
 
-    Failed calls are repeated if this has no second effect: reads, `PUT`, `DELETE`, and `POST`,
-    which gets one `Idempotency-Key` for all its attempts. Calls that run again (`try`, `replay`,
-    drafts and live tickets) and `PATCH` are not repeated.
+    A failed call is retried if that has no second effect: `GET`, `PUT`, `DELETE`, and `POST`, which
+    sends one `Idempotency-Key` with all its attempts. `PATCH` is not retried, and neither are calls
+    that run anew each time (`try`, `replay`, drafts and live tickets).
 
     Args:
         url: The URL of the API; by default that in `SKEIN_URL`, or else that of a local stack.
@@ -63,14 +63,14 @@ class AsyncClient:
             `SKEIN_TOKEN`. The function raises `Unreachable` or an `OSError` if it gets none, for
             example because it is offline.
         timeout: The longest wait for a response, in seconds.
-        retries: How often a call is repeated after a temporary failure.
+        retries: How often a call is retried after a temporary failure.
         http: A client of `httpx2` to use, for example with a proxy.
 
     Raises:
         ValueError: There is no token.
 
     Attributes:
-        agents: Agents, with those to whom people may write.
+        agents: Agents: those to which people may write, and all agents for operators.
         chats: The person's chats.
         members: The members of chats.
         messages: The messages of chats.
@@ -117,7 +117,7 @@ class AsyncClient:
         self.users = AsyncUsers(self)
 
     def with_retries(self, retries: int) -> "AsyncClient":
-        """Return a client with the same connections that repeats calls so often."""
+        """Return a client with the same connections that retries a call up to `retries` times."""
         made = copy(self)
         made._retries = retries
         made._bind()
@@ -149,7 +149,7 @@ class AsyncClient:
             method: The HTTP method.
             path: The path, for example `/v1/me`.
             body: The body, as a value for JSON.
-            query: The query parameters; those that are None are omitted.
+            query: The query parameters; parameters that are None are omitted.
 
         Raises:
             ApiError: The API refused the call, or failed.
@@ -267,7 +267,7 @@ class AsyncChats:
         return cast("ChatResource", await self._client.call("GET", path("/v1/chats/{}", chat_id)))
 
     async def create(self, new: NewChat) -> ChatResource:
-        """Open a chat; a `client_id` is added if it has none."""
+        """Open a chat; a `client_id` is added if `new` has none."""
         given = {"client_id": str(uuid4()), **new}
         return cast("ChatResource", await self._client.call("POST", "/v1/chats", given))
 
@@ -276,7 +276,7 @@ class AsyncChats:
         return await self.create({"kind": "direct", "members": [{"kind": "agent", "id": agent_id}]})
 
     async def change(self, chat_id: str, change: ChatChange) -> ChatResource:
-        """Change a chat; fields that are left out stay."""
+        """Update a chat; omitted fields stay unchanged."""
         return cast(
             "ChatResource", await self._client.call("PATCH", path("/v1/chats/{}", chat_id), change)
         )
@@ -318,18 +318,20 @@ class AsyncChats:
     ) -> Coroutine[Any, Any, MessageResource] | AsyncIterator[Words]:
         """Post a message and return the first answer of an agent, or of the team.
 
-        With the `client_id` of an earlier call, nothing is posted again; that call's answer counts.
+        If an earlier call had the same `client_id`, no second message is posted. The answer to the
+        earlier message is returned.
 
         Args:
             chat_id: The chat.
             text: The message.
             client_id: The idempotency key; a new one by default.
             seconds: How long to wait for the answer.
-            stream: Whether to yield its words as they arrive, by the live channel. The last ones
-                have its message. The message is posted when the first words are awaited.
+            stream: Whether to yield the answer's words as they arrive over the live channel. The
+                last `Words` contain the answer's message. The question is posted when the first
+                words are awaited.
 
         Raises:
-            NoAnswer: Nobody has answered in time.
+            NoAnswer: No answer has arrived in time.
             ApiError: The API refused a call, or failed.
             Unreachable: There is no response.
         """
@@ -401,7 +403,7 @@ class AsyncMessages:
             text: The message; None for pictures or files alone.
             media: The ids of uploaded files.
             client_id: The idempotency key; a new one by default.
-            reply_to: The `seq` of the message that this one answers.
+            reply_to: The `seq` of the message that the new message answers.
         """
         new: NewChatMessage = {"text": text, "client_id": client_id or str(uuid4())}
         if media:
@@ -451,7 +453,7 @@ class AsyncMedia:
         """Return a URL of a file, which works for five minutes.
 
         Raises:
-            ApiError: Status 409: the file is being checked.
+            ApiError: Status 409: the file is still being checked.
             Unreachable: There is no response.
         """
         target = path("/v1/chats/{}/media/{}", chat_id, media_id)

@@ -24,11 +24,11 @@ class ApiError(Exception):
 
     Attributes:
         status: The HTTP status.
-        code: The error code of Skein, or that of the status if the gateway itself answered; "" for
+        code: Skein's error code. If the gateway itself answered, the code of its status. "" for
             the file storage and other statuses.
         message: The explanation.
         retry_after: The seconds to wait before the next attempt; None if the API names none.
-        details: More for programs, such as `reasons` of a 422; empty if there are none.
+        details: Further data for programs, such as `reasons` of a 422; empty if there are none.
         request_id: The id of the request in the logs of Skein; "" if the response has none.
         title: The phrase of the status, such as "Not Found".
         type: The type of the problem, "about:blank" for all problems of Skein.
@@ -77,7 +77,7 @@ class Unreachable(Exception):
 
 
 class NoAnswer(Exception):
-    """Nobody has answered a message in time; the answer may still come.
+    """No answer to a message has arrived in time; it may still arrive.
 
     Attributes:
         message: The message that waits for an answer.
@@ -89,7 +89,7 @@ class NoAnswer(Exception):
 
 
 def error_of(response: httpx2.Response) -> ApiError:
-    """Return the error of a response that is no success."""
+    """Return the error of a response whose status is not a success."""
     try:
         body = response.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""What happens on the live channel, and the words of answers that agents are writing."""
+"""Events of the live channel, and the words of answers that agents are writing."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ class Connected:
 
 @dataclass(frozen=True)
 class Lost:
-    """The connection was lost; a new one follows.
+    """The connection was lost; the client connects again.
 
     Attributes:
-        error: Why.
+        error: Why the connection was lost.
     """
 
     error: Exception
@@ -25,7 +25,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Message:
-    """A new message: each one once, in the order of `seq` within its chat."""
+    """A new message. Each message is reported once, in the order of `seq` within its chat."""
 
     message: MessageResource
 
@@ -64,7 +64,7 @@ class Drafts:
         self._drafts: dict[tuple[str, str], tuple[Draft, int]] = {}
 
     def take(self, frame: Mapping[str, Any]) -> Iterator[Draft]:
-        """Take any frame; yield the drafts that it changes."""
+        """Take any frame; yield the drafts that the frame changes."""
         match frame["type"]:
             case "delta":
                 yield from self.add(frame)
@@ -74,7 +74,7 @@ class Drafts:
                 yield from self.void(frame["chat_id"], frame["agent"], ended=True)
 
     def add(self, frame: Mapping[str, Any]) -> Iterator[Draft]:
-        """Take a `delta` frame; one that is repeated, or after a gap, changes nothing."""
+        """Take a `delta` frame; a frame that is repeated, or that follows a gap, is ignored."""
         chat_id, agent, n, text = frame["chat_id"], frame["agent"], frame["n"], frame["text"]
         key = chat_id, agent["id"]
         begun, last = self._drafts.get(key, (None, -1))
@@ -107,8 +107,8 @@ class Words:
 
     Attributes:
         text: The answer so far; "" if its words were retracted.
-        new: The words to add to those before; all of `text` if it starts again.
-        restarts: Whether the words before are void, so that `text` replaces them.
+        new: The words to add to the previous ones; all of `text` if the answer restarts.
+        restarts: Whether the previous words are void, so that `text` replaces them.
         message: The answer as it is stored, with the last words; None before.
     """
 
@@ -119,7 +119,7 @@ class Words:
 
 
 class Answer:
-    """Puts the first answer in a chat together from the events of the live channel.
+    """Builder of the first answer in a chat, from the events of the live channel.
 
     Args:
         chat_id: The chat.
@@ -131,7 +131,7 @@ class Answer:
         self._shown = ""
 
     def add(self, event: Event) -> Iterator[Words]:
-        """Take an event; yield the words that it adds, or that words are void."""
+        """Take an event; yield the words that it adds or retracts."""
         # The message follows when an agent has ended its answer, so its words stay.
         if not isinstance(event, Draft) or event.ended or event.chat_id != self._chat_id:
             return

@@ -26,8 +26,8 @@ def signed_call(
 
     Args:
         secret: The secret of the tool.
-        base_url: The address before the path, as the tool has it; by default that of the request.
-            Behind a proxy that changes the host, the scheme or the path, it is needed.
+        base_url: The beginning of the tool's URL, before the path; by default that of the request.
+            It is required behind a proxy that changes the host, the scheme or the path.
     """
 
     async def context_of(request: Request) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def signed_event(secret: str) -> Callable[[Request], Awaitable[dict[str, Any]]]:
 
 
 def _url(request: Request, base_url: str | None) -> str:
-    """Return the URL as it was sent: Starlette's own has a decoded path."""
+    """Return the URL as it was sent. Starlette's own URL has a decoded path."""
     base = base_url or f"{request.url.scheme}://{request.headers.get('host', '')}"
     path = request.scope.get("raw_path", b"").decode() or request.url.path
     query = request.scope.get("query_string", b"").decode()

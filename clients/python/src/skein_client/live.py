@@ -30,9 +30,10 @@ class Live:
 
     Args:
         client: The API.
-        seen: By chat id, the highest `seq` that the app has. None: report no message that was
-            posted before `events` began.
-        ping_seconds: The pause between pings; a connection without an answer to one is lost.
+        seen: The highest `seq` that the app has, by chat id. If None, messages that were posted
+            before `events` began are not reported.
+        ping_seconds: The seconds between pings. A connection that does not answer a ping counts
+            as lost.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Live:
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """By chat id, the highest `seq` that was reported or is older; keep it for a restart."""
+        """By chat id, the `seq` up to which nothing is left to report; keep it for a restart."""
         return dict(self._seen or {})
 
     def stop(self) -> None:
@@ -68,7 +69,7 @@ class Live:
         self._send({"type": "typing", "chat_id": chat_id})
 
     def showing(self, chat_id: str | None) -> None:
-        """Say which chat the app shows, or none: the person's phones do not ring for it."""
+        """Report which chat the app shows; the person's phones get no notifications of it."""
         self._shown = chat_id
         self._send({"type": "showing", "chat_id": chat_id})
 
@@ -85,10 +86,10 @@ class Live:
         return self._stopped.is_set() or time.monotonic() >= self._ends
 
     def events(self, *, seconds: float | None = None) -> Generator[Event]:
-        """Yield what happens, and connect again after each lost connection, until `stop`.
+        """Yield the channel's events, and connect again after each lost connection, until `stop`.
 
         Args:
-            seconds: When to end at the latest.
+            seconds: After how many seconds to end; None for no end.
 
         Raises:
             ApiError: The token was refused (`needs_sign_in`).

@@ -23,10 +23,10 @@ class Entry:
     """A message that waits.
 
     Attributes:
-        chat_id: Its chat.
-        client_id: Its idempotency key: posting it again makes no second message.
-        text: Its text.
-        reply_to: The `seq` of the message that it answers, or None.
+        chat_id: The chat.
+        client_id: The idempotency key: posting the message again creates no second message.
+        text: The text.
+        reply_to: The `seq` of the message that this message answers, or None.
     """
 
     chat_id: str
@@ -36,7 +36,7 @@ class Entry:
 
 
 class Storage(Protocol):
-    """Where the waiting messages are kept."""
+    """Storage of the messages that wait."""
 
     def load(self) -> Sequence[Entry]:
         """Return the messages that were saved last, oldest first."""
@@ -46,22 +46,20 @@ class Storage(Protocol):
 
 
 class MemoryStorage:
-    """Waiting messages that end with the process."""
+    """Storage of waiting messages in memory, which ends with the process."""
 
     def __init__(self) -> None:
         self._entries: tuple[Entry, ...] = ()
 
     def load(self) -> Sequence[Entry]:
-        """Return the messages."""
         return self._entries
 
     def save(self, entries: Sequence[Entry]) -> None:
-        """Keep the messages."""
         self._entries = tuple(entries)
 
 
 class FileStorage:
-    """Waiting messages in a file that only its owner can read.
+    """Storage of waiting messages in a file that only its owner can read.
 
     Args:
         path: The file; one outbox at a time may use it.
@@ -71,7 +69,7 @@ class FileStorage:
         self._path = Path(path)
 
     def load(self) -> Sequence[Entry]:
-        """Return the messages of the file; none if it does not exist."""
+        """Return the messages of the file; empty if the file does not exist."""
         try:
             text = self._path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -100,8 +98,8 @@ class Outbox:
         storage: Where messages wait.
         on_posted: Called with each message that was accepted.
         on_refused: Called with each message that the API will never accept, and the error.
-        on_sign_in: Called when the token was refused. The messages keep waiting; call `wake` with a
-            new token in place.
+        on_sign_in: Called when the token was refused. The messages keep waiting; call `wake`
+            once the client has a new token.
     """
 
     def __init__(
@@ -127,7 +125,7 @@ class Outbox:
             return tuple(self._entries)
 
     def add(self, chat_id: str, text: str, *, reply_to: int | None = None) -> Entry:
-        """Save a message, and have it sent; works offline."""
+        """Save a message that will be sent; works offline."""
         entry = Entry(chat_id, uuid4().hex, text, reply_to)
         with self._lock:
             self._storage.save([*self._entries, entry])
@@ -155,14 +153,14 @@ class Outbox:
             self._thread.join()
 
     def flush(self) -> None:
-        """Send what waits. A chat whose message fails for now keeps the rest of its messages.
+        """Send the waiting messages. If a message fails for now, later ones of its chat wait, too.
 
         Raises:
-            ApiError: The token was refused, or messages failed for now; the error with the longest
-                `retry_after`.
+            ApiError: The token was refused, or messages failed for now. Of several errors, the one
+                with the longest `retry_after` is raised.
             Unreachable: The API could not be reached.
-            OSError: The storage failed. A message that was posted may wait still; it keeps its
-                `client_id`.
+            OSError: The storage failed. A message that was posted may still be waiting, with the
+                same `client_id`.
         """
         delayed: dict[str, ApiError] = {}
         with self._sending:

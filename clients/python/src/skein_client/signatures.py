@@ -23,7 +23,7 @@ def verify_signed(
     """Check the signature of a payload, and return its JSON.
 
     Args:
-        secret: The secret of the tool, which begins with `whsec_`.
+        secret: The secret of the tool or the event endpoint, which begins with `whsec_`.
         headers: The headers of the request; the case of names does not count.
         payload: The signed bytes.
         now: The time in seconds since 1970, for tests.

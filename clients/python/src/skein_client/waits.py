@@ -11,14 +11,14 @@ Signal = threading.Event
 
 
 class AsyncSignal:
-    """An event of asyncio with the methods of a thread's."""
+    """An `asyncio.Event` with the methods of a `threading.Event`."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self.set, self.is_set = self._event.set, self._event.is_set
 
     async def wait(self, seconds: float) -> None:
-        """Wait so many seconds, or until the event is set."""
+        """Wait until the event is set, for at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._event.wait()
@@ -28,7 +28,7 @@ async def async_receive(socket: AsyncConnection, seconds: float) -> str | bytes:
     """Return the next frame.
 
     Raises:
-        TimeoutError: None came in time.
+        TimeoutError: No frame came in time.
         WebSocketException: The connection is closed.
     """
     async with asyncio.timeout(seconds):

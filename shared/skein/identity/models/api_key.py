@@ -39,8 +39,9 @@ class ApiKey(ApiKeyFields, Stored):
 
     Attributes:
         hash: The hash of the secret.
-        created_by: The operator who made it.
-        ends_at: When it expires; None for never. The attribute `expires_at` would delete the item.
+        created_by: The operator who made the key.
+        ends_at: When the key expires; None for never. The attribute is not called `expires_at`,
+            because the table deletes items whose `expires_at` has passed.
         text: The key itself, to be shown once, if it was just created; it is never stored.
     """
 
@@ -64,7 +65,7 @@ class ApiKey(ApiKeyFields, Stored):
 
     @property
     def expires_at(self) -> datetime | None:
-        """When the API key expires, as the API calls it."""
+        """When the API key expires, under the name that the API uses."""
         return self.ends_at
 
     def to_item(self) -> Item:

@@ -20,7 +20,7 @@ class Credential(NamedTuple):
     """An API key or a token: the address of its record, and its secret.
 
     Attributes:
-        ids: The id of the key; for a token, the ids of its person and of the token.
+        ids: For a key, its id. For a token, the ids of its person and of the token.
     """
 
     kind: CredentialKind

@@ -112,7 +112,7 @@ class PersonConnections(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None, tenant: str, user_id: str) -> Self:
-        """Return a person's connections from their item; none if there is no item."""
+        """Return a person's connections from their item; empty if there is no item."""
         return cls.from_item(item) if item else cls(tenant=tenant, user_id=user_id)
 
     @property
@@ -126,7 +126,7 @@ class PersonConnections(Stored):
     def replacement(self, connections: tuple[OpenConnection, ...], now: datetime) -> Put | Delete:
         """Return the write that replaces the connections (optimistic lock).
 
-        An item that has expired counts as missing, as it does when it is read.
+        An expired item counts as missing here, as it does in reads.
         """
         condition = Is("version", self.version) if self.version else gone(now)
         if not connections:

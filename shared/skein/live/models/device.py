@@ -49,7 +49,7 @@ class PersonDevices(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None, tenant: str, user_id: str) -> Self:
-        """Return a person's devices from their item; none if there is no item."""
+        """Return a person's devices from their item; empty if there is no item."""
         return cls.from_item(item) if item else cls(tenant=tenant, user_id=user_id)
 
     @property
@@ -57,7 +57,7 @@ class PersonDevices(Stored):
         return self.key_of(self.tenant, self.user_id)
 
     def without(self, device_id: str) -> tuple[Device, ...]:
-        """Return all devices but one."""
+        """Return all devices except the given one."""
         return tuple(each for each in self.devices if each.id != device_id)
 
     def replacement(self, devices: tuple[Device, ...]) -> Put | Delete:

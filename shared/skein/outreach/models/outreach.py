@@ -112,7 +112,7 @@ class OutreachPerson(Stored):
     """One person of an outreach.
 
     Attributes:
-        delay: The seconds between the first person's turn and this one's, also after a wait.
+        delay: The seconds from the first person's turn to this one; a wait does not change it.
         next_at: When to write to the person; None once the person's state is decided.
         state: What was decided; `written` once a text is posted or a run was started to write it.
         reason: Why the person was not written to, or why that is postponed.

@@ -52,7 +52,7 @@ class Plan(PlanFields, AgentItem):
             that does not trace back to a person.
         own_time: Whether `set_by` chose the time; see `Plans.set`.
         source_chat_id: The plan's chat, to which its runs belong: the chat in which the plan was
-            set, or the one that an operator named. None for runs without a chat.
+            set, or the chat that an operator named. None for runs without a chat.
         reason: Why the plan was deferred or canceled, if no person or operator canceled it.
     """
 
