@@ -88,6 +88,8 @@ OTHERS = {
     "services/runs/current_work.py": "the agents at work, for operators",
     "services/outbox/backlogs.py": "how many runs have which status, for operators",
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
+    "agent_files/export.py": "what operators have set up, for operators",
+    "agent_files/importing.py": "the items that an operator's file names, for operators",
     "agent/training_export.py": "a completed thread, for operators",
     "feed/events.py": "ids and states, for endpoints of the tenant's owner",
     "own_tools/asking.py": "the run's own call, for the person who agreed to it",

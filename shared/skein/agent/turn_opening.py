@@ -17,6 +17,7 @@ from skein.agent.turn_steps import (
     recorded_prompt,
 )
 from skein.errors import Conflict, Forbidden, NotFound, ReadersChanged
+from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.live.answer_streams import AnswerStreams
 from skein.models.chats.chat import Chat
@@ -141,7 +142,7 @@ class TurnOpenings:
             opened.tools = offered(reading)
             opened.budget = self._budget(turn, reading)
             opened.prompt = recorded_prompt(steps) or self._built(run, opened, read)
-            if not steps:
+            if not steps and _may_approve(run, reading):
                 opened.agreed = self.approvals.agreed_step(run, reading)
             activation.ended = bool(steps) and ended_in(steps[-1])
         turn.opened = opened
@@ -181,6 +182,15 @@ def _check_recorded(run: Run, chat: Chat | None) -> None:
         raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
     if chat is not None:
         check_readers(run.held, chat)
+
+
+def _may_approve(run: Run, reading: Reading) -> bool:
+    """Return whether an operator, or a reply in the chat, may have approved calls."""
+    service = run.trigger.service
+    if service is not None and service.decided is not None:
+        return True
+    messages = reading.of(History).messages if reading.chat is not None else ()
+    return any(message.reply_to is not None for message in messages)
 
 
 def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> None:
