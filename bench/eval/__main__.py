@@ -24,15 +24,14 @@ from bench.eval.scripted import ScriptedModel, scripted_model
 from bench.eval.situation import Situation
 from bench.eval.situations import SITUATIONS
 from bench.eval.stage import Stage, stage
-from local.config import DEFAULT_DATA_DIR
 from local.errors import LocalError
-from local.template import ROOT
+from local.folders import data_folder
 from skein.errors import SkeinError
 
 NO_MODEL = """\
 eval: no model. Set OPENAI_API_KEY or OPENAI_BASE_URL, and MODEL to the name of the model.
 To try the eval itself without a model: make eval SCRIPTED=right"""
-FOLDER = ROOT / DEFAULT_DATA_DIR / "eval"
+FOLDER = data_folder() / "eval"
 STOPPED = 130  # the usual status of a command that Ctrl+C stopped
 
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,15 +76,16 @@ def run_page(page: str, url: str) -> list[str]:
     assert script.count("127.0.0.1") == script.count(ADDRESS) == 1, f"{page} needs {ADDRESS}"
     # A `python3` of a version manager takes ten times as long to start.
     paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env={**os.environ, "PATH": paths, "NO_PROXY": "127.0.0.1", "SKEIN_URL": url},
-        cwd=Path(ROOT),
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # a page may save a file
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env={**os.environ, "PATH": paths, "NO_PROXY": "127.0.0.1", "SKEIN_URL": url},
+            cwd=folder,
+            check=False,
+        )
     outputs = done.stdout.split(END)
     assert done.returncode == 0, f"{blocks[len(outputs) - 1].script}\n{outputs[-1]}\n{done.stderr}"
     for block, output in zip(blocks, outputs, strict=False):

@@ -13,6 +13,8 @@ from tests.support.function_services import FUNCTIONS, services_in
 
 # Services of the API that tools do not get, and why.
 NOT_FOR_TOOLS = {
+    "AgentExport": "operators export agents as files",
+    "AgentImport": "operators create and change agents by files",
     "ApiKeys": "operators make API keys",
     "KeyedCalls": "clients repeat requests with an Idempotency-Key",
     "UserTokens": "servers make tokens for people",
