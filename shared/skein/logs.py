@@ -51,7 +51,7 @@ class LogFormatter(LambdaPowertoolsFormatter):
         return masked(super().serialize(shown))
 
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 - the base's name
-        """Return the traceback, with only the messages of Skein's own errors."""
+        """Return the traceback without the messages of errors that Skein doesn't define."""
         return traceback_without_words(ei[1]) if ei[1] is not None else ""
 
 

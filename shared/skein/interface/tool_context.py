@@ -208,7 +208,7 @@ def authors_of(call: ToolContext) -> Authors:
 
 
 def admitted(call: ToolContext, messages: Iterable[Message]) -> list[Message]:
-    """Return the messages whose words this activation may have."""
+    """Return the messages that this activation is allowed to see."""
     insiders = call.reading.insiders
     return [message for message in messages if insiders.admit(words_of([message]))]
 

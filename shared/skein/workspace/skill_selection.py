@@ -40,7 +40,7 @@ def _read(path: object) -> Skill:
 
 
 def all_heads(catalog: SkillCatalog) -> dict[str, SkillHead]:
-    """Return the heads of all skills of a tenant; its own skills override shipped ones."""
+    """Return names and descriptions of all skills. A tenant's skill replaces a shipped one."""
     ours = {name: skill.head for name, skill in shipped().items()}
     return ours | {head.name: head for head in catalog.heads}
 

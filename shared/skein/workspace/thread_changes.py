@@ -196,8 +196,14 @@ def document_in(
 ) -> Document | None:
     """Find a thread's document among the items that were read.
 
-    The folder of the thread's own scope comes before the open folder. Returns None if no document
-    of this name may be shown within `reach`.
+    A thread has up to two folders of documents. If both have a document of this name, the document
+    in the folder of the thread's own scope is returned.
+
+    Args:
+        thread: The thread.
+        name: The name of the document.
+        found: The items that were read.
+        reach: Decides which documents may be shown.
     """
     documents = Document.read_each(found, [folder.key(name) for folder in thread.folders])
     return next((document for document in documents if reach.shows(document)), None)

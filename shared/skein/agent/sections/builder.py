@@ -158,7 +158,7 @@ class PromptBuilder:
         return _marked(pictured, reading)
 
     def _as_timeline(self, parts: Sequence[Section]) -> PromptRecord:
-        """Render all sections as one message, followed by the nudge."""
+        """Render all sections as one message, and add the fixed request to answer (`NUDGE`)."""
         return _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
 
     def _pictures(self, images: Sequence[ImageRef], reading: Reading, model: str) -> list[Section]:

@@ -283,7 +283,8 @@ def active_runs(given: SectionInput) -> Section | None:
     """Render the agent's other live runs; None if there are none.
 
     The entry of a waiting run names the members for whose reply it waits. If the run waits for
-    days, the entry also says until when. In the chat of the question, it quotes the question.
+    days, the entry also says until when. If the run asked its question in the active chat, the
+    entry quotes the question.
     """
     lines, names, with_ids = [], given.names, given.takes("run_id")
     here = given.reading.of(YourChats).awaiting

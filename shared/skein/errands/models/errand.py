@@ -121,14 +121,15 @@ class Errand(Stored):
 
     Attributes:
         id: `err_<digest>`, derived from the call or the choice that ordered the errand.
-        group_id: The same for all people of one order.
+        group_id: An id that all errands share that one tool call started, one for each person.
         asked_at: When the person was asked. None before that, or if the person cannot be reached.
         choice_chat_id: The chat of the question.
         choice_seq: The message of the question.
         answer: The words of the answer; None if there is no answer.
         answered_at: When the person answered.
-        ended_at: When the result was posted in the home chat, or the times were read. After that,
-            the errand is over, unless the person has to confirm a time.
+        ended_at: When the errand ended. An errand of a meeting ends when Skein has read the free
+            times from the answer. Any other errand ends when the result is posted in the chat where
+            the errand was started. Later, the person may still be asked to confirm a time.
         meeting: The meeting, if the person is asked for times. The person's answer is then not
             posted in the group.
         times: The times that were read from the answer; None before that.
@@ -136,7 +137,7 @@ class Errand(Stored):
         confirm_seq: The message that asks the person to confirm the proposed time.
         confirmed: Whether the person confirms the proposed time; None before the person answers.
         texts: The number of texts that the person got about the meeting.
-        line_scope: The scope to which the errand's line in prompts moved when accounts were linked.
+        line_scope: The scope of the `OpenErrand` item, if it changed because accounts were linked.
         version: The optimistic lock: every change raises it.
     """
 
@@ -221,7 +222,7 @@ class Errand(Stored):
 
     @property
     def line_key(self) -> Key:
-        """The key of the errand's line in prompts of the home chat."""
+        """The key of the open item that tells prompts of the asking chat about the errand."""
         scope = self.line_scope or self.scope
         return OpenErrand.key_of(self.tenant, self.ref.model_copy(update={"scope": scope}))
 

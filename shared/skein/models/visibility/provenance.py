@@ -103,10 +103,9 @@ class Insiders(Value):
 
     Attributes:
         digests: Their digests, as in `authors`.
-        alone: Whether the activation may hold no words of outsiders.
-        of_readers: Whether the activation may, even if `alone` is set, hold words of outsiders that
-            its readers know: from the agent's questions and errands in the active chat, and from
-            the titles of the readers' chats.
+        alone: Whether prompts and tool results of the run must not contain words of outsiders.
+        of_readers: Whether there is an exception to `alone` for words that the readers know: those
+            in questions and errands of the active chat, and in titles of the readers' chats.
     """
 
     digests: frozenset[str] = frozenset()

@@ -42,7 +42,7 @@ class OwnWordsMemory(AgentItem):
 
     @property
     def last_seq(self) -> int:
-        """The last source message. The index stores the memory's passage beside it."""
+        """The number of the last source message, which is part of the memory's key in the index."""
         return self.made_from.spans[-1].last_seq
 
     @staticmethod

@@ -291,7 +291,7 @@ class Chats:
         sender: Membership,
         now: datetime,
     ) -> tuple[Commit, Message]:
-        """Build the commit of a message, with the writes of idempotency records first.
+        """Build the transaction that stores a message. The idempotency record is the first write.
 
         Returns:
             The commit, and the message as it will be stored, with its runs, deliveries and reasons.

@@ -38,7 +38,7 @@ class Lines:
     def create(self, tenant: str, new: "NewLine") -> Line:
         """Create a line: connect a phone number of the tenant to an agent.
 
-        On the local stack, a number that is not assigned goes to the first tenant.
+        On the local stack, an unassigned number is assigned to the first tenant that asks for it.
 
         Raises:
             Conflict: The number is already a line of the tenant, or the phone of a person.

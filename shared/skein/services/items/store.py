@@ -1,9 +1,9 @@
 """Store agents' items: create, change, end, restore, delete, get and list them.
 
 Each item has a version as an optimistic lock. Each partition has a revision item with a counter for
-each kind of items. The transaction that makes an item live also raises the counter, on condition
-that no other writer has raised it. So duplicates and items over a limit are detected even if two
-writers add items at the same time.
+each kind of items. A transaction that adds or restores an item also raises the counter. The
+transaction fails if another writer has raised the counter since the items were read. So duplicates
+and items over a limit are detected even if two writers add items at the same time.
 """
 
 from abc import ABC, abstractmethod
