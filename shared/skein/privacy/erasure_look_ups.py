@@ -154,7 +154,7 @@ def _names(sweep: Sweep) -> Iterator[Key]:
 
 
 def _look_up(sweep: Sweep, address: Address, item: Item) -> Write | None:
-    """Return the write that deletes an index entry of an address; None if another person owns it."""
+    """Return the write that deletes the index entry of an address, if the entry is the person's."""
     key = Key(item["pk"], item["sk"])
     if key == AddressOwner.key_of(sweep.tenant, address):
         owner = AddressOwner.from_item(item)
