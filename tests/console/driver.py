@@ -20,7 +20,6 @@ HOSTILE = (
     "<img src=x onerror=alert(1)><script>alert(2)</script>\"'><a href=javascript:alert(3)>x</a>"
 )
 OPERATOR = "operator"
-OPERATOR_TOKEN = {"sub": OPERATOR, "tenant": "demo", "scope": "chat admin", "name": "Operator"}
 # The first page of a tab finds the token that a local stack keeps for a tab that is loaded again.
 HOLD_TOKEN = """
 if (location.protocol === "http:" && sessionStorage.getItem("held") === null) {
@@ -98,9 +97,12 @@ class Driver:
         expect(self.page.locator("main h1")).to_be_visible()
         expect(self.page.locator(".page[aria-busy]")).to_have_count(0)
 
-    def open_as_operator(self, place: str) -> None:
+    def open_as_operator(
+        self, place: str, *, scope: str = "chat admin", tenant: str = "demo"
+    ) -> None:
         """Open a page in a tab that holds an operator's token, as after a sign-in."""
-        token = self.client.ok("POST", "/local/token", OPERATOR_TOKEN)["token"]
+        wanted = {"sub": OPERATOR, "name": "Operator", "scope": scope, "tenant": tenant}
+        token = self.client.ok("POST", "/local/token", wanted)["token"]
         self.page.add_init_script(HOLD_TOKEN % json.dumps(json.dumps({"token": token})))
         self.open(place)
 

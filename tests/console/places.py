@@ -19,10 +19,10 @@ class Place:
     address: str
     signed_in: bool = True
 
-    def open(self, driver: Driver) -> None:
-        """Open the page, as an operator if it needs a token."""
+    def open(self, driver: Driver, tenant: str = "demo") -> None:
+        """Open the page, as an operator of a tenant if it needs a token."""
         if self.signed_in:
-            driver.open_as_operator(self.address)
+            driver.open_as_operator(self.address, tenant=tenant)
         else:
             driver.open(self.address)
 

@@ -15,13 +15,6 @@ FAMILY = "👩‍👩‍👧‍👦 👍🏽"
 signed_in_page = pytest.mark.parametrize("place", SIGNED_IN, ids=lambda place: place.address)
 
 
-def as_person(driver: Driver, scope: str, tenant: str = "demo") -> None:
-    """Let the next sign-in give a token with a scope in a tenant."""
-    token = driver.client.token(OPERATOR, scope, tenant)
-    answer = {"access_token": token, "expires_in": 3600, "token_type": "Bearer"}
-    driver.page.route("**/local/oauth/token", lambda route: route.fulfill(json=answer))
-
-
 def heading(driver: Driver) -> str:
     return driver.page.locator("main h1").inner_text()
 
@@ -124,8 +117,7 @@ def test_slow_network_shows_that_the_page_is_loading(driver: Driver) -> None:
 
 
 def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver) -> None:
-    as_person(driver, "chat")
-    driver.open_as_operator("#/chats")
+    driver.open_as_operator("#/chats", scope="chat")
     links = driver.page.get_by_role("navigation", name="Pages").get_by_role("link")
     expect(links).to_have_text(["Phone", "Chats", "Time"])
     driver.page.evaluate("location.hash = '#/audit'")
@@ -148,9 +140,8 @@ def test_page_without_the_required_scope_shows_the_error(driver: Driver, place: 
 
 @signed_in_page
 def test_new_tenant_has_no_broken_page(driver: Driver, place: Place) -> None:
-    as_person(driver, "chat admin", "brand-new")
     driver.page.set_viewport_size(NARROW)
-    place.open(driver)
+    place.open(driver, "brand-new")
     driver.check_width()
     driver.check_accessibility()
 
@@ -158,9 +149,8 @@ def test_new_tenant_has_no_broken_page(driver: Driver, place: Place) -> None:
 @signed_in_page
 def test_long_and_foreign_names_fit_a_window_of_320_pixels(driver: Driver, place: Place) -> None:
     make_odd(driver)
-    as_person(driver, "chat admin", "odd")
     driver.page.set_viewport_size(NARROW)
-    place.open(driver)
+    place.open(driver, "odd")
     driver.check_width()
     driver.check_accessibility()
 
