@@ -15,7 +15,8 @@ from uuid import uuid4
 
 import httpx2
 
-from local.folders import running_url
+from local.folders import default_url
+from local.tokens import NoStackError, local_token
 
 YAML = {"content-type": "application/yaml"}
 PAGE = 100
@@ -46,7 +47,7 @@ def add_agent_command(commands: Any) -> None:
     )
     importing.set_defaults(command=lambda given: _reported(_import, given))
     for verb in (export, importing):
-        verb.add_argument("--url", default=os.environ.get("SKEIN_URL") or running_url())
+        verb.add_argument("--url", help="by default, of the stack that runs on this machine")
 
 
 def _reported(action: Callable[[argparse.Namespace], None], given: argparse.Namespace) -> int:
@@ -59,7 +60,7 @@ def _reported(action: Callable[[argparse.Namespace], None], given: argparse.Name
 
 
 def _export(given: argparse.Namespace) -> None:
-    with _connected(given.url) as http:
+    with _connected(given.url or default_url()) as http:
         text = _checked(http.get(f"{_path_of(http, given.agent)}/file")).text
     if given.output is None:
         sys.stdout.write(text)
@@ -71,7 +72,7 @@ def _export(given: argparse.Namespace) -> None:
 def _import(given: argparse.Namespace) -> None:
     content = given.file.read_bytes()
     query = {"overwrite": "true"} if given.overwrite else {}
-    with _connected(given.url) as http:
+    with _connected(given.url or default_url()) as http:
         if given.into is None:
             headers = {**YAML, "idempotency-key": uuid4().hex}
             answer = http.post("/v1/agents/file", content=content, headers=headers, params=query)
@@ -90,21 +91,13 @@ def _connected(url: str) -> httpx2.Client:
     Raises:
         CommandError: There is no token.
     """
-    token = os.environ.get("SKEIN_TOKEN") or _local_token(url)
+    token = os.environ.get("SKEIN_TOKEN")
+    try:
+        token = token or local_token(url, sub="operator", scope="admin")
+    except NoStackError as error:
+        raise CommandError(f"{error}. For a deployment, set SKEIN_TOKEN") from None
     headers = {"authorization": f"Bearer {token}"}
     return httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS)
-
-
-def _local_token(url: str) -> str:
-    asked = {"sub": "operator", "tenant": "demo", "scope": "admin"}
-    try:
-        answer = httpx2.post(f"{url}/local/token", json=asked, timeout=TIMEOUT_SECONDS)
-        token: str = answer.json()["token"]
-    except (httpx2.HTTPError, ValueError, LookupError, TypeError):
-        raise CommandError(
-            f"no local stack answers at {url}. For a deployment, set SKEIN_TOKEN"
-        ) from None
-    return token
 
 
 def _path_of(http: httpx2.Client, named: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from local.agent_command import add_agent_command
-from local.folders import cache_folder, running_url
+from local.folders import cache_folder, default_url
 from local.steps import Steps
 
 INTERRUPTED = 130  # the exit status after Ctrl-C
@@ -86,7 +86,7 @@ def _tail(given: argparse.Namespace) -> int:
 
 
 def _url(given: argparse.Namespace) -> str:
-    return str(given.url or os.environ.get("SKEIN_URL") or running_url())
+    return str(given.url or default_url())
 
 
 def _doctor(_: argparse.Namespace) -> int:

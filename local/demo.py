@@ -1,5 +1,6 @@
 """Demo agent and line, created at the first start for the README's first example."""
 
+from local import tokens
 from local.model.small_answer import DEMO_AGENT
 from skein.bootstrap.wiring import App
 from skein.errors import NotFound
@@ -8,7 +9,7 @@ from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.services.directory.agents import Agents
 from skein.services.directory.lines import Lines
 
-TENANT = "demo"
+TENANT = tokens.TENANT
 LINE = "+15005550006"
 CHANNELS = ("sms", "whatsapp")
 NAME = DEMO_AGENT

@@ -24,6 +24,11 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return _folder("SKEIN_DATA_DIR", ".data", "XDG_DATA_HOME", in_home, environment)
 
 
+def default_url() -> str:
+    """Return the address in `SKEIN_URL`, or else that of the stack of the user's data folder."""
+    return os.environ.get("SKEIN_URL") or running_url()
+
+
 def running_url(folder: Path | None = None) -> str:
     """Return the address of the stack that uses a data folder, by default the user's."""
     try:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from local.agent_file import AgentFile
 from local.demo import LINE
 from local.model.machine_models import ModelServer
 from local.model.server import MODEL_NAME
+from local.python_agent import PythonAgent
 from local.stack import Stack
 
 PHONE = "+15005550100"
@@ -29,7 +29,7 @@ def greeting(stack: Stack, servers: Sequence[ModelServer] = ()) -> str:
     )
 
 
-def _of_file(stack: Stack, servers: Sequence[ModelServer], agent: AgentFile) -> str:
+def _of_file(stack: Stack, servers: Sequence[ModelServer], agent: PythonAgent) -> str:
     return f"""
 {agent.name} is at {stack.url}; stop it with Ctrl-C.{port_lines(stack)}
   line   {LINE}

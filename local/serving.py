@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
-from local.agent_file import AgentFile, reloading
 from local.config import Config
 from local.end_signal import EndSignal
 from local.errors import LocalError, PortInUseError
@@ -18,6 +17,7 @@ from local.greeting import greeting
 from local.log_file import log_in, set_up_logs
 from local.model import server
 from local.model.machine_models import ModelServer, model_servers, with_model
+from local.python_agent import PythonAgent, reloading
 from local.stack import Stack
 from local.steps import Steps
 from skein import bootstrap
@@ -39,7 +39,7 @@ def run(path: Path | None, *, port: int | None, model: str | None, day: bool, re
     """
     environment = {**os.environ, **({} if port is None else {"SKEIN_PORT": str(port)})}
     try:
-        agent = AgentFile.load(path) if path else None
+        agent = PythonAgent.load(path) if path else None
         _prepare(environment, model)
         config, servers = _configured(environment, day=day, model=model)
         _serve(config, servers, agent, reload=reload)
@@ -76,7 +76,7 @@ def _configured(
 
 
 def _serve(
-    config: Config, servers: Sequence[ModelServer], agent: AgentFile | None, *, reload: bool
+    config: Config, servers: Sequence[ModelServer], agent: PythonAgent | None, *, reload: bool
 ) -> None:
     console, end = sys.stdout, EndSignal(_signals())
     with log_in(config.data_dir) as log, Steps("skein") as steps:
@@ -98,7 +98,7 @@ def _signals() -> Iterator[int]:
 
 
 @contextmanager
-def _reloading(agent: AgentFile | None, data_dir: Path) -> Iterator[None]:
+def _reloading(agent: PythonAgent | None, data_dir: Path) -> Iterator[None]:
     if agent is None:
         yield
     else:

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from local.agent_file import AgentFile
 from local.config import LOOPBACK, Config
 from local.day.actors import TENANT as DAY_TENANT
 from local.day.recorded_day import SMS_FILE, RecordedDay
@@ -55,6 +54,7 @@ from local.polling.feed import FeedPoller, feed_sources
 from local.polling.inbox import Inbox, PolledQueue
 from local.polling.poller import Poller
 from local.polling.queue_depths import QueueDepths
+from local.python_agent import PythonAgent
 from local.python_tools import load_tools, make_tools
 from local.sqlite.engine import Adapters, SqliteEngine
 from local.stored_files import PREFIX as FILES_PREFIX
@@ -125,7 +125,7 @@ class Stack:
         self,
         config: Config,
         *,
-        agent: AgentFile | None = None,
+        agent: PythonAgent | None = None,
         template: Template | None = None,
         inbox: Callable[[Inbox, Clock], Inbox] = lambda inbox, _: inbox,
         model: Callable[[LanguageModel], LanguageModel] = lambda model: model,

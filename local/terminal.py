@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx2
 
-from local.demo import LINE, TENANT
+from local.demo import LINE
+from local.tokens import NoStackError, local_token
 from skein_client.client import Client
 from skein_client.errors import ApiError, NoAnswer, Unreachable
 
@@ -16,10 +17,6 @@ WHY = "skein tail shows the runs of this machine"
 RUNS = 100  # that one look reads
 PAUSE_SECONDS = 1.0
 FAILED = 1
-
-
-class NoStackError(Exception):
-    """No local stack answers, or the stack has no such agent."""
 
 
 def chat(url: str, name: str | None, read: Callable[[], str] | None = None) -> int:
@@ -49,16 +46,12 @@ def connected(url: str) -> Client:
     Raises:
         NoStackError: No stack answers at the URL.
     """
-    asked = {"sub": PERSON, "tenant": TENANT, "scope": "chat admin", "name": "You"}
     try:
-        response = httpx2.post(f"{url}/local/token", json=asked, timeout=5)
-        token = response.json()["token"]
-    except (httpx2.HTTPError, ValueError, LookupError, TypeError) as error:
+        return Client(url, local_token(url, sub=PERSON, scope="chat admin", name="You"))
+    except NoStackError as error:
         raise NoStackError(
-            f"no local stack answers at {url}: start one with `skein run my_agent.py`, "
-            "or name it with --url"
+            f"{error}: start one with `skein run my_agent.py`, or name it with --url"
         ) from error
-    return Client(url, token)
 
 
 def agent_of(client: Client, name: str | None) -> Mapping[str, Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.agent_file import AgentFile
 from local.config import Config
+from local.python_agent import PythonAgent
 from local.stack import Stack
 from tests.e2e.client import Client
 from tests.e2e.process import running_stack
@@ -74,7 +74,7 @@ def start(stop: ExitStack, model: ScriptedOpenAI, tmp_path: Path) -> StartStack:
     `agent` is the agent of a file, in place of the demo's.
     """
 
-    def started(*, agent: AgentFile | None = None, **settings: object) -> Client:
+    def started(*, agent: PythonAgent | None = None, **settings: object) -> Client:
         config = Config(
             port=0,
             data_dir=tmp_path / "data",

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from local.agent_file import AgentFile
 from local.folders import ROOT
+from local.python_agent import PythonAgent
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
 from tests.support.scripted_openai import ScriptedOpenAI
@@ -58,7 +58,7 @@ def test_examples_do_what_the_page_says(start: StartStack, model: ScriptedOpenAI
 @pytest.fixture
 def run(start: StartStack) -> Callable[[str], Client]:
     """Serves the agent of an example, as `skein run` does."""
-    return lambda name: start(agent=AgentFile.load(EXAMPLES / name), quiet_hours=NO_QUIET_HOURS)
+    return lambda name: start(agent=PythonAgent.load(EXAMPLES / name), quiet_hours=NO_QUIET_HOURS)
 
 
 def said(client: Client, text: str) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from local.agent_file import AgentFile
 from local.config import Config
 from local.model.server import MODEL_NAME, SETTINGS, make_server
 from local.model.small_model import Continuation, SmallModel
+from local.python_agent import PythonAgent
 from local.stack import Stack
 from local.template import ROOT
 from tests.e2e.client import Client
@@ -33,7 +33,7 @@ def test_program_of_readme_is_the_example_and_its_commands_get_answers(
 ) -> None:
     example = ROOT / "examples" / "my_agent.py"
     assert f"```python\n{example.read_text('utf-8')}```" in (ROOT / "README.md").read_text("utf-8")
-    client = start(agent=AgentFile.load(example))
+    client = start(agent=PythonAgent.load(example))
     model.call_tools(("opening_hours", {"day": "Sunday"})).say("On Sunday from 12 to 16.")
     model.call_tools(("opening_hours", {"day": "Monday"})).say("No, on Monday we are closed.")
     [printed] = run_page("README.md", client.url)

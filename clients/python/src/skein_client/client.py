@@ -47,7 +47,7 @@ PAGE = 100
 MIN_PAUSE, MAX_PAUSE, PAUSE_GROWTH = 0.5, 3.0, 1.5  # between looks for an answer, in seconds
 MAX_RETRY_AFTER = 60.0  # seconds; a longer pause is for the caller to decide
 REPEATABLE = frozenset({"GET", "POST", "PUT", "DELETE"})
-# The last parts of the paths of calls that are not retried, because each attempt runs anew.
+# Ends of paths that are not retried, because each attempt would do the work again.
 RUNS_AGAIN = ("/v1/live", "/try", "/replay", "/drafts")
 
 
@@ -55,8 +55,8 @@ class Client:
     """Client of the API for one person or operator, whose token it sends.
 
     A failed call is retried if that has no second effect: `GET`, `PUT`, `DELETE`, and `POST`, which
-    sends one `Idempotency-Key` with all its attempts. `PATCH` is not retried, and neither are calls
-    that run anew each time (`try`, `replay`, drafts and live tickets).
+    sends one `Idempotency-Key` with all its attempts. `PATCH` is not retried. Neither are `try`,
+    `replay`, drafts and live tickets, because each attempt would do the work again.
 
     Args:
         url: The URL of the API; by default that in `SKEIN_URL`, or else that of a local stack.

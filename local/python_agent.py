@@ -47,7 +47,7 @@ class BadAgentError(LocalError):
 
 
 @dataclass(frozen=True)
-class AgentFile:
+class PythonAgent:
     """An agent as its file describes it.
 
     Attributes:
@@ -149,7 +149,7 @@ def _variable(error: ErrorDetails) -> str:
     return {"system_prompt": "prompt", "enabled_tools": "tools"}.get(field, field)
 
 
-def _check_names(app: App, file: AgentFile) -> None:
+def _check_names(app: App, file: PythonAgent) -> None:
     try:
         app.get(OwnTools).check_names(TENANT, file.new.enabled_tools)
     except Rejected as error:
@@ -200,7 +200,7 @@ def _watch(path: Path, data_dir: Path, app: App, ends: threading.Event) -> None:
             continue  # an editor may be replacing the file
         seen = now
         try:
-            AgentFile.load(path).serve(app, data_dir)
+            PythonAgent.load(path).serve(app, data_dir)
         except (LocalError, SkeinError) as error:
             logger.warning("the agent stays as it was, until the file works: %s", error)
         else:

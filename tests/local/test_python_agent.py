@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.agent_file import AgentFile, BadAgentError, reloading
 from local.demo import LINE, TENANT
+from local.python_agent import BadAgentError, PythonAgent, reloading
 from local.python_tools import BadToolsError
 from local.template import ROOT
 from skein.models.directory.agent import Agent
@@ -42,11 +42,11 @@ def agents(world: World) -> tuple[Agent, ...]:
 
 
 def test_second_start_keeps_the_agent_and_changes_it(world: World, path: Path) -> None:
-    first = AgentFile.load(path).serve(world.app, path.parent / "data")
+    first = PythonAgent.load(path).serve(world.app, path.parent / "data")
     assert (first.name, first.enabled_tools[-1]) == ("Luigi", "opening_hours")
-    assert AgentFile.load(path).serve(world.app, path.parent / "data") == first
+    assert PythonAgent.load(path).serve(world.app, path.parent / "data") == first
     path.write_text(path.read_text().replace("Be short", "Be long"))
-    AgentFile.load(path).serve(world.app, path.parent / "data")
+    PythonAgent.load(path).serve(world.app, path.parent / "data")
     [agent] = agents(world)
     assert agent.id == first.id
     assert "Be long" in agent.system_prompt
@@ -54,9 +54,9 @@ def test_second_start_keeps_the_agent_and_changes_it(world: World, path: Path) -
 
 
 def test_line_goes_to_the_agent_of_the_last_file(world: World, path: Path) -> None:
-    AgentFile.load(path).serve(world.app, path.parent / "data")
+    PythonAgent.load(path).serve(world.app, path.parent / "data")
     path.write_text('name = "Ann"\nprompt = "You are Ann."\n')
-    ann = AgentFile.load(path).serve(world.app, path.parent / "data")
+    ann = PythonAgent.load(path).serve(world.app, path.parent / "data")
     assert {each.name for each in agents(world)} == {"Luigi", "Ann"}
     assert world.app.lines.get(TENANT, LINE).agent_id == ann.id
 
@@ -73,19 +73,19 @@ def test_line_goes_to_the_agent_of_the_last_file(world: World, path: Path) -> No
 def test_error_in_a_value_is_told(world: World, path: Path, text: str, told: str) -> None:
     path.write_text(text)
     with pytest.raises(BadAgentError, match=told):
-        AgentFile.load(path).serve(world.app, path.parent / "data")
+        PythonAgent.load(path).serve(world.app, path.parent / "data")
 
 
 def test_file_that_is_missing_or_fails_is_told(path: Path) -> None:
     with pytest.raises(BadAgentError, match="there is no file"):
-        AgentFile.load(path.with_name("none.py"))
+        PythonAgent.load(path.with_name("none.py"))
     path.write_text("1 / 0")
     with pytest.raises(BadToolsError, match="ZeroDivisionError"):
-        AgentFile.load(path)
+        PythonAgent.load(path)
 
 
 def test_change_is_reloaded_and_an_error_keeps_the_agent(world: World, path: Path) -> None:
-    AgentFile.load(path).serve(world.app, path.parent / "data")
+    PythonAgent.load(path).serve(world.app, path.parent / "data")
     with reloading(path, path.parent / "data", world.app):
         time.sleep(0.1)
         path.write_text("1 /")
