@@ -217,10 +217,10 @@ package: $(DEVELOPMENT) build ## Write a release's template and archives to buil
 	@$(BIN)/python -m tools.deployment.package
 
 .PHONY: deploy
-deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PROFILE=small, PARAMETERS="Name=value ...", YES=1; docs/deploy.md)
+deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PROFILE=small, PARAMETERS="Name=value ...", WARM=reads,writes, YES=1; docs/deploy.md)
 	@$(if $(filter off,$(CHECKS)),,$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS))
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) -m tools.deployment.deploy $(TARGET) $(if $(YES),--yes) $(SAM) $(PARAMETERS)
+	@$(PYTHON) -m tools.deployment.deploy $(TARGET) $(if $(WARM),--warm $(WARM)) $(if $(YES),--yes) $(SAM) $(PARAMETERS)
 	@$(MAKE) --no-print-directory webhooks
 
 .PHONY: deploy-checks

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import MAGIC_NUMBER, find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -358,12 +359,15 @@ class FakeSam:
         self.values = {"PublicBaseUrl": base_url, deploy.PROTECTION: protection}
         self.fails = fails
         self.subscriptions: dict[str, list[dict[str, str]]] = {}
+        self.table: dict[str, Any] = {}
         self.deployed: list[list[str]] = []
         self.aws: list[list[str]] = []
 
     def __call__(self, command: Sequence[str]) -> str:
         if command[:3] == ["aws", "sns", "list-subscriptions-by-topic"]:
             return json.dumps({"Subscriptions": self.subscriptions[command[-1]]})
+        if command[1:3] == ["dynamodb", "describe-table"]:
+            return json.dumps({"Table": self.table})
         if command[0] == "aws":
             self.aws.append(list(command[2:]))
             return ""
@@ -443,6 +447,55 @@ def test_address_whose_subscription_is_not_confirmed_is_named(
     printed = capsys.readouterr().out
     assert "b@example.com gets no alarms" in printed
     assert "a@example.com" not in printed
+
+
+def _warm(reads: int, writes: int) -> dict[str, Any]:
+    return {
+        "WarmThroughput": {
+            "ReadUnitsPerSecond": reads,
+            "WriteUnitsPerSecond": writes,
+            "Status": "ACTIVE",
+        }
+    }
+
+
+def test_warm_throughput_is_raised_where_it_is_lower_and_never_lowered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sam = FakeSam()
+    sam.values["TableName"] = "skein-table"
+    first = {"IndexName": "gsi1", **_warm(12_000, 4_000)}
+    second = {"IndexName": "gsi2", **_warm(30_000, 12_000)}
+    sam.table = {**_warm(30_000, 4_000), "GlobalSecondaryIndexes": [first, second]}
+    assert deploy.main(["--warm", "20000,12000", "sam"], sam) == 0
+    command, *options = sam.aws[-1]
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    assert (command, given["--table-name"]) == ("update-table", "skein-table")
+    higher = {"ReadUnitsPerSecond": 30_000, "WriteUnitsPerSecond": 12_000}
+    assert json.loads(given["--warm-throughput"]) == higher
+    assert json.loads(given["--global-secondary-index-updates"]) == [
+        {
+            "Update": {
+                "IndexName": "gsi1",
+                "WarmThroughput": {"ReadUnitsPerSecond": 20_000, "WriteUnitsPerSecond": 12_000},
+            }
+        }
+    ]
+    calls = len(sam.aws)
+    sam.table = {**_warm(30_000, 12_000), "GlobalSecondaryIndexes": [second]}
+    assert deploy.main(["--warm", "20000,12000", "sam"], sam) == 0
+    assert "update-table" not in {command for command, *_ in sam.aws[calls:]}
+    assert "the table was as warm before" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["20000", "20000,0", "20000,-1", "a,b", "1,2,3"])
+def test_warm_throughput_needs_reads_and_writes(text: str) -> None:
+    with pytest.raises(SystemExit):
+        deploy.main(["--warm", text, "sam"], FakeSam())
+
+
+def test_rollback_cannot_lower_the_warm_throughput() -> None:
+    assert "WarmThroughput" not in (deploy.ROOT / "template.yaml").read_text(encoding="utf-8")
 
 
 def test_parameter_without_a_value_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

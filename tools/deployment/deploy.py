@@ -1,11 +1,11 @@
 """Deployment of `sam build`'s output as one stack, with the API's own URL as a parameter.
 
 `python -m tools.deployment.deploy [--stack NAME] [--env NAME] [--tag name=value ...]
-[--profile small] [--yes] <sam> [Name=value ...]`. Each environment is a stack of its own. The API's
-URL is known only after the first deployment. A deployment that leaves `PublicBaseUrl` unset is
-therefore followed by a second one that sets it. Each deployment names its release, so that a change
-of the build or of a parameter publishes new versions of the functions. The module needs only the
-standard library and the `aws` command.
+[--profile small] [--warm READS,WRITES] [--yes] <sam> [Name=value ...]`. Each environment is a stack
+of its own. The API's URL is known only after the first deployment. A deployment that leaves
+`PublicBaseUrl` unset is therefore followed by a second one that sets it. Each deployment names its
+release, so that a change of the build or of a parameter publishes new versions of the functions.
+The module needs only the standard library and the `aws` command.
 """
 
 import argparse
@@ -52,6 +52,7 @@ STACK_POLICY: dict[str, list[dict[str, Any]]] = {
     ]
 }
 ANY_UPDATE = {"Statement": STACK_POLICY["Statement"][:1]}
+WARM = re.compile(r"([1-9][0-9]{0,7}),([1-9][0-9]{0,7})")
 STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 
 Run = Callable[[Sequence[str]], str]
@@ -59,6 +60,41 @@ Run = Callable[[Sequence[str]], str]
 
 class BadNameError(ValueError):
     """CloudFormation does not accept a stack's name, or a parameter has none."""
+
+
+@dataclass(frozen=True)
+class WarmThroughput:
+    """The units a second that a table, or an index, serves at once without throttling."""
+
+    reads: int
+    writes: int
+
+    @classmethod
+    def parse(cls, text: str) -> "WarmThroughput":
+        """Read `READS,WRITES`.
+
+        Raises:
+            argparse.ArgumentTypeError: It is something else.
+        """
+        found = WARM.fullmatch(text)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"{text!r} is not READS,WRITES, such as 20000,12000")
+        return cls(*map(int, found.groups()))
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> "WarmThroughput":
+        """Return that of a table or an index, as `DescribeTable` returns it."""
+        units = described.get("WarmThroughput", {})
+        return cls(units.get("ReadUnitsPerSecond", 0), units.get("WriteUnitsPerSecond", 0))
+
+    def __or__(self, other: "WarmThroughput") -> "WarmThroughput":
+        """Return the higher reads and the higher writes of both."""
+        return WarmThroughput(max(self.reads, other.reads), max(self.writes, other.writes))
+
+    @property
+    def units(self) -> dict[str, int]:
+        """The throughput as `UpdateTable` takes it."""
+        return {"ReadUnitsPerSecond": self.reads, "WriteUnitsPerSecond": self.writes}
 
 
 @dataclass(frozen=True)
@@ -94,13 +130,13 @@ def run(command: Sequence[str]) -> str:
     """Run a SAM command on the user's terminal.
 
     Returns:
-        The output of a command that lists; an empty string for any other command, which prints
-        its output.
+        The output of a command that lists or describes; an empty string for any other command,
+        which prints its output.
 
     Raises:
         subprocess.CalledProcessError: The command failed and has printed the reason.
     """
-    listing = any(part.startswith("list") for part in command)
+    listing = any(part.startswith(("list", "describe")) for part in command)
     stdout = subprocess.PIPE if listing else None
     done = subprocess.run(command, check=True, text=True, stdout=stdout)
     return done.stdout or ""
@@ -163,6 +199,35 @@ def deploy(
     if found[PROTECTION] == "on":
         protect(target.stack, run)
     return found
+
+
+def warm_up(table: str, warm: WarmThroughput, run: Run) -> bool:
+    """Raise the warm throughput of a table and its indexes; return whether it was too low.
+
+    DynamoDB refuses a lower value than before. No property of the template sets the throughput,
+    so CloudFormation doesn't try to lower it when it rolls a deployment back.
+
+    Raises:
+        subprocess.CalledProcessError: AWS refused; the deployment itself has succeeded.
+    """
+    named = ["--table-name", table]
+    described = run(["aws", "dynamodb", "describe-table", *named, "--output", "json"])
+    found = json.loads(described)["Table"]
+    parts = {each["IndexName"]: each for each in found.get("GlobalSecondaryIndexes", ())}
+    raised = {
+        name: after.units
+        for name, part in {"": found, **parts}.items()
+        if (after := WarmThroughput.of(part) | warm) != WarmThroughput.of(part)
+    }
+    if not raised:
+        return False
+    own = raised.pop("", None)
+    indexes = [{"Update": {"IndexName": n, "WarmThroughput": u}} for n, u in raised.items()]
+    options = ["--warm-throughput", json.dumps(own)] if own else []
+    if indexes:
+        options += ["--global-secondary-index-updates", json.dumps(indexes)]
+    run(["aws", "dynamodb", "update-table", *named, *options])
+    return True
 
 
 def leaves_table(parameters: Sequence[str], found: Mapping[str, str]) -> bool:
@@ -267,6 +332,7 @@ def arguments() -> argparse.ArgumentParser:
 def main(argv: Sequence[str], run: Run = run) -> int:
     """Deploy as the command line says, print the outputs, and return the exit status."""
     parser = arguments()
+    parser.add_argument("--warm", type=WarmThroughput.parse, metavar="READS,WRITES")
     parser.add_argument("sam")
     parser.add_argument("parameters", nargs="*")
     given = parser.parse_args(argv)
@@ -279,6 +345,9 @@ def main(argv: Sequence[str], run: Run = run) -> int:
         found = deploy(given.sam, target, parameters, run)
         for name, value in found.items():
             print(f"{name:<28}{value}")
+        if given.warm is not None:
+            warmed = warm_up(found["TableName"], given.warm, run)
+            print(f"the table was {'warmed up' if warmed else 'as warm before'}")
         for address in unconfirmed(found, run):
             print(f"{address} gets no alarms until somebody follows the link in AWS's mail")
     except BadNameError as error:
