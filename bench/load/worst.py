@@ -35,12 +35,12 @@ OPENING = """\
 # A tenant that does its worst
 
 Written by `make load WORST=1`, not by hand. The whole local stack runs on one machine, and the
-model answers after 0.3 s. One person of a tenant sends probes, one round after another: at first
-alone, then while another tenant does its worst. That tenant has an endpoint of events and two tools
-that answer one byte at a time without end. One of its people writes PRIVATE every three
+model answers after 0.3 s. One person of a tenant sends probes, a round every three seconds: at
+first alone, then while another tenant does its worst. That tenant has an endpoint of events and two
+tools that answer one byte at a time without end. One of its people writes PRIVATE every three
 seconds, where a sharing rule holds, sends a picture of 1,000 scans every two seconds, and has an
-agent call the slow tools every three seconds. Another one writes every 20 seconds in a chat with
-20 agents, all of which answer. An operator has an agent write to 500 people.
+agent call the slow tools every three seconds. Another one writes every 20 seconds in a chat with 20
+agents, all of which answer. An operator has an agent write to 500 people.
 
 The median of the probes may be at most the larger of twice the quiet median, and the quiet median
 plus one second. A probe that takes more than a minute counts as a minute.
@@ -54,15 +54,17 @@ class Size:
     Attributes:
         rounds: How often each probe is sent, alone and beside the other tenant.
         people: How many people the other tenant's agent writes to.
+        pause: The seconds between two rounds, in which the other tenant's work piles up.
         seconds: The longest time of the rounds beside the other tenant, and of those alone.
     """
 
     rounds: int = 20
     people: int = 500
+    pause: float = 3.0
     seconds: float = 300.0
 
 
-A_FEW = Size(rounds=3, people=10, seconds=45.0)
+A_FEW = Size(rounds=3, people=10, pause=0.0, seconds=45.0)
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ def _measured(probes: Probes, size: Size) -> Mapping[str, list[float]]:
             break
         for name, seconds in probes.round().items():
             found[name].append(seconds)
+        time.sleep(size.pause)
     return found
 
 
