@@ -2,15 +2,13 @@
 
 import argparse
 import logging
-import os
 import shutil
 import sys
-import tempfile
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.load.machine import data_folder, machine
 from bench.load.people import MAX_GAP_SECONDS, MAX_IN_A_BURST
 from bench.load.report import page, show
 from bench.load.run import A_FEW, Outcome, Plan, any_seed, carry_out
@@ -20,7 +18,7 @@ from local.template import ROOT
 def main(arguments: list[str]) -> int:
     """Run the load test; return 1 if a check failed."""
     plan, keep = _asked(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
+    folder = data_folder()
     log_to(folder / "stack.log")
     how = "with faults" if plan.faults else "without faults"
     print(f"load: {plan.phones} phones, {plan.users} users, {how}, seed {plan.seed}", flush=True)
@@ -75,11 +73,6 @@ def log_to(path: Path) -> None:
         logger.setLevel(logging.INFO)
         logger.addHandler(handler)
         logger.propagate = False
-
-
-def machine() -> str:
-    """Return the day, the Python version and the number of cores."""
-    return f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, {os.cpu_count()} cores"
 
 
 def _write(outcome: Outcome) -> None:

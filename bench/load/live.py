@@ -11,7 +11,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +20,9 @@ from functools import partial
 from pathlib import Path
 
 from bench.api import Api
-from bench.load.__main__ import log_to, machine
+from bench.load.__main__ import log_to
 from bench.load.live_people import LivePlan, LiveResult
+from bench.load.machine import data_folder, machine
 from bench.load.people import TENANT
 from bench.load.run import any_seed
 from bench.load.stand import ModelServer, dead_letters_of
@@ -312,7 +312,7 @@ def main(arguments: list[str]) -> int:
     whole = Size(asked.connections, asked.seconds, asked.rate, not asked.no_faults)
     seed = any_seed() if asked.seed is None else asked.seed
     size = Size(**{**asdict(A_FEW if asked.few else whole), "seed": seed})
-    folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
+    folder = data_folder()
     log_to(folder / "stack.log")
     random.seed(seed)
     with (folder / "functions.log").open("w", encoding="utf-8") as log, redirect_stdout(log):

@@ -14,11 +14,12 @@ MAX_TOLD = 10
 OPENING = """\
 # Many people at once
 
-Written by `make load`, not by hand. The whole local stack runs on one machine. Each handler runs in
-a process of its own, one event at a time. The people are threads of another process. A phone sends
-bursts of one to three SMS within {gap:g} seconds, and the line's debounce is three seconds. All
-phones text one line, whose limit of segments per minute is off. A third of the phones sends a
-picture with the first SMS of each burst. The model answers after 0.3 s.
+Written by `make load`, not by hand. The whole local stack runs on one machine, with its data in
+memory where that has room. Each handler runs in a process of its own, one event at a time. The
+people are threads of another process. A phone sends bursts of one to three SMS within {gap:g}
+seconds, and the line's debounce is three seconds. All phones text one line, whose limit of segments
+per minute is off. A third of the phones sends a picture with the first SMS of each burst. The model
+answers after 0.3 s.
 
 A message counts as acknowledged when its sender was told so, with retries under the same id. The
 time of an answer is from the acknowledgement of the burst's first message until the person sees the

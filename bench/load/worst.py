@@ -8,7 +8,6 @@ import argparse
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from bench.load.__main__ import log_to, machine
+from bench.load.__main__ import log_to
 from bench.load.checks import Verdict
+from bench.load.machine import data_folder, machine
 from bench.load.probes import PROBES, Probes
 from bench.load.stand import ModelServer, config_for
 from bench.load.storm import Storm
@@ -197,7 +197,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--keep", action="store_true", help="keep the data and logs")
     asked = parser.parse_args(arguments)
     size = A_FEW if asked.few else replace(Size(), rounds=asked.rounds, people=asked.people)
-    folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
+    folder = data_folder()
     log_to(folder / "stack.log")
     with (folder / "functions.log").open("w", encoding="utf-8") as log, redirect_stdout(log):
         outcome = carry_out(size, folder)

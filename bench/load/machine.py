@@ -1,0 +1,26 @@
+"""The machine of a load run, and the folder of its data."""
+
+import os
+import shutil
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
+NEEDED_BYTES = 2**30
+
+
+def machine() -> str:
+    """Return the day, the Python version and the number of cores."""
+    return f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, {os.cpu_count()} cores"
+
+
+def data_folder() -> Path:
+    """Make the empty folder of a run: in memory if there is room, on the disk otherwise.
+
+    All processes of the local stack commit to one file, one after the other. On a disk that takes
+    milliseconds for each commit, the run would measure the disk.
+    """
+    roomy = IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > NEEDED_BYTES
+    return Path(tempfile.mkdtemp(prefix="skein-load-", dir=IN_MEMORY if roomy else None))
