@@ -453,8 +453,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
     },
     "Privacy": {
         "`DisclosureRecord`": Row(
-            disclosure.DisclosureRecord.key_of(TENANT, "{id}", NOON, "{run}", CHAT)._replace(
-                sk="DISCLOSED#{time}#{run}#{chat}"
+            Key(
+                disclosure.DisclosureRecord.partition_of(TENANT, "{id}"),
+                "DISCLOSED#{time}#{run}#{chat}",
             ),
             disclosure.DisclosureRecord,
         ),

@@ -22,7 +22,7 @@ from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partiti
 def read_rules(table: Table, tenant: str) -> SharingRules:
     """Return a tenant's rules; empty if it never had any."""
     rules = SharingRules.read(table, SharingRules.key_of(tenant))
-    return rules if rules is not None else SharingRules(tenant=tenant)
+    return rules or SharingRules(tenant=tenant)
 
 
 def _announced(table: Table, tenant: str, now: datetime) -> Write:
@@ -82,15 +82,15 @@ class RuleChanges:
 
         def attempt() -> SharingRule:
             known = read_rules(self.table, tenant)
-            rule = _rule_in(known, rule_id)
+            rule = _rule_in(known.rules, rule_id)
             if rule.ends_at is not None and rule.ends_at <= self.clock.now():
                 raise Conflict("the rule has ended; create another one")
             changed = SharingRule.model_validate(dict(rule) | given)
             if changed.ends_at is not None and changed.ends_at <= changed.begins_at:
                 raise Unprocessable("ends_at must be later than the beginning")
             rules = tuple(changed if each is rule else each for each in known.rules)
-            earlier = changed.ends_at != rule.ends_at  # runs use the end that they have read
-            self._write(known, rules, known.ended, by, withdraws=earlier)
+            moved = changed.ends_at != rule.ends_at  # runs use the end that they have read
+            self._write(known, rules, known.ended, by, withdraws=moved)
             return changed
 
         return optimistic(self.clock, attempt)
@@ -104,7 +104,7 @@ class RuleChanges:
 
         def attempt() -> None:
             known = read_rules(self.table, tenant)
-            rule = _rule_in(known, rule_id)
+            rule = _rule_in(known.rules, rule_id)
             ended = rule.model_copy(update={"withdrawn_at": self.clock.now()})
             left = tuple(each for each in known.rules if each is not rule)
             self._write(known, left, (*known.ended, ended), by, withdraws=True)
@@ -112,7 +112,6 @@ class RuleChanges:
         optimistic(self.clock, attempt)
 
     def read(self, tenant: str) -> SharingRules:
-        """Return a tenant's rules; empty if it never had any."""
         return read_rules(self.table, tenant)
 
     def get(self, tenant: str, rule_id: str) -> SharingRule:
@@ -122,19 +121,11 @@ class RuleChanges:
             NotFound: There is no such rule.
         """
         known = read_rules(self.table, tenant)
-        found = next((rule for rule in (*known.rules, *known.ended) if rule.id == rule_id), None)
-        if found is None:
-            raise NotFound("sharing rule not found")
-        return found
+        return _rule_in((*known.rules, *known.ended), rule_id)
 
     def versions(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[RulesVersion]:
-        """List a page of the versions, newest first.
-
-        Raises:
-            Invalid: The cursor does not belong to this list.
-        """
         return list_partition(
             self.table,
             RulesVersion.partition_of(tenant),
@@ -153,11 +144,7 @@ class RuleChanges:
         *,
         withdraws: bool = False,
     ) -> None:
-        """Write the next version; the first one also makes the tenant's turns read the rules.
-
-        Args:
-            withdraws: Whether the change stops words from being shared.
-        """
+        """Write the next version; the first one also makes the tenant's turns read the rules."""
         now, kept = self.clock.now(), ended[-MAX_ENDED:]
         change = {"rules": rules, "ended": kept, "changed_at": now, "changed_by": by}
         revised, write = revise(known, change)
@@ -173,8 +160,8 @@ class RuleChanges:
             self.table.transact([raised, stored])
 
 
-def _rule_in(known: SharingRules, rule_id: str) -> SharingRule:
-    rule = known.rule(rule_id)
-    if rule is None:
-        raise NotFound("sharing rule not found")
-    return rule
+def _rule_in(rules: tuple[SharingRule, ...], rule_id: str) -> SharingRule:
+    for rule in rules:
+        if rule.id == rule_id:
+            return rule
+    raise NotFound("sharing rule not found")

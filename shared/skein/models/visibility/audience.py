@@ -8,8 +8,7 @@ from skein.models.common.base import Identifier, Value
 class Audience(Value):
     """Everyone in the tenant, or only certain people.
 
-    Every derived item stores the audience of its sources. An audience also describes the readers to
-    whom content is about to be shown.
+    It says who was present for the sources of an item, or to whom content is about to be shown.
 
     Attributes:
         open: Whether the content comes from an open chat or from no chat.
@@ -38,7 +37,6 @@ class Audience(Value):
         return None if self.open else self.people
 
     def counts(self, ids: Iterable[Identifier]) -> bool:
-        """Return whether `people` contains one of these ids."""
         return not set(self.people).isdisjoint(ids)
 
     def without(self, ids: Iterable[Identifier]) -> "Audience":
@@ -46,7 +44,6 @@ class Audience(Value):
         return self.model_copy(update={"people": left})
 
     def renamed(self, old: str, new: str) -> "Audience":
-        """Return the audience with one person's id replaced."""
         if old not in self.people:
             return self
         names = {new if person == old else person for person in self.people}
@@ -63,8 +60,8 @@ NOBODY = Audience(open=False)
 def may_show(source: Audience, destination: Audience) -> bool:
     """Return whether content with audience `source` may be shown to the readers `destination`.
 
-    Open content may be shown to all readers. Private content may be shown only if `destination` is
-    private, names at least one person, and all its people are in `source`.
+    Private content may be shown only if `destination` is private, names at least one person, and
+    all its people are in `source`.
     """
     if source.open:
         return True

@@ -39,10 +39,7 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 def shared_partition(tenant: str, agent_id: str, *, role: str, subject: str | None) -> str:
     """Return the partition of the vector index for content that sharing rules may share.
 
-    Args:
-        role: The role of the authors.
-        subject: The authors' only subject, for rules that require the same subject; None for other
-            rules.
+    `role` is that of the authors. `subject` is None for rules that do not require the same subject.
     """
     whose = (f"{SHARED}{role}", "", subject or "")  # until 0.3.0, the second part was a person
     return owned_partition(tenant, agent_id, ":".join(map(key_part, whose)))
@@ -59,31 +56,25 @@ def scopes_at(scope: str | None) -> tuple[str | None, ...]:
 
 
 def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
-    """Return the scope of a person or of a private chat.
+    """Return the scope of the person of a direct chat, or of another private chat.
 
-    Args:
-        user_id: The person of a direct chat.
-        chat_id: Another private chat.
-
-    Returns:
-        The scope; None, for open items, if no id is given.
+    Without an id, the scope is None, for open items.
 
     Raises:
         ValueError: Both ids are given.
     """
     if user_id is not None and chat_id is not None:
         raise ValueError("a scope belongs to either a person or a chat")
-    if user_id is not None:
-        return f"user:{user_id}"
-    return None if chat_id is None else f"chat:{chat_id}"
+    if chat_id is not None:
+        return f"chat:{chat_id}"
+    return f"user:{user_id}" if user_id is not None else None
 
 
 class Owner(Value):
     """The scope, audience and provenance of an item that an agent is about to make.
 
-    The fields are those of `OwnedItem`. Code sets them: consolidation from its chunk of messages, a
-    tool from its run, and a route for an operator. An operator's item has no authors, and is made
-    from no messages.
+    The fields are those of `OwnedItem`. An operator's item has no authors, and is made from no
+    messages.
     """
 
     tenant: Tenant
@@ -108,7 +99,6 @@ class Actor(Value):
     The default is an unknown actor, whose messages may come from anyone.
 
     Attributes:
-        chat_id: The chat that the actor belongs to; None if it belongs to no chat.
         authors: The people whose messages the actor was shown, by digest.
         outsiders: Whether an author may be an outsider; see `services/visibility/insiders.py`.
     """
@@ -120,10 +110,9 @@ class Actor(Value):
     def changes_open(self, thing: "DerivedItem") -> bool:
         """Return whether this actor may change or end an open item that no operator made.
 
-        An actor in the item's own chat may change it. In another chat, all authors of the messages
-        that the actor was shown must also be authors of the item. If one of these authors may be an
-        outsider, both conditions apply. An actor that was shown no messages may also change an item
-        that was made outside of chats and from no messages.
+        It must act in the item's own chat, or have been shown only messages of the item's authors.
+        If it may have been shown messages of an outsider, both conditions apply. An actor that was
+        shown no messages may also change an item made outside of chats and from no messages.
         """
         here = thing.home is not None and thing.home == self.chat_id
         authored = self.authors.only(thing.authors.ids)
@@ -153,25 +142,26 @@ class Readers(Value):
     chat_id: Identifier | None = None
     actor: Actor = Actor()
 
+    @property
+    def _operates(self) -> bool:
+        return self.readers is None and self.content is None
+
     def shows(self, thing: "DerivedItem") -> bool:
         """Return whether the readers may see `thing`, and the run may see its text."""
-        if self.readers is not None and not may_show(thing.audience, self.readers):
-            return False
-        if self.readers is not None and thing.authors.by_rule and thing.home != self.chat_id:
-            return False
+        if self.readers is not None:
+            leaves = thing.authors.by_rule and thing.home != self.chat_id
+            if leaves or not may_show(thing.audience, self.readers):
+                return False
         return thing.trusted or self.insiders.admit(thing.authors)
 
     def changes(self, thing: "DerivedItem") -> bool:
         """Return whether the caller may change, end or supersede `thing`, an item of any kind.
 
-        An operator's item may be changed by operators only. Exception: runs without words of
-        outsiders may change items of a kind that agents work on.
-
-        A private item may be changed if all of its people were present for the content of the
-        change. For an open item, `Actor.changes_open` decides. Words from sharing rules may only
-        change items of the same chat.
+        Operators change all items. A run changes an operator's item only if agents work on items of
+        this kind and the run has no words of outsiders. Words from sharing rules change only items
+        of the same chat. For another open item, `Actor.changes_open` decides.
         """
-        if self.readers is None and self.content is None:
+        if self._operates:
             return True
         if not self.covers(thing):
             return False
@@ -183,25 +173,16 @@ class Readers(Value):
 
     def deletes(self, thing: "DerivedItem") -> bool:
         """Return whether the caller may delete `thing`; only operators delete operators' items."""
-        operators = self.readers is None and self.content is None
-        return operators or (self.changes(thing) and not thing.by_operator)
+        return self._operates or (self.changes(thing) and not thing.by_operator)
 
     def covers(self, thing: "DerivedItem") -> bool:
-        """Return whether all people who may see `thing` were present for the change's content.
-
-        So only open content changes open items, and one person's messages do not change an item of
-        two people.
-        """
+        """Return whether all people who may see `thing` were present for the change's content."""
         content = self.content or self.readers
         return content is None or may_show(content, thing.audience)
 
 
 class Reach(Readers):
-    """The scopes and the readers that decide which of an agent's items a caller may find.
-
-    Attributes:
-        scopes: The scopes to search; see `owned_partition`.
-    """
+    """The scopes and the readers that decide which of an agent's items a caller may find."""
 
     tenant: Tenant
     agent_id: Identifier
@@ -226,11 +207,9 @@ class DerivedItem(Stored):
         agent_id: The agent that owns the item; None for a document of a chat.
         audience: The people who were present when the item was made, and so may see it.
         authors: The people whose messages the model call was shown, by digest; see `provenance`.
-        made_from: The messages and items that it was made from.
         source_chat_id: The chat in which the item was made; None if an API call or a run without a
             chat made it.
-        source_run_id: The run that made the item.
-        by_operator: Whether an operator made or confirmed the item. Only operators change it.
+        by_operator: Whether an operator made or confirmed the item.
         updated_at: The last change, for kinds that record it.
     """
 
@@ -260,7 +239,6 @@ class DerivedItem(Stored):
 
     @property
     def texts(self) -> tuple[str | None, ...]:
-        """The free texts of the item; None for each text that is not set."""
         return tuple(getattr(self, name) for name in self.TEXTS)
 
     def indexed(self) -> Item:
@@ -270,11 +248,7 @@ class DerivedItem(Stored):
 
 
 class OwnedItem(DerivedItem):
-    """An item of an agent, in one of its scopes.
-
-    Attributes:
-        scope: The scope of the item; see `owned_partition`.
-    """
+    """An item of an agent, in one of its scopes; see `owned_partition`."""
 
     agent_id: Identifier
     scope: str | None = None

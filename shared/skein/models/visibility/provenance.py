@@ -9,7 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from functools import reduce
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -55,12 +55,8 @@ class Authors(Value):
 
     @property
     def without_tools(self) -> "Authors":
-        """The same authors without the tools."""
-        return Authors(
-            ids=tuple(each for each in self.ids if not each.startswith(TOOL_AUTHOR)),
-            many=self.many,
-            by_rule=self.by_rule,
-        )
+        people = tuple(each for each in self.ids if not each.startswith(TOOL_AUTHOR))
+        return self.model_copy(update={"ids": people})
 
     @property
     def of_rule_words(self) -> "Authors":
@@ -76,10 +72,8 @@ class Authors(Value):
         by_rule = any(each.by_rule for each in everyone)
         if any(each.many for each in everyone):
             return MANY.of_rule_words if by_rule else MANY
-        known = {*self.ids}.union(*(each.ids for each in others))
-        if len(known) == len(self.ids) and by_rule == self.by_rule:
-            return self
-        return Authors.of(known).of_rule_words if by_rule else Authors.of(known)
+        known = Authors.of(chain(*(each.ids for each in everyone)))
+        return known.of_rule_words if by_rule else known
 
     def includes(self, ids: Iterable[str]) -> bool:
         """Return whether one of `ids` is known to be among the people."""
@@ -90,7 +84,6 @@ class Authors(Value):
         return bool(self.ids) and not self.many and set(self.ids) <= set(ids)
 
     def may_include(self, ids: Iterable[str]) -> bool:
-        """Return whether one of `ids` may be among the people."""
         return self.many or self.includes(ids)
 
 
@@ -128,12 +121,7 @@ NO_INSIDERS = Insiders()
 
 
 class Span(Value):
-    """Consecutive messages of one chat, both ends included.
-
-    Attributes:
-        first_seq: The `seq` of the first message.
-        last_seq: The `seq` of the last message.
-    """
+    """Consecutive messages of one chat, both ends included."""
 
     chat_id: Annotated[Identifier, Field(description="The id of a chat.")]
     first_seq: int
@@ -153,12 +141,11 @@ class Span(Value):
 class SourceLabel(Value):
     """The authors and the chat of an item's source messages, as prompts name them.
 
-    It is stored with the item, so that a prompt needs no further read. The ids ensure that an
-    erasure finds the names, and that two people with the same name are told apart.
+    It is stored with the item, so that a prompt needs no further read. An erasure finds the names
+    by the ids.
 
     Attributes:
-        named: At most three people, with their names at that time.
-        others: The number of further people.
+        named: At most three people, with their names at that time; `others` counts further people.
         title: The title of the chat at that time; None if it had none, if there are several chats,
             or if not everyone who may see the item may know the title.
     """
@@ -184,11 +171,7 @@ class SourceLabel(Value):
         return SourceLabel.of((*self.named, *other.named), title=title, others=others)
 
     def without(self, ids: Collection[str], *, title: bool) -> "SourceLabel":
-        """Return the label without the names of some people, who are only counted.
-
-        Args:
-            title: Whether to remove the title too.
-        """
+        """Return the label with some people only counted; with `title`, also without the title."""
         named = tuple(each for each in self.named if each.id not in ids)
         others = self.others + len(self.named) - len(named)
         return SourceLabel(named=named, others=others, title=None if title else self.title)
@@ -198,10 +181,9 @@ class MadeFrom(Value):
     """The messages and items that an item was made from.
 
     Attributes:
-        spans: The messages, by chat and number, without overlaps.
-        writers: The people who wrote these messages, by id.
+        spans: The messages, by chat and number, without overlaps; `writers` wrote them.
         items: The ids of the agent's items that the call referred to, sorted.
-        source: The names of people and chat, for prompts; None if there are none.
+        source: The names of people and chat, for prompts.
     """
 
     spans: tuple[Span, ...] = ()
@@ -218,28 +200,18 @@ class MadeFrom(Value):
         people: Iterable[str | None],
         source: SourceLabel | None = None,
     ) -> "MadeFrom":
-        """Return the provenance of an item that is made from a span of messages.
-
-        Args:
-            people: The ids of the people who wrote them; None for an agent.
-            source: The names of these people, for prompts.
-        """
+        """Return the provenance of an item made from a span of messages, which `people` wrote."""
         span = Span(chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
         return cls(spans=(span,), writers=Authors.of(people), source=source)
 
     @classmethod
     def each(cls, chat_id: str, seqs: Iterable[int], people: Iterable[str | None]) -> "MadeFrom":
-        """Return the provenance of an item that is made from single messages of a chat.
-
-        Args:
-            people: The ids of the people who wrote them; None for an agent.
-        """
+        """Return the provenance of an item made from messages of a chat, which `people` wrote."""
         spans = [Span(chat_id=chat_id, first_seq=seq, last_seq=seq) for seq in seqs]
         return cls(spans=_narrowed(spans), writers=Authors.of(people))
 
     @property
     def nothing(self) -> bool:
-        """Whether there are no messages and no items."""
         return not self.spans and not self.items
 
     @property
@@ -267,19 +239,15 @@ class MadeFrom(Value):
         return next((s for s in _widened(self.spans) if s.chat_id == chat_id), None)
 
     def reaches(self, chat_id: str, seq: int | None) -> bool:
-        """Return whether any source message of this chat has a number of at least `seq`.
-
-        The result is False if `seq` is None.
-        """
+        """Return whether any source message of this chat has a number of at least `seq`."""
         return seq is not None and any(
             span.chat_id == chat_id and span.last_seq >= seq for span in self.spans
         )
 
     def wrote(self, ids: Iterable[str]) -> bool:
-        """Return whether one of these people may have written the messages.
+        """Return whether the messages may have words of one of these people.
 
-        If only agents wrote the messages, the result is True, because agents may repeat what anyone
-        in the chat wrote.
+        Agents may repeat what anyone in the chat wrote.
         """
         return self.writers.empty or self.writers.may_include(ids)
 
@@ -297,13 +265,8 @@ def few_of_strangers(
     """Return the items in their order, limited to a maximum number per person.
 
     So items from other people cannot crowd out what the people of a private chat have said. All
-    items with `many` writers count as items of one additional person.
-
-    Args:
-        things: The items, most important first.
-        writers_of: Returns the people whose messages an item was made from, by id.
-        members: The ids of the people without a limit; None keeps all items.
-        most: The maximum number of items of each other person.
+    items with `many` writers count as items of one additional person. The `members` have no limit;
+    None keeps all items.
     """
     if members is None:
         return list(things)
@@ -318,7 +281,6 @@ def few_of_strangers(
 
 
 def digest_of(user_id: str) -> str:
-    """Return a person's digest, which identifies the person in `authors`."""
     return hashlib.sha256(user_id.encode()).hexdigest()[:DIGEST_CHARACTERS]
 
 
@@ -336,10 +298,7 @@ def mixed_relation(tenant: str, agent_id: str | None) -> str:
 
 
 def made_keys(tenant: str, agent_id: str | None, chats: Iterable[str], at: str) -> dict[str, str]:
-    """Return the `gsi1` keys of an item made from these chats; empty for no chat.
-
-    An item has one index entry, so the index adds no write.
-    """
+    """Return the `gsi1` keys of an item made from these chats; empty for no chat."""
     known = sorted(set(chats))
     if not known:
         return {}

@@ -47,9 +47,7 @@ class SharingParty(Value):
 class SharingRuleFields(Value):
     """The fields of a sharing rule."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
-    )
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     name: Annotated[Name, Field(description="A name for operators.")]
     reason: Annotated[Name, Field(description="Why; the people of both sides can read it.")]
@@ -74,7 +72,6 @@ class SharingRule(SharingRuleFields):
     """A sharing rule of a tenant.
 
     Attributes:
-        id: The id, `shr_<ulid>`.
         begins_at: When the rule begins to cover messages: the later of `starts_at` and the creation
             of the rule.
         withdrawn_at: When the rule was deleted; from then on, the rule shares nothing.
@@ -94,8 +91,7 @@ def _between_roles(rules: Iterable[Any]) -> list[Any]:
     return [
         rule
         for rule in rules
-        if isinstance(rule, SharingRule)
-        or not any("user_id" in rule[side] for side in ("from", "to"))
+        if isinstance(rule, SharingRule) or "user_id" not in {**rule["from"], **rule["to"]}
     ]
 
 
@@ -109,10 +105,8 @@ class SharingRules(Stored):
         rules: The rules, oldest first.
         ended: The latest rules that were deleted or have ended.
         version: The optimistic lock, and the number of the newest version.
-        changed_by: The operator who made the version.
-        epoch: A counter that is raised whenever a rule is deleted or its end changes. A run may
-            post content that it received through rules only while the epoch is unchanged. Release
-            0.3.0 also raises the epoch for changes to people and their messages.
+        epoch: A counter that is raised whenever a rule is deleted or its end changes; see
+            `SharingStamp`. Release 0.3.0 also raises it for changes to people and their messages.
     """
 
     tenant: Tenant
@@ -137,9 +131,6 @@ class SharingRules(Stored):
     def in_force(self, moment: datetime) -> tuple[SharingRule, ...]:
         return tuple(rule for rule in self.rules if rule.in_force(moment))
 
-    def rule(self, rule_id: str) -> SharingRule | None:
-        return next((rule for rule in self.rules if rule.id == rule_id), None)
-
 
 class SharingStamp(Value):
     """The versions of rules and people when sharing rules shared content with a run.
@@ -158,27 +149,19 @@ class SharingStamp(Value):
 
     @classmethod
     def of(cls, epoch: int, versions: Mapping[str, int], rules: Iterable[SharingRule]) -> Self:
-        """Return the stamp of content that some rules shared, with the versions that were read."""
         ends = (rule.ends_at for rule in rules if rule.ends_at is not None)
         return cls(epoch=epoch, versions=dict(versions), ends_at=min(ends, default=None))
 
     def joined(self, other: "SharingStamp | None") -> "SharingStamp":
-        """Return one stamp for the content of both stamps."""
         if other is None:
             return self
         ends = [at for at in (self.ends_at, other.ends_at) if at is not None]
-        versions = {
-            user_id: min(
-                each.versions[user_id] for each in (self, other) if user_id in each.versions
-            )
-            for user_id in {**self.versions, **other.versions}
-        }
-        return SharingStamp(
-            epoch=min(self.epoch, other.epoch), versions=versions, ends_at=min(ends, default=None)
-        )
+        versions = {**other.versions, **self.versions}
+        least = {each: min(at, other.versions.get(each, at)) for each, at in versions.items()}
+        epoch = min(self.epoch, other.epoch)
+        return SharingStamp(epoch=epoch, versions=least, ends_at=min(ends, default=None))
 
     def has_ended(self, moment: datetime) -> bool:
-        """Return whether one of the rules has reached its end."""
         return self.ends_at is not None and self.ends_at <= moment
 
     def unchanged(self, tenant: str) -> list[Check]:

@@ -26,13 +26,11 @@ class SharingState(Value):
     """The state of a direct chat whose person is covered by a sharing rule.
 
     Attributes:
-        person_id: The person. After a merge, the messages of the former person are not shared with
-            anyone.
+        person_id: The person. After a merge, no messages of the former person are shared.
         noticed: The message that told the person about each rule, by the rule's id.
         talk_from: The first message of the newest talk.
         before: The first message of the previous talk, which may be indexed now; 0 if there is
             none.
-        spoke_at: When the person last wrote.
         private: Whether the person keeps the newest talk from others.
         kept: Messages that the person keeps from others.
     """
@@ -77,12 +75,10 @@ class SharingState(Value):
         return state.model_copy(update={"private": True})
 
     def withdrawn(self, first_seq: int, last_seq: int) -> "SharingState":
-        """Return the state after the person has withdrawn messages."""
         kept = (*self.kept, SeqSpan(first_seq=first_seq, last_seq=last_seq))
         return self.model_copy(update={"kept": _narrowed(kept)})
 
     def keeps(self, seq: int) -> bool:
-        """Return whether the person keeps a message from others."""
         if self.private and seq >= self.talk_from:
             return True
         return any(each.first_seq <= seq <= each.last_seq for each in self.kept)

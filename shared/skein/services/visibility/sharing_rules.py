@@ -1,8 +1,7 @@
 """Decide to whom sharing rules may show what a person said to an agent in private.
 
-Prompts and explanations both use this module, so the decision is made in only one place. A rule
-shares only messages that a person wrote in their own direct chat, and memories that were made only
-from these messages. A rule never shares agents' messages, group chats or other derived items.
+Prompts and explanations both use this module. A rule shares only messages that a person wrote in
+their own direct chat, and memories that were made only from these messages.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +30,6 @@ class PersonRoles:
 
     Attributes:
         refuses: Whether the person has chosen not to receive what others said.
-        version: The sharing version of the person's record.
     """
 
     user_id: str
@@ -41,13 +39,15 @@ class PersonRoles:
 
     @classmethod
     def of(cls, user: User, moment: datetime) -> "PersonRoles":
-        """Return the person with the roles held at `moment`."""
         roles = roles_at(user.roles, moment)
         return cls(user.id, roles, user.refuses_shared, user.sharing_version)
 
     def is_in(self, party: SharingParty) -> bool:
-        """Return whether the person belongs to one side of a rule."""
         return any(each.role == party.role for each in self.roles)
+
+    def can_be(self, party: SharingParty, rule: SharingRule) -> bool:
+        """Return whether the person belongs to a side of a rule, and has the subject it needs."""
+        return self.is_in(party) and not (rule.same_subject and self.subject is None)
 
     @property
     def subject(self) -> str | None:
@@ -56,52 +56,36 @@ class PersonRoles:
         return subjects.pop() if len(subjects) == 1 else None
 
 
-def refusal_of_author(rule: SharingRule, author: PersonRoles) -> SharingRefusal | None:
-    """Return why a rule never covers a person's messages; None if the rule can cover them.
-
-    Times are not checked here; see `AuthorRules.refusal_by`.
-    """
-    if not author.is_in(rule.from_):
-        return SharingRefusal.AUTHOR_ROLE
-    return SharingRefusal.SUBJECT if rule.same_subject and author.subject is None else None
-
-
 def refusal_between(
     rule: SharingRule, author: PersonRoles, reader: PersonRoles
 ) -> SharingRefusal | None:
-    """Return why a rule never shares an author's messages with a reader; None if it can do so."""
+    """Return why a rule never shares an author's messages with a reader; None if it can do so.
+
+    Times are not checked here; see `AuthorRules.refusal_by`.
+    """
     if author.user_id == reader.user_id:
         return SharingRefusal.OWN_WORDS
-    refusal = refusal_of_author(rule, author)
-    if refusal is SharingRefusal.AUTHOR_ROLE:
-        return refusal
+    if not author.is_in(rule.from_):
+        return SharingRefusal.AUTHOR_ROLE
     if not reader.is_in(rule.to):
         return SharingRefusal.READER_ROLE
-    differ = rule.same_subject and author.subject != reader.subject
-    return SharingRefusal.SUBJECT if differ else refusal
+    same = author.subject is not None and author.subject == reader.subject
+    return SharingRefusal.SUBJECT if rule.same_subject and not same else None
 
 
 def covering(rules: Iterable[SharingRule], author: PersonRoles) -> Rules:
     """Return the rules that cover a person's messages."""
-    return tuple(rule for rule in rules if refusal_of_author(rule, author) is None)
+    return tuple(rule for rule in rules if author.can_be(rule.from_, rule))
 
 
 def telling(rules: Iterable[SharingRule], reader: PersonRoles) -> Rules:
     """Return the rules that may share others' messages with a person."""
-    return tuple(
-        rule
-        for rule in rules
-        if reader.is_in(rule.to) and not (rule.same_subject and reader.subject is None)
-    )
+    return tuple(rule for rule in rules if reader.can_be(rule.to, rule))
 
 
 @dataclass(frozen=True, slots=True)
 class SaidMessage:
-    """The metadata of a message, without its text.
-
-    Attributes:
-        author: The id that the sender had when the message was posted.
-    """
+    """A message without its text; `author` is the id that the sender had then."""
 
     seq: int
     author: str
@@ -118,12 +102,7 @@ class SaidMessage:
 
 @dataclass(frozen=True, slots=True)
 class AuthorRules:
-    """A person and the rules that may cover the person's messages.
-
-    Attributes:
-        author: The person's record.
-        rules: The rules in force.
-    """
+    """A person and the rules in force, which may cover the person's messages."""
 
     author: User
     rules: Rules
@@ -131,12 +110,7 @@ class AuthorRules:
     settings: Settings
 
     def rules_of(self, chat: Chat, said: SaidMessage | None) -> Rules:
-        """Return the rules that cover a message now; empty if it may not be shared.
-
-        Args:
-            chat: The chat of the message, in its current state.
-            said: The message; None if rules can never share it.
-        """
+        """Return the rules that cover a message of a chat now; empty if it may not be shared."""
         if said is None or chat.sharing is None or self.refusal(chat, said) is not None:
             return ()
         covered, sharing = covering(self.rules, PersonRoles.of(self.author, said.at)), chat.sharing
@@ -158,11 +132,7 @@ class AuthorRules:
         return None if over else SharingRefusal.TALK_NOT_OVER
 
     def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
-        """Return why no message of a person in a chat may be shared; None if sharing is possible.
-
-        The chat must be the person's private direct chat, and the person's id must never have
-        changed there.
-        """
+        """Return why no message may be shared from a chat; None if sharing is possible."""
         if self.author.erasure_id is not None:
             return SharingRefusal.AUTHOR_GONE
         if chat.discarded_at is not None:
@@ -192,10 +162,7 @@ class AuthorRules:
     ) -> tuple[str, ...]:
         """Return the partitions of an agent's index in which other people can find an item.
 
-        Args:
-            chat: The chat of the messages, in its current state.
-            said: The messages that the item was made from. The item is in a partition only if each
-                of these messages may be shared there.
+        Each of the messages that the item was made from must be shared there.
         """
         found = [self._partitions_of(chat, each, agent_id) for each in said]
         return tuple(sorted(set[str].intersection(*found))) if found else ()
@@ -203,9 +170,8 @@ class AuthorRules:
     def _partitions_of(self, chat: Chat, said: SaidMessage | None, agent_id: str) -> set[str]:
         if said is None:
             return set()
-        subject = PersonRoles.of(self.author, said.at).subject
-        rules = self.rules_of(chat, said)
-        return {_partition(chat.tenant, agent_id, rule, subject) for rule in rules}
+        author = PersonRoles.of(self.author, said.at)
+        return set(_partitions(chat.tenant, agent_id, self.rules_of(chat, said), author))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +187,7 @@ class Decision:
     """Whether sharing rules allow sharing a message with readers.
 
     Attributes:
-        rules: The rules that allow sharing with all readers; empty if any reader may not see the
-            message.
+        rules: The rules that allow sharing, if it is allowed with all readers.
         refusal: The first condition that fails; None if sharing is allowed.
         reader: The first reader who may not see the message, if a single reader is the cause.
         refused: For each rule, why it does not share the message with that reader.
@@ -236,13 +201,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ReaderRules:
-    """The rules that apply to the readers of a prompt, as they were just read.
-
-    Attributes:
-        rules: The rules in force.
-        readers: The readers with their current roles.
-        epoch: The epoch of the rules.
-    """
+    """The rules in force for the readers of a prompt, who have their current roles."""
 
     rules: Rules
     readers: tuple[PersonRoles, ...]
@@ -254,13 +213,11 @@ class ReaderRules:
     def of(
         cls, rules: SharingRules, readers: Iterable[User], now: datetime, settings: Settings
     ) -> "ReaderRules":
-        """Return the rules that are in force now, for readers with their current roles."""
         standings = tuple(PersonRoles.of(reader, now) for reader in readers)
         return cls(rules.in_force(now), standings, rules.epoch, now, settings)
 
     @property
     def versions(self) -> dict[str, int]:
-        """The sharing versions of the readers, by id."""
         return {reader.user_id: reader.version for reader in self.readers}
 
     def partitions(self, tenant: str, agent_id: str) -> tuple[str, ...]:
@@ -268,16 +225,12 @@ class ReaderRules:
 
         At most eight are returned, in the order of the rules.
         """
-        for_each = [
-            dict.fromkeys(
-                _partition(tenant, agent_id, rule, reader.subject)
-                for rule in telling(self.rules, reader)
-            )
-            for reader in self.readers
-        ]
         if self._refusal is not None:
             return ()
-        first, *others = for_each
+        first, *others = (
+            _partitions(tenant, agent_id, telling(self.rules, reader), reader)
+            for reader in self.readers
+        )
         common = (each for each in first if all(each in other for other in others))
         return tuple(common)[:MAX_PARTITIONS]
 
@@ -290,13 +243,7 @@ class ReaderRules:
         return SharingRefusal.READER_REFUSES if refuses else None
 
     def decided(self, chat: Chat, said: SaidMessage | None, author: User | None) -> Decision:
-        """Decide whether a message may be shared with all readers, and explain why.
-
-        Args:
-            chat: The chat of the message, in its current state.
-            said: The message; None if rules can never share it.
-            author: The sender's record; None if the record does not exist.
-        """
+        """Decide whether a message of a chat may be shared with all readers, and explain why."""
         if said is None:
             return Decision(refusal=SharingRefusal.NOT_OWN_WORDS)
         if author is None:
@@ -326,8 +273,7 @@ class ReaderRules:
     ) -> Rules:
         """Return the rules that may share an item made from these messages with all readers.
 
-        The result is empty unless each of these messages may be shared. A None in `said` stands for
-        a deleted message, which may never be shared.
+        The result is empty unless each message may be shared. A deleted message, None, never is.
         """
         found = [self.decided(chat, each, author).rules for each in said]
         return tuple(dict.fromkeys(chain(*found))) if all(found) else ()
@@ -338,11 +284,9 @@ def pause_in(chat: Chat, settings: Settings) -> timedelta:
     return timedelta(minutes=effective_in(chat, settings).sharing_quiet_minutes)
 
 
-def _partition(tenant: str, agent_id: str, rule: SharingRule, subject: str | None) -> str:
-    """Return the index partition of the content that a rule lets agents share."""
-    return shared_partition(
-        tenant,
-        agent_id,
-        role=rule.from_.role,
-        subject=subject if rule.same_subject else None,
+def _partitions(tenant: str, agent_id: str, rules: Rules, person: PersonRoles) -> list[str]:
+    """Return the index partitions of the content that rules share of an author or with a reader."""
+    sides = dict.fromkeys(
+        (rule.from_.role, person.subject if rule.same_subject else None) for rule in rules
     )
+    return [shared_partition(tenant, agent_id, role=role, subject=about) for role, about in sides]
