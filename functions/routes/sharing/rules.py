@@ -32,7 +32,7 @@ def create_sharing_rule(new: NewSharingRule) -> SharingRuleResource:
     rules = service(RuleChanges)
     rule = router.once(
         RulesVersion,
-        lambda: rules.add(caller.tenant, new.fields, by=caller.user_id),
+        lambda: rules.add(caller.tenant, new, by=caller.user_id),
         lambda rule_id: rules.get(caller.tenant, rule_id),
         id_of=lambda version: str(version.rules[-1].id),
     )

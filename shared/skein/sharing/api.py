@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from skein.models.api.base import ChangeRequest, Id, IdOfChat, Page, Request, Resource, Seq
 from skein.models.chats.chat import Chat
@@ -10,11 +10,7 @@ from skein.models.common.base import Identifier, Instant, Name
 from skein.models.common.json_types import JsonBool
 from skein.models.directory.role import Role
 from skein.models.visibility.disclosure import DisclosureRecord
-from skein.models.visibility.sharing_rules import (
-    SharingParty,
-    SharingRule,
-    SharingRuleFields,
-)
+from skein.models.visibility.sharing_rules import SharingParty, SharingRuleFields
 from skein.sharing.own import OwnView
 
 EXAMPLE: dict[str, Any] = {
@@ -24,22 +20,20 @@ EXAMPLE: dict[str, Any] = {
     "to": {"role": "doctor"},
     "same_subject": True,
 }
+Why = Annotated[str, Field(description="Why.")]
+Since = Annotated[
+    Instant, Field(validation_alias="begins_at", description="From when on words count.")
+]
+EndsAt = Annotated[Instant | None, Field(description="When it ends; null: never.")]
+EverybodyWith = Annotated[
+    str, BeforeValidator(lambda party: f"everybody with the role {party.role}")
+]
 
 
 class NewSharingRule(SharingRuleFields, Request):
     """A new sharing rule."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_by_name=True,
-        serialize_by_alias=True,
-        json_schema_extra={"example": EXAMPLE},
-    )
-
-    @property
-    def fields(self) -> SharingRuleFields:
-        return SharingRuleFields.model_validate(self.model_dump())
+    model_config = ConfigDict(json_schema_extra={"example": EXAMPLE})
 
 
 class SharingRuleChange(ChangeRequest):
@@ -58,12 +52,7 @@ class SharingRuleChange(ChangeRequest):
 class SharingRuleResource(Resource):
     """A sharing rule."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        json_schema_serialization_defaults_required=True,
-        validate_by_name=True,
-        serialize_by_alias=True,
-    )
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     id: Id
     name: Annotated[str, Field(description="A name for operators.")]
@@ -74,7 +63,7 @@ class SharingRuleResource(Resource):
         bool, Field(description="Whether both must have exactly one subject, and the same.")
     ]
     begins_at: Annotated[Instant, Field(description="From when on words count.")]
-    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
+    ends_at: EndsAt
     withdrawn_at: Annotated[Instant | None, Field(description="When it was deleted; else null.")]
 
 
@@ -101,42 +90,25 @@ class OwnSharingRule(Resource):
     """A sharing rule, as a person sees it whose words it covers."""
 
     id: Id
-    shared_with: Annotated[str, Field(description="Who may be told, in plain words.")]
-    reason: Annotated[str, Field(description="Why.")]
-    since: Annotated[Instant, Field(description="From when on words count.")]
-    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
-
-    @classmethod
-    def of(cls, source: SharingRule, /) -> Self:
-        """Build the resource of a rule that lets agents tell others a person's words."""
-        return cls(
-            id=source.id,
-            shared_with=f"everybody with the role {source.to.role}",
-            reason=source.reason,
-            since=source.begins_at,
-            ends_at=source.ends_at,
-        )
+    shared_with: Annotated[
+        EverybodyWith, Field(validation_alias="to", description="Who may be told, in plain words.")
+    ]
+    reason: Why
+    since: Since
+    ends_at: EndsAt
 
 
 class ToldRule(Resource):
     """A sharing rule by which a person may be told what others said to agents alone."""
 
     id: Id
-    shared_by: Annotated[str, Field(description="Whose words may be told, in plain words.")]
-    reason: Annotated[str, Field(description="Why.")]
-    since: Annotated[Instant, Field(description="From when on words count.")]
-    ends_at: Annotated[Instant | None, Field(description="When it ends; null: never.")]
-
-    @classmethod
-    def of(cls, source: SharingRule, /) -> Self:
-        """Build the resource of a rule that lets agents tell a person words of others."""
-        return cls(
-            id=source.id,
-            shared_by=f"everybody with the role {source.from_.role}",
-            reason=source.reason,
-            since=source.begins_at,
-            ends_at=source.ends_at,
-        )
+    shared_by: Annotated[
+        EverybodyWith,
+        Field(validation_alias="from_", description="Whose words may be told, in plain words."),
+    ]
+    reason: Why
+    since: Since
+    ends_at: EndsAt
 
 
 class OwnTalk(Resource):
@@ -150,7 +122,6 @@ class OwnTalk(Resource):
 
     @classmethod
     def of(cls, source: Chat, /) -> Self:
-        """Build the resource of a direct chat to which a rule applies."""
         sharing = source.sharing
         noticed = sharing.noticed.values() if sharing is not None else ()
         return cls(
@@ -174,14 +145,8 @@ class DisclosedWords(Resource):
 
     @classmethod
     def made(cls, source: DisclosureRecord, names: tuple[str, ...]) -> Self:
-        """Build the resource of a record, with the names of the people who were told."""
-        return cls(
-            at=source.at,
-            chat_id=source.chat_id,
-            seqs=source.seqs,
-            shared_with=names,
-            rule_ids=source.rule_ids,
-        )
+        known = source.model_dump(include={"at", "chat_id", "seqs", "rule_ids"})
+        return cls(**known, shared_with=names)
 
 
 class OwnSharingResource(Resource):
@@ -209,7 +174,6 @@ class OwnSharingResource(Resource):
 
     @classmethod
     def of(cls, source: OwnView, /) -> Self:
-        """Build the resource from what the person may see."""
         return cls(
             roles=source.roles,
             sentences=tuple(map(source.sentence, source.rules)),

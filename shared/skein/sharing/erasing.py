@@ -40,8 +40,7 @@ def _erase_rules(table: Table, tenant: str, people: People) -> bool:
     if item is None:
         return False
     known = SharingRules.from_item(item)
-    change = _erased(item, known, people)
-    if change:
+    if change := _erased(item, known, people):
         table.write(revise(known, {}, also=change)[1])
     return bool(change)
 
@@ -49,9 +48,9 @@ def _erase_rules(table: Table, tenant: str, people: People) -> bool:
 def _erase_roles(table: Table, tenant: str, user_id: str, people: People) -> bool:
     """Remove a person's roles that refer to the erased person; return whether there were any."""
     user = User.read(table, User.key_of(tenant, user_id))
-    if user is None or not any(held.subject in people for held in user.roles):
+    left = tuple(held for held in user.roles if held.subject not in people) if user else ()
+    if user is None or left == user.roles:
         return False
-    left = tuple(held for held in user.roles if held.subject not in people)
     table.write(revise(user, {"roles": left} | user.next_sharing)[1])
     return True
 

@@ -1,7 +1,6 @@
 """Explain why a reader may or may not see an item now.
 
-The explanation uses the same decisions as prompts: audiences decide by who was present, and
-`ReaderRules.decided` by the sharing rules.
+The explanation uses the same decisions as prompts.
 """
 
 from collections.abc import Sequence
@@ -21,13 +20,13 @@ from skein.models.visibility.refusal import SharingRefusal
 from skein.own_tools.items import insiders_for
 from skein.ports import Clock, Table
 from skein.recall.own_words import own_words_memories
-from skein.services.chat_state.snapshot import read_chat
+from skein.services.chat_state.snapshot import read_agent, read_chat
 from skein.services.common.pagination import read_items
 from skein.services.directory.users import Users
 from skein.services.visibility.audience import audience_of
 from skein.services.visibility.sharing_rules import Decision, ReaderRules, SaidMessage
 from skein.settings import Settings
-from skein.sharing.access_reasons import AccessReason
+from skein.sharing.access_reasons import AccessGrant, AccessRefusal
 from skein.sharing.rules import read_rules
 
 MAX_EXPLAINED = 50  # messages in an answer
@@ -43,9 +42,12 @@ class Explanation:
         decision: The decision of the sharing rules; empty if it depends on presence alone.
     """
 
-    may_see: bool
-    decided_by: AccessReason | SharingRefusal
+    decided_by: AccessGrant | AccessRefusal | SharingRefusal
     decision: Decision = NO_DECISION
+
+    @property
+    def may_see(self) -> bool:
+        return isinstance(self.decided_by, AccessGrant)
 
     @property
     def sentence(self) -> str:
@@ -68,8 +70,7 @@ class AskedReaders:
 
     Attributes:
         users: The readers with their records; the requested reader is the first.
-        chat: The chat in which they would read the item; None for any chat that the reader can
-            read.
+        chat: The chat in which they would read the item; None for any that the reader can read.
         known: Whether all people of that chat have a record; otherwise rules do not apply.
     """
 
@@ -100,9 +101,6 @@ class Explanations:
     def readers(self, tenant: str, user_id: str, chat_id: str | None = None) -> AskedReaders:
         """Return a reader, and all other readers of a chat.
 
-        Args:
-            chat_id: The chat in which the person would read; None for any chat that they can read.
-
         Raises:
             NotFound: The person or the chat does not exist.
             Unprocessable: The person is not in the chat.
@@ -114,8 +112,7 @@ class Explanations:
         if user_id not in chat.person_ids:
             raise Unprocessable("the reader is not in the chat")
         others = [User.key_of(tenant, each) for each in chat.person_ids if each != user_id]
-        found = read_items(self.table, others)
-        people = User.read_each(found, others)
+        people = User.read_each(read_items(self.table, others), others)
         known = tuple(person for person in people if person.erasure_id is None)
         return AskedReaders((reader, *known), chat, known=len(known) == len(others))
 
@@ -129,8 +126,7 @@ class Explanations:
         """
         chat, now = read_chat(self.table, tenant, chat_id), self.clock.now()
         keys = [Message.key_of(tenant, chat_id, seq) for seq in seqs]
-        found = read_items(self.table, keys)
-        messages = Message.read_each(found, keys)
+        messages = Message.read_each(read_items(self.table, keys), keys)
         living = [each for each in messages if not _expired(each, now.timestamp())]
         authors = {User.key_of(tenant, each.sender.id) for each in living}
         records = read_items(self.table, sorted(authors))
@@ -170,24 +166,20 @@ class Explanations:
             raise NotFound("the chat has no such memory")
         sources = self.of_messages(agent.tenant, chat_id, memory.seqs, readers)
         if len(sources) < len(memory.seqs):
-            return Explanation(may_see=False, decided_by=AccessReason.GONE)
+            return Explanation(AccessRefusal.GONE)
         reasons = [each.explanation for each in sources]
         refused = next((each for each in reasons if not each.may_see), None)
         if refused is not None:
             return refused
-        if any(each.decided_by is not AccessReason.RULE for each in reasons):
-            return Explanation(may_see=False, decided_by=SharingRefusal.OWN_WORDS)
+        if any(each.decided_by is not AccessGrant.RULE for each in reasons):
+            return Explanation(SharingRefusal.OWN_WORDS)
         rules = dict.fromkeys(rule for each in reasons for rule in each.decision.rules)
-        decision = Decision(rules=tuple(rules))
-        return Explanation(may_see=True, decided_by=AccessReason.RULE, decision=decision)
+        return Explanation(AccessGrant.RULE, Decision(rules=tuple(rules)))
 
     def of_summary(
         self, agent: Agent, chat_id: str, readers: AskedReaders, *, by_agent: bool
     ) -> Explanation:
-        """Explain the summary of a chat.
-
-        Args:
-            by_agent: Whether to explain the agent's own summary instead of the chat's.
+        """Explain the summary of a chat, or with `by_agent` the agent's own summary of it.
 
         Raises:
             NotFound: There is no such chat or summary.
@@ -207,37 +199,30 @@ class Explanations:
         """Return the insiders of the agent's prompt in the readers' chat; empty without a chat."""
         return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
 
-    def _hindrance(self, chat: Chat, readers: AskedReaders) -> AccessReason | None:
+    def _hindrance(self, chat: Chat, readers: AskedReaders) -> AccessRefusal | None:
         """Return why no agent could apply a sharing rule for these readers; None if one could."""
         if readers.audience.open:
-            return AccessReason.READERS_OPEN
+            return AccessRefusal.READERS_OPEN
         if not readers.known:
-            return AccessReason.READER_GONE
-        agents = [
-            self._agent(chat.tenant, member.id)
+            return AccessRefusal.READER_GONE
+        found = [
+            read_agent(self.table, chat.tenant, member.id)
             for member in chat.roster
             if member.kind == "agent" and (readers.chat is None or readers.chat.has(member.ref))
         ]
+        agents = [agent for agent in found if agent is not None]
         if not agents:
-            return AccessReason.OTHER_AGENT
+            return AccessRefusal.OTHER_AGENT
         where = readers.chat or chat
         alone = all(insiders_for(self.table, agent, where).alone for agent in agents)
-        return AccessReason.OUTSIDERS if alone else None
-
-    def _agent(self, tenant: str, agent_id: str) -> Agent:
-        agent = Agent.read(self.table, Agent.key_of(tenant, agent_id))
-        if agent is None:
-            raise NotFound("agent not found")
-        return agent
+        return AccessRefusal.OUTSIDERS if alone else None
 
 
-def _by_rule(decision: Decision, hindrance: AccessReason | None) -> Explanation:
+def _by_rule(decision: Decision, hindrance: AccessRefusal | None) -> Explanation:
     """Explain what the rules decide, or why no agent can apply the rules."""
-    refused = decision.refusal or hindrance
-    if refused is None:
-        return Explanation(may_see=True, decided_by=AccessReason.RULE, decision=decision)
-    said = decision if decision.refusal is not None else NO_DECISION
-    return Explanation(may_see=False, decided_by=refused, decision=said)
+    if decision.refusal is None and hindrance is not None:
+        return Explanation(hindrance)
+    return Explanation(decision.refusal or AccessGrant.RULE, decision)
 
 
 def _of_made(
@@ -250,45 +235,43 @@ def _of_made(
         admitted: Whether the agent's prompt for these readers may hold the item's words.
     """
     if authors.by_rule and readers.elsewhere(home):
-        return Explanation(may_see=False, decided_by=AccessReason.STAYS)
+        return Explanation(AccessRefusal.STAYS)
     if not may_show(audience, readers.audience):
-        return Explanation(may_see=False, decided_by=SharingRefusal.NOT_OWN_WORDS)
+        return Explanation(SharingRefusal.NOT_OWN_WORDS)
     if not admitted:
-        return Explanation(may_see=False, decided_by=AccessReason.OUTSIDERS)
-    ground = AccessReason.OPEN if audience.open else AccessReason.PRESENCE
-    return Explanation(may_see=True, decided_by=ground)
+        return Explanation(AccessRefusal.OUTSIDERS)
+    return Explanation(AccessGrant.OPEN if audience.open else AccessGrant.PRESENCE)
 
 
 def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explanation | None:
     """Explain a message without sharing rules; None if only a rule could allow it."""
-    hidden = _hidden(chat, message, readers)
-    audience = audience_of(chat, since_seq=message.seq)
-    if hidden is None and may_show(audience, readers.audience):
+    hidden, audience = _hidden(chat, message, readers), audience_of(chat, since_seq=message.seq)
+    if hidden is not None:
+        return Explanation(hidden)
+    if may_show(audience, readers.audience):
         agreed = message.via is not None or message.report_of is not None
-        present = AccessReason.CONSENT if agreed else AccessReason.PRESENCE
-        return Explanation(may_see=True, decided_by=AccessReason.OPEN if audience.open else present)
-    here = not readers.elsewhere(chat.id)
-    if hidden is None and here and may_show(chat.readers, readers.audience):
-        return Explanation(may_see=True, decided_by=AccessReason.MEMBERSHIP)
-    if hidden is None and chat.hides(message.seq, message.created_at, here=readers.chat):
-        hidden = AccessReason.RESET
-    return Explanation(may_see=False, decided_by=hidden) if hidden is not None else None
+        present = AccessGrant.CONSENT if agreed else AccessGrant.PRESENCE
+        return Explanation(AccessGrant.OPEN if audience.open else present)
+    if not readers.elsewhere(chat.id) and may_show(chat.readers, readers.audience):
+        return Explanation(AccessGrant.MEMBERSHIP)
+    reset = chat.hides(message.seq, message.created_at, here=readers.chat)
+    return Explanation(AccessRefusal.RESET) if reset else None
 
 
 def _hidden(
     chat: Chat, message: Message, readers: AskedReaders
-) -> AccessReason | SharingRefusal | None:
+) -> AccessRefusal | SharingRefusal | None:
     """Return why a message is never shown, or only in its own chat; None if it may be shown."""
     if message.kind in {"deleted", "erased"}:
-        return AccessReason.GONE
+        return AccessRefusal.GONE
     if not readers.elsewhere(chat.id):
         return None
     if chat.discarded_at is not None:
         return SharingRefusal.DISCARDED
     if message.words.by_rule:
-        return AccessReason.STAYS
+        return AccessRefusal.STAYS
     reset = chat.hides(message.seq, message.created_at, here=readers.chat)
-    return AccessReason.RESET if reset else None
+    return AccessRefusal.RESET if reset else None
 
 
 def _expired(message: Message, now: float) -> bool:

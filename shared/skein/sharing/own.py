@@ -30,8 +30,6 @@ class OwnView:
     """The sharing data that a person may see.
 
     Attributes:
-        user: The person's record.
-        roles: The person's roles now.
         rules: The rules that apply to the person's words.
         told_by: The rules that let agents tell the person what others say.
         talks: The person's direct chats to which a rule applies.
@@ -47,7 +45,6 @@ class OwnView:
     disclosures: tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]
 
     def sentence(self, rule: SharingRule) -> str:
-        """Return what a rule says about the person's words, in plain words."""
         same = ", if their role is about the same person as yours" if rule.same_subject else ""
         whom = f"everybody with the role {rule.to.role}"
         return f"What you tell agents alone may be told to {whom}{same}: {rule.reason}"
@@ -63,7 +60,6 @@ class OwnSharing:
     views: ChatViews
 
     def view(self, tenant: str, person: NamedMember) -> OwnView:
-        """Return the person's roles, rules, chats and disclosures, for `/v1/me/sharing`."""
         now, user = self.clock.now(), self.users.me(tenant, person)
         standing = PersonRoles.of(user, now)
         rules = read_rules(self.table, tenant).in_force(now)
@@ -81,10 +77,8 @@ class OwnSharing:
         self, tenant: str, user_id: str
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
         """Return the newest records of words of a person that others were told; see `named`."""
-        partition = DisclosureRecord.partition_of(tenant, user_id)
-        query = Query.under(
-            partition, DisclosureRecord.PREFIX, limit=MAX_DISCLOSURES, newest_first=True
-        )
+        partition, prefix = DisclosureRecord.partition_of(tenant, user_id), DisclosureRecord.PREFIX
+        query = Query.under(partition, prefix, limit=MAX_DISCLOSURES, newest_first=True)
         records = list(DisclosureRecord.each_of(self.table.query(query).items))
         return self.named(tenant, records)
 
@@ -92,10 +86,9 @@ class OwnSharing:
         self, tenant: str, records: Sequence[DisclosureRecord]
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
         """Return each record with the names of the people now in the chat of the disclosure."""
-        keys = dict.fromkeys(Chat.key_of(tenant, record.shown_in) for record in records)
-        found = read_items(self.table, list(keys))
-        chats = {chat.id: chat for chat in Chat.read_each(found)}
-        return tuple((record, _names(chats.get(record.shown_in))) for record in records)
+        keys = {Chat.key_of(tenant, record.shown_in) for record in records}
+        names = {chat.id: _names(chat) for chat in Chat.read_each(read_items(self.table, [*keys]))}
+        return tuple((record, names.get(record.shown_in, ())) for record in records)
 
     def receive(self, tenant: str, person: NamedMember, *, receives: bool) -> None:
         """Allow or forbid agents to tell a person, by sharing rules, what others said.
@@ -113,24 +106,13 @@ class OwnSharing:
         optimistic(self.clock, attempt)
 
     def keep_talk(self, tenant: str, user_id: str, chat_id: str) -> Chat:
-        """Stop sharing a person's newest conversation in a chat with others (idempotent).
-
-        Raises:
-            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
-        """
+        """Stop sharing a person's newest conversation in a chat with others (idempotent)."""
         return self._changed(tenant, user_id, chat_id, lambda talk: talk.kept_private(0))
 
     def withdraw(
         self, tenant: str, user_id: str, chat_id: str, *, from_seq: int, to_seq: int
     ) -> Chat:
-        """Stop sharing messages of a person with others (idempotent).
-
-        What others have already been told is not taken back.
-
-        Raises:
-            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
-            Unprocessable: The chat has no such messages.
-        """
+        """Stop sharing messages of a person with others (idempotent)."""
         withdrawn = partial(SharingState.withdrawn, first_seq=from_seq, last_seq=to_seq)
         return self._changed(tenant, user_id, chat_id, withdrawn, last_seq=to_seq)
 
@@ -146,6 +128,10 @@ class OwnSharing:
         """Change a chat's sharing state, and make runs in progress check it again.
 
         The change feed then sends jobs that index the chat's messages again.
+
+        Raises:
+            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
+            Unprocessable: The chat has no such messages.
         """
 
         def attempt() -> Chat:
@@ -168,10 +154,8 @@ class OwnSharing:
         return optimistic(self.clock, attempt)
 
 
-def _names(chat: Chat | None) -> tuple[str, ...]:
-    """Return the names of the people in a chat; empty if the chat no longer exists."""
-    roster = chat.roster if chat is not None else ()
-    return tuple(member.name for member in roster if member.kind == "user")
+def _names(chat: Chat) -> tuple[str, ...]:
+    return tuple(member.name for member in chat.roster if member.kind == "user")
 
 
 def _covers(chat: Chat, user_id: str) -> bool:

@@ -8,7 +8,8 @@ from skein.models.common.base import Identifier, Value
 class Audience(Value):
     """Everyone in the tenant, or only certain people.
 
-    It says who was present for the sources of an item, or to whom content is about to be shown.
+    Every derived item stores the audience of its sources. An audience also describes the readers to
+    whom content is about to be shown.
 
     Attributes:
         open: Whether the content comes from an open chat or from no chat.

@@ -121,7 +121,12 @@ NO_INSIDERS = Insiders()
 
 
 class Span(Value):
-    """Consecutive messages of one chat, both ends included."""
+    """Consecutive messages of one chat, both ends included.
+
+    Attributes:
+        first_seq: The `seq` of the first message.
+        last_seq: The `seq` of the last message.
+    """
 
     chat_id: Annotated[Identifier, Field(description="The id of a chat.")]
     first_seq: int
@@ -141,11 +146,12 @@ class Span(Value):
 class SourceLabel(Value):
     """The authors and the chat of an item's source messages, as prompts name them.
 
-    It is stored with the item, so that a prompt needs no further read. An erasure finds the names
-    by the ids.
+    It is stored with the item, so that a prompt needs no further read. The ids ensure that an
+    erasure finds the names, and that two people with the same name are told apart.
 
     Attributes:
-        named: At most three people, with their names at that time; `others` counts further people.
+        named: At most three people, with their names at that time.
+        others: The number of further people.
         title: The title of the chat at that time; None if it had none, if there are several chats,
             or if not everyone who may see the item may know the title.
     """
@@ -181,9 +187,10 @@ class MadeFrom(Value):
     """The messages and items that an item was made from.
 
     Attributes:
-        spans: The messages, by chat and number, without overlaps; `writers` wrote them.
+        spans: The messages, by chat and number, without overlaps.
+        writers: The people who wrote these messages, by id.
         items: The ids of the agent's items that the call referred to, sorted.
-        source: The names of people and chat, for prompts.
+        source: The names of people and chat, for prompts; None if there are none.
     """
 
     spans: tuple[Span, ...] = ()

@@ -11,10 +11,7 @@ from skein.models.visibility.provenance import SourceLabel
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:
-    """Return the people who were present in `chat` for all messages from `since_seq` on.
-
-    The audience of a private chat leaves out people who joined later and people who have left.
-    """
+    """Return the people who were present in `chat` for all messages from `since_seq` on."""
     if chat.visibility == "open":
         return OPEN
     people = sorted(
@@ -28,8 +25,8 @@ def audience_of(chat: Chat, *, since_seq: int) -> Audience:
 def everybody_since(chat: Chat) -> int:
     """Return the seq since which all current people of a private chat have been present.
 
-    Summaries and other content derived from a private chat start over when a person joins
-    (docs/security.md, "Audience"). An open chat has nothing to hide, so the result is 1.
+    Content derived from a private chat starts over when a person joins (docs/security.md,
+    "Audience"). An open chat has nothing to hide.
     """
     if chat.visibility == "open":
         return 1
@@ -39,42 +36,34 @@ def everybody_since(chat: Chat) -> int:
 
 
 def destination_of(chat: Chat | None) -> Audience:
-    """Return the readers of `chat`; without a chat, the audience is open."""
     return chat.readers if chat is not None else OPEN
 
 
 def scope_of(chat: Chat | None) -> str | None:
-    """Return the scope of the items that an agent derives in `chat`; None without a chat."""
     return chat.scope if chat is not None else None
 
 
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
     """Return the scope of a run's new items if the run's prompt shows `chat`.
 
-    If the prompt shows no chat and the run has a private audience, new items get the scope of the
-    run's plan (`Run.scope`) or, without it, the scope of the only person in the audience.
+    Without a chat, new items of a run with a private audience get the scope of the run's plan
+    (`Run.scope`) or of the only person in the audience.
 
     Returns:
         The scope; None if the items are open. For a run with a private audience, None means that
         the run has no scope for new items.
     """
     if chat is not None:
-        return scope_of(chat)
+        return chat.scope
     if run.audience.open:
         return None
-    if run.scope is not None:
-        return run.scope
-    return private_scope(user_id=run.audience.only_person)
+    return run.scope or private_scope(user_id=run.audience.only_person)
 
 
 def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> SourceLabel | None:
     """Return the label of material from a chat; None if only agents wrote the material.
 
-    The label names the senders. It has the chat's title only for a group, and only if the people in
-    `audience` may know the title.
-
-    Args:
-        audience: The people who may see the new item.
+    It has the title only of a group, and only if the people who may see the item may know it.
     """
     known = chat.kind == "group" and may_show(chat.readers, audience)
     label = SourceLabel.of(senders, title=chat.title if known else None)

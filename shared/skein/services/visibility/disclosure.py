@@ -34,16 +34,13 @@ class NeedsConsent(Forbidden):
 def check_post(run: Run, chat: Chat) -> None:
     """Check that a post shows no content to people who were not present for the content.
 
-    Args:
-        run: The run that posts, with the content that its activation holds.
-        chat: The destination, as the posting transaction expects it to be.
+    The chat is the destination, as the posting transaction expects it to be.
 
     Raises:
-        NotWritable: The chat is private, the run is from another chat, and the person who caused
-            the run is not a member.
+        NotWritable: See `may_write`.
         ReadersChanged: Someone has joined the chat that the prompt showed since it was built.
-        NeedsConsent: The activation contains content that the chat's readers may not see. Or the
-            activation contains words of outsiders, and the chat is not one of the run's own chats.
+        NeedsConsent: The chat's readers may not see all content of the activation, or it contains
+            words of outsiders, and the chat is not one of the run's own chats.
     """
     if not may_write(run, chat):
         raise NotWritable(
@@ -62,9 +59,7 @@ def check_effect(run: Run, chat_id: str | None) -> None:
     """Check that words of outsiders have no effect outside the run's own chats.
 
     Words that sharing rules shared must have no effect outside the chat in which they were shared.
-
-    Args:
-        chat_id: The chat whose readers notice the effect; None if other people may notice it.
+    The readers of `chat_id` notice the effect; if it is None, other people may notice it.
 
     Raises:
         NeedsConsent: The activation contains words that may have no effect in this chat.
@@ -76,7 +71,7 @@ def check_effect(run: Run, chat_id: str | None) -> None:
 
 
 def check_readers(held: HeldContent, chat: Chat) -> None:
-    """Check that an activation was made for everyone who reads its chat now; see `made_for_all`.
+    """Check that an activation was made for everyone who reads its chat now.
 
     Raises:
         ReadersChanged: Someone has joined since the prompt was built.
@@ -86,12 +81,7 @@ def check_readers(held: HeldContent, chat: Chat) -> None:
 
 
 def made_for_all(readers: Audience, chat: Chat) -> bool:
-    """Return whether an activation was made for everyone who reads its chat now.
-
-    Args:
-        readers: The people for whom the activation was made.
-        chat: The chat that the prompt showed, in its current state.
-    """
+    """Return whether an activation for these readers was made for all who read its chat now."""
     return readers.open or set(chat.readers.people) <= set(readers.people)
 
 

@@ -33,30 +33,22 @@ def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
 
 
 def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: bool) -> bool:
-    """Return whether an activation must not contain words of outsiders.
-
-    This is the case for all runs of plans and services, and if `leaves_out_outsiders` is True.
-    """
-    return run.trigger.type in {"plan", "service"} or leaves_out_outsiders(
-        agent, readers, writes=writes
-    )
+    """Return whether an activation must not contain words of outsiders."""
+    unasked = run.trigger.type in {"plan", "service"}
+    return unasked or leaves_out_outsiders(agent, readers, writes=writes)
 
 
 def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bool:
     """Return whether an agent's prompts for these readers leave out words of outsiders.
 
-    Args:
-        writes: Whether the agent may call a writing tool of the tenant.
+    By default, they do if the agent `writes`: it may call a writing tool of the tenant.
     """
-    return (agent.outsiders or ("none" if writes else "quoted")) == "none" and not readers.open
+    left_out = agent.outsiders == "none" if agent.outsiders is not None else writes
+    return left_out and not readers.open
 
 
 def holds_words_of_readers(run: Run, agent: Agent) -> bool:
-    """Return whether an activation may contain outsiders' words that its readers know anyway.
-
-    This is the case if the agent has no `outsiders` setting of its own, and if the run was not
-    started by a plan or a service.
-    """
+    """Return whether an activation may contain outsiders' words that its readers know anyway."""
     return agent.outsiders is None and run.trigger.type not in {"plan", "service"}
 
 
@@ -76,11 +68,7 @@ def insiders_of(
 ) -> Insiders:
     """Return the insiders of a run, under their current and former ids.
 
-    Args:
-        chats: Chats in their current state. The chats of the run determine the insiders. Other
-            chats are used only to find former ids.
-        alone: See `Insiders`.
-        of_readers: See `Insiders`.
+    Chats that are not chats of the run are used only to find former ids.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}

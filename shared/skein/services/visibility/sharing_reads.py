@@ -18,8 +18,8 @@ class SharingReading:
 
     Attributes:
         for_readers: The rules for content that may be shared with these people.
-        unnoticed: The rules that cover the person of a direct chat, but of which the person was not
-            notified in this chat.
+        unnoticed: The rules of which the person of a direct chat, whom they cover, was not notified
+            there.
     """
 
     for_readers: ReaderRules
@@ -35,10 +35,7 @@ def read_sharing(
 ) -> SharingReading | None:
     """Read the rules and the records of a chat's people; return None if no rule can apply.
 
-    Args:
-        chat: The chat whose prompt is built.
-        prefetched: Items that were just read; None for an item that does not exist.
-        now: The time at which rules and roles are evaluated.
+    The `prefetched` items were just read; None stands for an item that does not exist.
     """
     if chat.readers.open or not chat.person_ids:
         return None
@@ -63,13 +60,7 @@ def read_sharing(
 def read_covered(
     table: BatchReader, chat: Chat, now: datetime, settings: Settings
 ) -> AuthorRules | None:
-    """Read the sharing rules and the person of a chat whose messages the rules may cover.
-
-    Nothing is read for a chat whose person was never notified of a rule.
-
-    Returns:
-        The rules in force and the person; None if rules cannot cover messages of this chat.
-    """
+    """Read the sharing rules and the person of a chat; None if rules cannot cover its messages."""
     if chat.sharing is None:
         return None
     rules_key = SharingRules.key_of(chat.tenant)

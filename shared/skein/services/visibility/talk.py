@@ -21,12 +21,7 @@ def keeps_talk(chat: Chat, message: Message) -> bool:
 
 
 def sharing_with(chat: Chat, message: Message, settings: Settings) -> SharingState | None:
-    """Return the chat's sharing state after a message.
-
-    Args:
-        chat: The chat before the message.
-        message: The message, with its seq.
-    """
+    """Return the sharing state of a chat after its next message."""
     sharing, alone = chat.sharing, chat.kind == "direct" and len(chat.person_ids) == 1
     if message.noticed_rules and alone:
         if sharing is None or sharing.person_id != chat.person_ids[0]:
