@@ -106,13 +106,22 @@ class OwnSharing:
         optimistic(self.clock, attempt)
 
     def keep_talk(self, tenant: str, user_id: str, chat_id: str) -> Chat:
-        """Stop sharing a person's newest conversation in a chat with others (idempotent)."""
+        """Stop sharing a person's newest conversation in a chat with others (idempotent).
+
+        Raises:
+            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
+        """
         return self._changed(tenant, user_id, chat_id, lambda talk: talk.kept_private(0))
 
     def withdraw(
         self, tenant: str, user_id: str, chat_id: str, *, from_seq: int, to_seq: int
     ) -> Chat:
-        """Stop sharing messages of a person with others (idempotent)."""
+        """Stop sharing messages of a person with others (idempotent).
+
+        Raises:
+            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
+            Unprocessable: The chat has no such messages.
+        """
         withdrawn = partial(SharingState.withdrawn, first_seq=from_seq, last_seq=to_seq)
         return self._changed(tenant, user_id, chat_id, withdrawn, last_seq=to_seq)
 
@@ -128,10 +137,6 @@ class OwnSharing:
         """Change a chat's sharing state, and make runs in progress check it again.
 
         The change feed then sends jobs that index the chat's messages again.
-
-        Raises:
-            NotFound: The chat is not a direct chat of the person, or no rule applies to it.
-            Unprocessable: The chat has no such messages.
         """
 
         def attempt() -> Chat:

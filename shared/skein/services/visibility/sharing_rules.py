@@ -132,7 +132,10 @@ class AuthorRules:
         return None if over else SharingRefusal.TALK_NOT_OVER
 
     def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
-        """Return why no message may be shared from a chat; None if sharing is possible."""
+        """Return why no message may be shared from a chat; None if sharing is possible.
+
+        It must be the private direct chat of a person whose id never changed there.
+        """
         if self.author.erasure_id is not None:
             return SharingRefusal.AUTHOR_GONE
         if chat.discarded_at is not None:
