@@ -4,7 +4,9 @@ Items keep DynamoDB's spelling, so that `True`, `1` and `"1"` differ where they 
 numbers keep all their digits.
 """
 
+import marshal as serial
 from base64 import b64encode, urlsafe_b64decode
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, assert_never
@@ -18,6 +20,7 @@ from skein.adapters.dynamodb.attributes import (
     comparable,
     marshal,
     marshal_item,
+    unmarshal_item,
 )
 from skein.models.common.storage import (
     Absent,
@@ -28,6 +31,7 @@ from skein.models.common.storage import (
     Delete,
     Exists,
     Is,
+    Item,
     Missing,
     Present,
     Put,
@@ -45,6 +49,20 @@ MAX_REMEMBERED_TEXT = 10_000  # characters
 def to_text(item: StoredItem) -> str:
     """Return an item as the text that is stored."""
     return to_json(item, bytes_mode="base64").decode()
+
+
+def item_of(text: str) -> Item:
+    """Return the item of a stored text; the caller may change it."""
+    if len(text) > MAX_REMEMBERED_TEXT:
+        return unmarshal_item(_parsed(text))
+    item: Item = serial.loads(_serialized(text))  # noqa: S302 - written by this process
+    return item
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _serialized(text: str) -> bytes:
+    """Return an item so that it can be read again several times faster than it is converted."""
+    return serial.dumps(unmarshal_item(from_text(text)))
 
 
 def from_text(text: str, *, without: str | None = None) -> StoredItem:
@@ -151,6 +169,11 @@ def item_size(stored: StoredItem) -> int:
     approximation, as in the guide.
     """
     return sum([_text_size(name) + _size(value) for name, value in stored.items()])
+
+
+def keys_size(keys: Mapping[str, str]) -> int:
+    """Return the size of an item that has only keys."""
+    return sum([_text_size(name) + _text_size(text) for name, text in keys.items()])
 
 
 def as_text(value: bytes) -> str:

@@ -15,7 +15,9 @@ from local.sqlite.items import (
     changed,
     from_text,
     holds,
+    item_of,
     item_size,
+    keys_size,
     to_text,
 )
 from local.sqlite.vectors import drop_expired_vectors, write_vector
@@ -31,7 +33,7 @@ from skein.adapters.aws.rules import (
     is_impossible,
     schema_of,
 )
-from skein.adapters.dynamodb.attributes import StoredItem, unmarshal_item
+from skein.adapters.dynamodb.attributes import StoredItem
 from skein.errors import ConditionFailed, TooLarge
 from skein.models.common.storage import Check, Item, Key, Page, Query, Write
 from skein.ports import Clock
@@ -77,7 +79,7 @@ class SqliteTable:
         check_key(key)
         found = self._living([key])
         self._report("get", found)
-        return unmarshal_item(found[0][1]) if found else None
+        return item_of(found[0][1]) if found else None
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
@@ -86,7 +88,7 @@ class SqliteTable:
             return {}
         found = self._living(list(dict.fromkeys(keys)))
         self._report("get_many" if consistent else "get_many_eventual", found)
-        items = [unmarshal_item(item) for _, item in found]
+        items = [item_of(text) for _, text in found]
         return {Key(item["pk"], item["sk"]): item for item in items}
 
     def query(self, query: Query) -> Page:
@@ -96,7 +98,7 @@ class SqliteTable:
             return Page(())
         found = self._query_table(query) if query.index is None else self._query_index(query)
         self._report("query" if query.index is None else "query_index", found)
-        items = tuple(unmarshal_item(item) for _, item in found)
+        items = tuple(item for _, item in found)
         if query.limit is None or len(items) < query.limit:
             return Page(items)
         # DynamoDB does not look ahead either: a full page may be the last.
@@ -118,7 +120,7 @@ class SqliteTable:
         """Return all stored items in the order of their keys, including expired items."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT item FROM items ORDER BY pk, sk").fetchall()
-        items = [unmarshal_item(from_text(text)) for (text,) in rows]
+        items = [item_of(text) for (text,) in rows]
         return {Key(item["pk"], item["sk"]): item for item in items}
 
     def delete_expired(self) -> None:
@@ -143,17 +145,16 @@ class SqliteTable:
     def _now(self) -> float:
         return -math.inf if self._clock is None else self._clock.now().timestamp()
 
-    def _living(self, keys: Sequence[Key]) -> list[tuple[int, StoredItem]]:
+    def _living(self, keys: Sequence[Key]) -> list[tuple[int, str]]:
         now = self._now()
         with self._database.reading() as connection:
-            rows = [
+            return [
                 row
                 for key in keys
                 for row in connection.execute(f"{GET} AND {LIVING}", [*key, now])
             ]
-        return [(size, from_text(text)) for size, text in rows]
 
-    def _query_table(self, query: Query) -> list[tuple[int, StoredItem]]:
+    def _query_table(self, query: Query) -> list[tuple[int, Item]]:
         condition = f"pk = ? AND sk BETWEEN ? AND ? AND {LIVING}"
         parameters: list[object] = [query.pk, query.first, query.last, self._now()]
         order = "DESC" if query.newest_first else "ASC"
@@ -165,9 +166,9 @@ class SqliteTable:
                 f"SELECT size, item FROM items WHERE {condition} ORDER BY sk {order} LIMIT ?",  # noqa: S608
                 [*parameters, NO_LIMIT if query.limit is None else query.limit],
             ).fetchall()
-        return [(size, from_text(text)) for size, text in rows]
+        return [(size, item_of(text)) for size, text in rows]
 
-    def _query_index(self, query: Query) -> list[tuple[int, StoredItem]]:
+    def _query_index(self, query: Query) -> list[tuple[int, Item]]:
         statement = _index_statement(schema_of(query), query.newest_first, query.start is not None)
         parameters: list[object] = [query.pk, query.first, query.last]
         if query.start is not None:
@@ -175,8 +176,8 @@ class SqliteTable:
         with self._database.reading() as connection:
             rows = connection.execute(statement, [*parameters, query.limit]).fetchall()
         names = (*TABLE, *schema_of(query))
-        items = [{name: {"S": text} for name, text in zip(names, row, strict=True)} for row in rows]
-        return [(item_size(item), item) for item in items]
+        items: list[Item] = [dict(zip(names, row, strict=True)) for row in rows]
+        return [(keys_size(item), item) for item in items]
 
     def _carry_out(self, method: str, writes: Sequence[Write]) -> None:
         with self._database.writing() as connection:
@@ -197,8 +198,8 @@ class SqliteTable:
         if changes:
             self._changed()
 
-    def _report(self, method: str, found: Sequence[tuple[int, StoredItem]]) -> None:
-        self._called(Call(method, len(found), sum(size for size, _ in found)))
+    def _report(self, method: str, found: Sequence[tuple[int, object]]) -> None:
+        self._called(Call(method, len(found), sum([size for size, _ in found])))
 
 
 @cache

@@ -38,9 +38,8 @@ class WatchedTable(MemoryTable):
 
     def all_keys(self) -> list[Key]:
         """See `MemoryTable`; read again only if something was written."""
-        written = self.rows_written
-        if self._keys[0] != written:
-            self._keys = written, super().all_keys()
+        if self._keys[0] != self.changes:
+            self._keys = self.changes, super().all_keys()
         return self._keys[1]
 
     def write(self, write: Write) -> None:

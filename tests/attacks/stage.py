@@ -4,12 +4,13 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
+from math import inf
 from typing import Any, TypeVar
 
 from skein.agent.tools import TOOLS
@@ -21,7 +22,7 @@ from skein.errors import Rejected, Unavailable
 from skein.live.devices import Devices
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
-from skein.models.chats.chat import Chat, Media, Message
+from skein.models.chats.chat import Chat, Media, Message, chat_partition
 from skein.models.chats.choice import YES
 from skein.models.chats.desk import DraftKind, Holder
 from skein.models.common.address import phone_address, route_on
@@ -234,8 +235,7 @@ class Stage(World):
         self._places: dict[tuple[str, int], Prompt] = {}
         self.for_outsiders: defaultdict[Prompt, list[int]] = defaultdict(list)
         self._posts = count(1)
-        self._as_of: object = None
-        self._read: dict[tuple[str, str], Any] = {}
+        self._read: dict[tuple[str, str], tuple[object, float, Any]] = {}
         self._opened: str | None = None  # the newest group that a person opened
         self._put: defaultdict[str, set[str]] = defaultdict(set)  # whom strangers put into chats
         self._invited: dict[tuple[str, str], Invitation] = {}  # those of them who are still invited
@@ -248,21 +248,34 @@ class Stage(World):
         return WatchedTable(self.clock)
 
     def stored_chat(self, chat_id: str = "chat_1") -> Chat:
-        """See `World`; read again only if something was written."""
+        """See `World`; read again only if something of the chat was written."""
         return self._once("chat", chat_id, super().stored_chat)
 
     def messages(self, chat_id: str = "chat_1") -> list[Message]:
-        """See `World`; read again only if something was written."""
-        return self._once("messages", chat_id, super().messages)
+        """See `World`; read again only if something of the chat was written, or one expired."""
+        return self._once(
+            "messages",
+            chat_id,
+            super().messages,
+            lambda found: [each.expires_at for each in found if each.expires_at is not None],
+        )
 
-    def _once(self, what: str, chat_id: str, read: Callable[[str], T]) -> T:
-        now = (self.table.rows_written, self.clock.now())
-        if self._as_of != now:
-            self._as_of, self._read = now, {}
-        if (what, chat_id) not in self._read:
-            self._read[what, chat_id] = read(chat_id)
-        found: T = self._read[what, chat_id]
-        return found
+    def _once(
+        self,
+        what: str,
+        chat_id: str,
+        read: Callable[[str], T],
+        ends: Callable[[T], Sequence[float]] = lambda _: (),
+    ) -> T:
+        """What was read of a chat, until its partition is written or one of the times has come."""
+        as_of = self.table.changes_in(chat_partition(TENANT, chat_id))
+        known = self._read.get((what, chat_id))
+        if known is None or known[0] != as_of or known[1] <= self.clock.now().timestamp():
+            found = read(chat_id)
+            known = (as_of, min(ends(found), default=inf), found)
+            self._read[what, chat_id] = known
+        kept: T = known[2]
+        return kept
 
     def _furnish(self) -> None:
         self.known(*PEOPLE)

@@ -2,12 +2,14 @@
 
 import re
 import weakref
+from collections import Counter
+from collections.abc import Sequence
 
 from local.sqlite.calls import Call
 from local.sqlite.database import SCHEMA, Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
-from skein.models.common.storage import Key
+from skein.models.common.storage import Key, Write
 from skein.ports import Clock
 
 TABLES = (*re.findall(r"CREATE TABLE (\w+)", SCHEMA), "sqlite_sequence")
@@ -36,6 +38,7 @@ class MemoryTable(SqliteTable):
 
     Attributes:
         vectors: The vector index of the table.
+        changes: How often something was written so far; deleting expired items and copying count.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -43,6 +46,9 @@ class MemoryTable(SqliteTable):
         weakref.finalize(self, _spare.append, database)
         super().__init__(database, clock)
         self.vectors = SqliteVectors(database, clock)
+        self.changes = 0
+        self._changed_in: Counter[str] = Counter()
+        self._changed_everywhere = 0
         self.log = []
 
     @property
@@ -56,11 +62,25 @@ class MemoryTable(SqliteTable):
         # No method of this table: it would keep the table, and so its database, in a circle.
         self._called = self.vectors._called = calls.append
 
-    @property
-    def rows_written(self) -> int:
-        """How many rows were written and deleted so far; a copy does not count."""
-        with self._database.reading() as connection:
-            return connection.total_changes
+    def changes_in(self, pk: str) -> tuple[int, int]:
+        """A value that changes whenever an item of a partition may have changed."""
+        return self._changed_everywhere, self._changed_in[pk]
+
+    def delete_expired(self) -> None:
+        """See `SqliteTable`."""
+        super().delete_expired()
+        self._all_changed()
+
+    def _carry_out(self, method: str, writes: Sequence[Write]) -> None:
+        try:
+            super()._carry_out(method, writes)
+        finally:  # who listens to changes may fail when they are written
+            self.changes += 1
+            self._changed_in.update(write.key.pk for write in writes)
+
+    def _all_changed(self) -> None:
+        self.changes += 1
+        self._changed_everywhere += 1
 
     def all_stored(self) -> dict[Key, str]:
         """Return each item's stored text by key, expired items included.
@@ -82,3 +102,4 @@ class MemoryTable(SqliteTable):
         with other._database.reading() as source, self._database.reading() as target:
             source.backup(target)
         self.vectors.forget()
+        self._all_changed()

@@ -588,16 +588,16 @@ class Neighbours(World):
         self.clock.advance(3_600)
         self.assign(NEW_LINE)
         self._before = _shared_texts()
-        self._rows_written = self.table.rows_written
+        self._changes = self.table.changes
 
     def begin(self) -> None:
         """Make what is stored now the first state."""
         self._before = self.table.all_stored()
-        self._rows_written = self.table.rows_written
+        self._changes = self.table.changes
 
     def changed(self) -> Iterator[tuple[Key, Item]]:
         """Each item that differs from the first state: as it is now or, if deleted, as it was."""
-        if self.table.rows_written == self._rows_written:
+        if self.table.changes == self._changes:
             return  # most requests are refused before they write, and a comparison takes long
         now = self.table.all_stored()
         for key in {**self._before, **now}:
