@@ -257,7 +257,7 @@ def _without_their_origin(sweep: Sweep, message: Message) -> Message:
 
 
 def _without_reader(sweep: Sweep, message: Message) -> Message:
-    """Return a question without the person's id among the readers in its data."""
+    """Return a question without the person among the readers and the members in its data."""
     choice = message.choice
     if choice is None:
         return message
@@ -266,9 +266,17 @@ def _without_reader(sweep: Sweep, message: Message) -> Message:
 
 
 def _data_without(data: Any, ids: Collection[str]) -> Any:
-    """Return the data of a question without these people in any stored `Audience`."""
+    """Return the data of a question without some people.
+
+    They are left out of each stored `Audience`. `ERASED` replaces them as members, because an order
+    asks at least one person.
+    """
+    if isinstance(data, list):
+        return [_data_without(each, ids) for each in data]
     if not isinstance(data, dict):
         return data
+    if data.get("id") in ids:
+        return data | ERASED.model_dump(mode="json")
     return {
         name: [each for each in value if each not in ids]
         if name == "people"

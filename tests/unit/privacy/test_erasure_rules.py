@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
+from skein.errands.models.errand import ErrandOrder, OrderData
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import CALL, Choice
-from skein.models.common.base import NamedMember
+from skein.models.chats.choice import CALL, CONSENT, Choice, Destination, Proposal
+from skein.models.chats.consent import ConsentData
+from skein.models.common.base import NamedMember, Stored
 from skein.models.runs.requested_call import CallData, RequestedCall
 from skein.models.visibility.audience import OPEN, Audience
 from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors, MadeFrom
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.privacy import erasure_rules as rules
-from skein.privacy.erasure_sweep import Sweep, SweepCounts
+from skein.privacy.erasure_sweep import ERASED, Sweep, SweepCounts
 from skein.privacy.erasure_words import quotes_in
 from skein.privacy.models.erasure import (
     REPLICATION,
@@ -295,24 +297,57 @@ def test_full_name_in_an_item_follows_the_operators_decision_but_not_in_an_opera
     assert not rules.item_goes(remove, operators)
 
 
-def test_question_to_another_person_loses_the_person_among_its_readers() -> None:
-    call = RequestedCall(
-        run_id="run_1",
-        step=1,
-        position=0,
-        tool="book",
-        version=1,
-        readers=Audience(open=False, people=(ANN.id, BEN.id)),
-    )
+READERS = Audience(open=False, people=(ANN.id, BEN.id))
+BEN_READS = Audience(open=False, people=(BEN.id,))
+
+
+def question(purpose: str, data: Stored) -> Message:
+    """A question to Ben, who is not erased."""
     asked = Choice(
-        question="Book a table?",
+        question="Shall I?",
         options=YES_NO,
         addressee=BEN.id,
-        purpose=CALL,
-        data=CallData(call=call).attributes(),
+        purpose=purpose,
+        data=data.attributes(),
         expires_at=NOON,
     )
-    message = said(bot(), authors=MANY).model_copy(update={"choice": asked})
+    return said(bot(), authors=MANY).model_copy(update={"choice": asked})
+
+
+def data_after(message: Message) -> dict[str, Any]:
+    """The data of a question after the erasure of Ann."""
     change = rules.message_after(a_sweep(), note(), message)
-    left = CallData.from_item(Choice.model_validate(change["choice"]).data).call
-    assert left == call.model_copy(update={"readers": Audience(open=False, people=(BEN.id,))})
+    return Choice.model_validate(change["choice"]).data
+
+
+def test_question_to_another_person_loses_the_person_among_its_readers() -> None:
+    call = RequestedCall(
+        run_id="run_1", step=1, position=0, tool="book", version=1, readers=READERS
+    )
+    left = CallData.from_item(data_after(question(CALL, CallData(call=call)))).call
+    assert left == call.model_copy(update={"readers": BEN_READS})
+
+
+def test_proposal_to_another_person_loses_the_person_among_the_readers_of_its_chats() -> None:
+    place = Destination(chat_id="chat_2", title="Tea", readers=READERS)
+    proposal = Proposal(agent_id="agt_a", text="Hello", destinations=(place,))
+    data = data_after(question(CONSENT, ConsentData(proposal=proposal)))
+    [left] = ConsentData.from_item(data).proposal.destinations
+    assert left == place.model_copy(update={"readers": BEN_READS})
+
+
+def test_order_of_another_person_asks_nobody_in_place_of_the_person() -> None:
+    order = ErrandOrder(
+        agent_id="agt_a",
+        chat_id=CHAT,
+        asked_by=BEN,
+        asked=(ANN, BEN),
+        question="When?",
+        text='Ben asks: "When?"',
+        readers=READERS,
+        audience=READERS,
+        until=NOON,
+    )
+    left = OrderData.from_item(data_after(question(CONSENT, OrderData(orders=order)))).orders
+    assert left.asked == (ERASED, BEN)
+    assert ANN.id not in str(left)
