@@ -22,14 +22,13 @@ from skein.events.models import lanes
 from skein.events.models.lanes import MAX_PAUSE
 from skein.models.api.chats import MemberRequest, NewChat
 from skein.models.common.base import MemberRef
-from skein.models.common.breaker import MAX_FAILURES, PAUSE, Breaker
+from skein.models.common.breaker import MAX_FAILURES, Breaker
 from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import OutgoingSms
 from skein.models.outbox.jobs import EventJob, Job
 from skein.models.quotas.limit import DAY, Rate
-from skein.models.quotas.usage import user_usage_key
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.services.chats import first_contact
 from skein.services.choices import invitation_texts
@@ -39,6 +38,7 @@ from skein.settings import Settings
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Calls, ScriptedModel
 from tests.support.first_contact import reachable, text_in
+from tests.support.limits import counted, days_of, most_calls
 from tests.support.own_tools import own_tool
 
 MALLORY = person("usr_mallory", "Mallory evil.example")
@@ -215,11 +215,8 @@ class Abuse(World):
             text_in(self, codes[0], f"SM-{self.clock.now()}", phone)
 
     def counted(self, user_id: str, *names: str) -> int:
-        """What counts for a person over all days, under names that begin so."""
-        days = (self.clock.now() - self.began).days + 2
-        keys = [user_usage_key(TENANT, self.began + day * DAY, user_id) for day in range(days)]
-        items = self.table.get_many(keys).values()
-        return sum(int(n) for item in items for name, n in item.items() if name.startswith(names))
+        """What counts for a person since the calls began, under names that begin so."""
+        return counted(self, self.began, user_id, *names)
 
 
 def phone_of(number: int) -> str:
@@ -248,7 +245,7 @@ def abuse(seeds: Iterable[int]) -> int:
 
 def _days(world: Abuse) -> float:
     """How often a limit of a day may be used up: a full bucket, and what flows in."""
-    return 1 + (world.clock.now() - world.began) / DAY
+    return days_of(world, world.began)
 
 
 def _check_texts(world: Abuse, new: list[OutgoingSms], where: str) -> int:
@@ -282,8 +279,7 @@ def _check_work(world: Abuse, where: str) -> None:
     assert world.slow.most <= LANES, where
     calls = MAX_FAILURES + LANES + GROWING_PAUSES + passed / MAX_PAUSE
     assert world.slow.seconds["/events"] <= EVENT_SECONDS * calls, where
-    calls = MAX_FAILURES + 1 + passed / PAUSE
-    assert world.slow.seconds[f"/{LOOK}"] <= LOOK_SECONDS * calls, where
+    assert world.slow.seconds[f"/{LOOK}"] <= LOOK_SECONDS * most_calls(passed), where
 
 
 def test_costs_that_a_person_causes_to_others_stay_within_the_limits() -> None:

@@ -126,22 +126,63 @@ class StopRun(Deed):
 
 @dataclass(frozen=True)
 class Setting(Deed):
-    """An operator changes a setting of the tenant, or of Coach."""
+    """An operator changes a setting of the tenant, of Coach, or of a tool."""
 
     name: str = ""
     value: str | int | None = None
     agent: bool = False
+    tool: str = ""
 
     def happen(self, town: "Town") -> None:
         """See `Deed`."""
         path = f"/v1/agents/{COACH.id}" if self.agent else "/v1/settings"
+        path = f"/v1/tools/{self.tool}" if self.tool else path
         town.admin.patch(path, {self.name: self.value})
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        whose = f" of {COACH.name}" if self.agent else ""
+        whose = f" of {COACH.name if self.agent else self.tool}" if self.agent or self.tool else ""
         return f"An operator sets {self.name}{whose} to {self.value!r}."
+
+
+@dataclass(frozen=True)
+class Decide(Deed):
+    """An operator approves the oldest call that waits for operators, or refuses it."""
+
+    yes: bool = True
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        for waiting in town.waiting_calls()[:1]:
+            town.decided(str(waiting["id"]), yes=self.yes)
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"An operator {'approves' if self.yes else 'refuses'} the oldest call that waits."
+
+
+@dataclass(frozen=True)
+class Import(Deed):
+    """An operator exports Coach as a file, and imports that for Coach again, or as a new agent."""
+
+    new: bool = False
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        path = f"/v1/agents/{COACH.id}/file"
+        file = str(town.admin.get(path).body)
+        town.exported.append(file)
+        how = ("POST", "/v1/agents/file") if self.new else ("PUT", path)
+        done = town.admin.call(*how, raw=file, content_type="application/yaml")
+        assert done.status < 400, done.body
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        how = "as a new agent" if self.new else f"for {COACH.name} again"
+        return f"An operator exports {COACH.name} as a file, and imports it {how}."
 
 
 @dataclass(frozen=True)
@@ -200,11 +241,11 @@ class Fault(Deed):
     Attributes:
         what: The worker of the next job dies at its write number `at`, or after its call of a
             service; or it is so slow that its lease ends; or the job is delivered twice; or the
-            services do not answer, are gone, or are back.
+            services do not answer, die over their next call, are gone, or are back.
         runs: It strikes a job of a run, and not any job.
     """
 
-    what: Literal["death", "slow worker", "twice", "no answer", "gone", "back"] = "death"
+    what: Literal["death", "slow worker", "twice", "no answer", "dies", "gone", "back"] = "death"
     at: int = 1
     runs: bool = False
 
@@ -215,7 +256,7 @@ class Fault(Deed):
 
     def happen(self, town: "Town") -> None:
         """See `Deed`."""
-        if self.what in {"no answer", "gone", "back"}:
+        if self.what in {"no answer", "dies", "gone", "back"}:
             town.services_state = self.what
         else:
             town.fault = self
@@ -230,6 +271,7 @@ class Fault(Deed):
             "slow worker": "The worker of the next run outlives its lease.",
             "twice": "The next job is delivered twice.",
             "no answer": "The services do not answer in time from now on.",
+            "dies": "The services break down over their next call.",
             "gone": "The services are out of order from now on.",
             "back": "The services work again.",
         }[self.what]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.common.storage import Key
 from skein.privacy.models.erasure import ERASURE
 from tests.attacks.cast import named
@@ -23,20 +23,24 @@ def is_erased(table: MemoryTable, who: str) -> bool:
 def left_of(table: MemoryTable, who: str) -> Iterator[str]:
     """The items that name a person.
 
-    A question to another person stays as it was asked, also if its answer was to reach them.
+    A question to another person, in a chat that they alone have with an agent, stays as it was
+    asked, also if its answer was to reach them.
     """
     for key, item in table.all_stored().items():
         if f'"{who}"' not in item or LEFT.search(f"{key.pk} {key.sk}"):
             continue
-        if not _asks_another(table, key, who):
+        if not _asks_another_alone(table, key, who):
             yield f"{named(who)} is named in {key}"
 
 
-def _asks_another(table: MemoryTable, key: Key, who: str) -> bool:
-    """Whether a message asks another person, and only the data of its question names somebody."""
+def _asks_another_alone(table: MemoryTable, key: Key, who: str) -> bool:
+    """Whether a message asks another person alone, and only the data of its question names them."""
     if not key.sk.startswith(Message.PREFIX):
         return False
     message = Message.from_item(table.get(key) or {})
     if message.choice is None or message.choice.addressee == who:
+        return False
+    chat = Chat.read(table, Chat.key_of(message.tenant, message.chat_id))
+    if chat is None or chat.kind == "group":
         return False
     return f"'{who}'" not in str(message.model_copy(update={"choice": None}).to_item())

@@ -1,22 +1,28 @@
 """The one judge of stories: what must be true when a story is over, whatever happened in it."""
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 
+from skein.errands.models.errand import OrderData
 from skein.models.chats.choice import CALL, YES, Choice
+from skein.models.chats.consent import ConsentData
 from skein.models.common.reason import Reason
 from skein.models.runs.requested_call import CallData
 from skein.models.runs.run import ENDED, Run
-from tests.attacks.cast import PHONES, named, titled
+from skein.models.runs.step import Step
+from skein.services.common.quoting import in_quotes
+from tests.attacks.cast import PEOPLE, PHONES, named, titled
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
-from tests.attacks.services import BOOK, NOTIFY, Call
+from tests.attacks.services import BOOK, NOTIFY, Call, shows
+from tests.stories.deeds import BY_PHONE
 from tests.stories.erased import left_of
 from tests.stories.grammar import faults_in
 from tests.stories.town import Asked, Shown, Town
-from tests.support.builders import NOON
+from tests.support.builders import NOON, TENANT
+from tests.support.limits import counted, days_of, most_calls
 
 TASK = re.compile(r"task \d+")
 ENTRY = re.compile(r"  \[msg:(?P<seq>\d+) [\d:]+\] (?P<who>You\b)?.*?(?P<seen> \[SEEN\])?[^\]]*$")
@@ -88,12 +94,48 @@ def no_effect_is_without_its_yes(town: Town) -> Iterator[str]:
         yield f"{call.tool} {call.arguments} was sent without a yes"
 
 
+def no_outsider_causes_an_effect(town: Town) -> Iterator[str]:
+    """Each effect is that of a run of the chat in which a person of it asked for it.
+
+    Texts of a person who discarded their chat go to a new one.
+    """
+    accepted = {f"task {asked.number}": asked.step for asked in town.asked_in}
+    refused = {f"task {n}": step for n, step in town.tasks.items() if step.chat not in BY_PHONE}
+    homes = {run.id: run.own_chat_id for run in town.all_runs()}
+    for task, call in acts(town):
+        if task in accepted and homes.get(call.run_id) != accepted[task].chat:
+            yield f"{task} of {titled(accepted[task].chat)} was done by {call.run_id}"
+        elif task in refused and task not in accepted:
+            yield f"{named(refused[task].who)} could not ask for {task}, and it was done"
+
+
 def questions(town: Town) -> Iterator[tuple[str, Choice]]:
     """All questions that are still there, each with its chat."""
     for chat_id in town.knowledge.chat_ids():
         for message in town.messages(chat_id):
             if message.choice is not None:
                 yield chat_id, message.choice
+
+
+def each_question_shows_what_it_does(town: Town) -> Iterator[str]:
+    """A question shows all words that a yes to it sends, also if nobody answers it."""
+    for chat_id, asked in questions(town):
+        if not _shows_all(town, asked):
+            yield f"{asked.question!r} in {titled(chat_id)} hides what a yes does"
+
+
+def _shows_all(town: Town, asked: Choice) -> bool:
+    if asked.purpose == CALL:
+        call = CallData.from_item(asked.data).call
+        step = Step.read(town.table, Step.key_of(TENANT, call.run_id, call.step))
+        if step is None or len(step.tool_calls) <= call.position:  # it was erased
+            return True
+        return shows(asked.question, json.loads(step.tool_calls[call.position].arguments))
+    if "orders" in asked.data:
+        return OrderData.from_item(asked.data).orders.text in asked.question
+    if "proposal" in asked.data:
+        return in_quotes(ConsentData.from_item(asked.data).proposal.text) in asked.question
+    return True
 
 
 def no_effect_is_forgotten(town: Town) -> Iterator[str]:
@@ -167,6 +209,14 @@ def nothing_private_is_seen(town: Town) -> Iterator[str]:
                 yield f"{named(who)} can see the secret in {what}"
 
 
+def no_file_has_words_of_people(town: Town) -> Iterator[str]:
+    """The file of an agent has nothing that people said or asked for, and names nobody."""
+    for file in town.exported:
+        said = [*TASK.findall(file), *(who.id for who in PEOPLE if who.id in file)]
+        if said or town.secret in file:
+            yield f"it has {said or town.secret}"
+
+
 def histories(shown: Shown) -> list[str]:
     """The histories in a prompt."""
     parts = shown.request.messages[0].content.split("\n\n")
@@ -202,11 +252,31 @@ def stopped_people_get_no_texts(town: Town) -> Iterator[str]:
 
 
 def one_person_causes_few_texts(town: Town) -> Iterator[str]:
-    """Invitations of one person cause five texts a day at most."""
+    """Invitations cause five texts a day at most, and nobody more segments than their limit."""
     invited = [sms for sms, _ in town.sms.taken if " invites you to " in sms.body]
-    days = 1 + (town.clock.now() - NOON) / timedelta(days=1)
+    days, most = days_of(town, NOON), town.settings.user_segments_per_day
     if len(invited) > TEXTS_A_DAY * days:
         yield f"{len(invited)} texts invite people in {days:.1f} days"
+    for who in PEOPLE:
+        segments = counted(town, NOON, who.id, "units#sms")
+        if segments > most * days:
+            yield f"{named(who.id)} caused {segments} segments in {days:.1f} days"
+
+
+def nobody_pays_for_what_others_cause(town: Town) -> Iterator[str]:
+    """A person who has done nothing in a story pays for no tokens."""
+    did = repr(town.steps)
+    for who in PEOPLE:
+        tokens = counted(town, NOON, who.id, "input_tokens", "output_tokens")
+        if tokens and who.id not in did:
+            yield f"{named(who.id)} did nothing, and pays for {tokens} tokens"
+
+
+def services_that_fail_are_left_alone(town: Town) -> Iterator[str]:
+    """Each call of a service that fails holds a worker, so its breaker lets few of them through."""
+    for tool, times in Counter(town.failed_calls).items():
+        if times > most_calls(town.clock.now() - NOON):
+            yield f"{tool} was called {times} times while it failed"
 
 
 def erased_is_gone(town: Town) -> Iterator[str]:
@@ -220,12 +290,18 @@ CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
     all_queues_drain,
     no_effect_is_done_twice,
     no_effect_is_without_its_yes,
+    no_outsider_causes_an_effect,
     no_effect_is_forgotten,
+    each_question_shows_what_it_does,
     prompts_are_true_about_what_was_done,
     each_message_is_answered,
     nothing_private_is_seen,
+    no_file_has_words_of_people,
     seen_is_what_was_shown,
+    prompts_parse_by_their_grammar,
     stopped_people_get_no_texts,
     one_person_causes_few_texts,
+    nobody_pays_for_what_others_cause,
+    services_that_fail_are_left_alone,
     erased_is_gone,
 )

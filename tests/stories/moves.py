@@ -22,6 +22,7 @@ from tests.attacks.cast import (
     TEAM,
 )
 from tests.attacks.errands import Reach, Reply
+from tests.attacks.services import BOOK
 from tests.attacks.sharing import (
     EndRule,
     GiveRoles,
@@ -57,9 +58,11 @@ from tests.attacks.steps import (
 )
 from tests.stories.deeds import (
     CancelOutreach,
+    Decide,
     Delete,
     DeskDoes,
     Fault,
+    Import,
     Night,
     Pause,
     Setting,
@@ -232,6 +235,14 @@ def is_in(member: Callable[[Place], str], *, there: bool) -> Impossible:
     return impossible
 
 
+def persons_decide(town: Town, _: Place) -> str:
+    return "" if town.operators_decide else "people decide on calls"
+
+
+def no_call_waits(town: Town, _: Place) -> str:
+    return "" if town.waiting_calls() else "no call waits for an operator"
+
+
 def not_invited(town: Town, _: Place) -> str:
     return "" if town.invited else "nobody is invited"
 
@@ -263,8 +274,10 @@ def _desk(does: Literal["take", "say", "hand back", "draft"]) -> Callable[[Place
     return lambda place: DeskDoes(chat=place.chat, does=does)
 
 
-def _set(name: str, value: str | int | None, *, agent: bool = False) -> Callable[[Place], Step]:
-    return lambda _: Setting(name=name, value=value, agent=agent)
+def _set(
+    name: str, value: str | int | None, *, agent: bool = False, tool: str = ""
+) -> Callable[[Place], Step]:
+    return lambda _: Setting(name=name, value=value, agent=agent, tool=tool)
 
 
 def _always(step: Step) -> Callable[[Place], Step]:
@@ -461,6 +474,36 @@ _LIST: tuple[Move, ...] = (
     ),
     Move("many messages", "operator", _set("user_messages_per_minute", 0)),
     Move("quoted outsiders", "operator", _set("outsiders", "quoted", agent=True)),
+    Move(
+        "operators decide",
+        "operator",
+        _set("approval", "operator", tool=BOOK),
+        undo="people decide",
+    ),
+    Move("people decide", "operator", _set("approval", "person", tool=BOOK)),
+    Move(
+        "order",
+        "person",
+        _asks("book"),
+        impossible=persons_decide,
+        needs="operators decide",
+    ),
+    Move(
+        "operator approves",
+        "operator",
+        _always(Decide()),
+        impossible=no_call_waits,
+        needs="order",
+    ),
+    Move(
+        "operator refuses",
+        "operator",
+        _always(Decide(yes=False)),
+        impossible=no_call_waits,
+        needs="order",
+    ),
+    Move("import", "operator", _always(Import())),
+    Move("import anew", "operator", _always(Import(new=True))),
     Move("pause runs", "operator", _always(Pause()), undo="resume runs"),
     Move("resume runs", "operator", _always(Pause(on=False))),
     Move("pause texts", "operator", _always(Pause(kind="texts")), undo="resume texts"),
@@ -475,6 +518,7 @@ _LIST: tuple[Move, ...] = (
     Move(
         "tool slow", "fault", _always(Fault(what="no answer")), impossible=is_gone, undo="tool back"
     ),
+    Move("tool dies", "fault", _always(Fault(what="dies")), impossible=is_gone, undo="tool back"),
     Move("tool gone", "fault", _always(Fault(what="gone")), impossible=is_gone, undo="tool back"),
     Move("tool back", "fault", _always(Fault(what="back")), impossible=works, needs="tool gone"),
     Move("worker dies", "fault", _always(Fault(at=3)), impossible=is_fault),

@@ -14,11 +14,13 @@ from skein.models.common.storage import Write as TableWrite
 from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import Job, RunJob
 from skein.models.runs.completion import ModelRequest
+from skein.own_tools.models.tool import OwnTool
+from skein.own_tools.operator_approvals import OperatorApprovals
 from tests.attacks import malicious_model
 from tests.attacks.cast import COACH, LINE, PHONES, ROOMS, named, words
 from tests.attacks.effects import WatchedTable
 from tests.attacks.moves import QUIET
-from tests.attacks.services import EVENTS, Call, shows
+from tests.attacks.services import BOOK, EVENTS, Call, shows
 from tests.attacks.services import TOOLS as OWN_TOOLS
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Erase, Step
@@ -27,7 +29,7 @@ from tests.stories.deeds import BY_PHONE, Deed, Fault, Write
 from tests.stories.erased import is_erased, left_of
 from tests.stories.tasks import TASKS, answer, task_of
 from tests.support.agents import steps_of
-from tests.support.api_client import Client
+from tests.support.api_client import WHY, Client
 from tests.support.builders import QUEUES, TENANT
 from tests.support.fakes import Calls, Killed
 
@@ -118,6 +120,10 @@ class Town(Stage):
         left: What named a person when they came back after their erasure.
         stopped: The number of texts when each person wrote STOP last, unless they wrote START.
         services_state: How the services of the tenant answer.
+        exported: The exported files of agents.
+        approved: The calls that operators approved, by their idempotency keys.
+        failed_calls: The tools that were called while the services failed.
+        steps: What happened so far.
     """
 
     words: Mapping[Any, str] = field(default_factory=words)
@@ -133,6 +139,10 @@ class Town(Stage):
         self.left: list[str] = []
         self.stopped: dict[str, int] = {}
         self.services_state = "back"
+        self.exported: list[str] = []
+        self.approved: set[str] = set()
+        self.failed_calls: list[str] = []
+        self.steps: list[Step] = []
         self._dies_at_call = False
         self._overtaken: Job | None = None
         self.while_thinking: tuple[Step, ...] = ()
@@ -167,6 +177,8 @@ class Town(Stage):
     # ------------------------------------------------------------------ the services
 
     def _served(self, request: Any, serve: Any) -> Any:
+        if request.url != EVENTS and self.services_state != "back":
+            self.failed_calls.append(request.url.rpartition("/")[2])
         if request.url != EVENTS and self.services_state == "gone":
             raise Unavailable("out of order")
         served = serve(request)
@@ -175,6 +187,9 @@ class Town(Stage):
         if self._dies_at_call:
             self._dies_at_call = False
             self.mortal.die()
+        if self.services_state == "dies":
+            self.services_state = "gone"
+            raise Ambiguous("the connection broke")
         if self.services_state == "no answer":
             raise Ambiguous("no answer in time")
         return served
@@ -182,12 +197,36 @@ class Town(Stage):
     def _received(self, call: Call) -> None:
         """See `Stage`; a call that needs a yes stands in a question that was answered with it."""
         super()._received(call)
-        if OWN_TOOLS[call.tool].get("approval") != "person":
+        if OWN_TOOLS[call.tool].get("approval") != "person" or call.key in self.approved:
             return
         asked = (m.choice for chat in self.knowledge.chat_ids() for m in self.messages(chat))
         agreed = (each for each in asked if each and each.answer and each.answer.option == YES)
         if not any(shows(each.question, call.arguments) for each in agreed):
             self.without_yes.append(call)
+
+    @property
+    def operators_decide(self) -> bool:
+        """Whether operators, and not people, decide whether a table is booked."""
+        tool = OwnTool.read(self.table, OwnTool.key_of(TENANT, BOOK))
+        return tool is not None and tool.approval == "operator"
+
+    def _check_agreed(self, call: Call) -> None:
+        """See `Stage`; an operator may have approved the call."""
+        if call.key not in self.approved:
+            super()._check_agreed(call)
+
+    def waiting_calls(self) -> list[dict[str, Any]]:
+        """The calls that wait for an operator, oldest first."""
+        items: list[dict[str, Any]] = self.admin.get("/v1/approvals").body["items"]
+        return items
+
+    def decided(self, approval_id: str, *, yes: bool) -> None:
+        """Let an operator decide on a call."""
+        decision = {"decision": "approved" if yes else "refused"}
+        path = f"/v1/approvals/{approval_id}"
+        if self.admin.post(path, decision, reason=WHY).status == 200 and yes:
+            stored = self.app.get(OperatorApprovals).get(TENANT, approval_id, private=True)
+            self.approved.add(stored.approval.call.key)
 
     # ------------------------------------------------------------------ doors
 
@@ -221,6 +260,7 @@ class Town(Stage):
 
     def play_step(self, step: Step) -> None:
         """See `Stage`; remember the step."""
+        self.steps.append(step)
         self._come_back(step)
         super().play_step(step)
         if isinstance(step, Erase):

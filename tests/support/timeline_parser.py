@@ -15,7 +15,7 @@ ID = rf"(?:{QUOTED}|[A-Za-z0-9_.@|\-]+)"
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
 
 PLAIN = r'[^\s\[\](){}":;,|]+(?: [^\s\[\](){}":;,|]+)*'  # without the format's own marks
-CALLED = rf"(?!You(?:: | \(|$)){PLAIN}(?: \((?:\d+|chosen, \w+)\))?"
+CALLED = rf"(?!You(?:: | \(|$)){PLAIN}(?: \((?:\d+|team|chosen, \w+)\))?(?: \(\d+\))?"
 STATUS = (
     r"(?:open until \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+|expired"
     rf"|answered(?: {QUOTED})? in msg:\d+)"
@@ -25,15 +25,23 @@ PERSON = re.compile(
     rf"(?P<name>{CALLED}) \((?P<kind>human|agent)(?P<you>, you)?(?:, id (?P<id>{ID}))?"
     rf"(?:, named (?P<full>{QUOTED}))?(?:, formerly {CALLED}(?: and {CALLED})*)?(?P<left>, left)?\)"
 )
+CAPTION = (
+    rf"\[(?:attached: {QUOTED}|(?:picture|file) \d+\.\d+(?:, [a-z ]+(?:: [a-z ]+)?)?"
+    rf"(?:: (?:{QUOTED}(?:: {QUOTED})?|[\w.+/\-]+, [\d,]+ characters(?:; begins {QUOTED})?"
+    rf"(?:; read_document {QUOTED} reads on)?))?)\]"
+)
+"""What stands for a picture or a file: what is known of it, and whether it is shown."""
+KINDS = r"(?:\[(?:keyword|notice|erased)\] )?(?:\[(?:not delivered|delivered only in part)\] )?"
 ENTRY = re.compile(
     r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d)\] "
-    rf"(?:(?P<you>You)|(?P<name>{CALLED}))"
+    rf"(?:(?P<you>You)|(?P<name>{CALLED}))(?P<by> \(by (?:You|{CALLED})\))?"
     r"(?: \((?:reply to msg:(?P<reply_to>\d+))?(?:, )?(?P<waited>waited for a reply)?"
     rf"(?:, )?(?:question to (?P<addressee>{CALLED}), (?P<status>{STATUS}))?\))?: "
+    rf"(?:(?P<deleted>\[message deleted\])|{KINDS}"
     rf"(?:\[sent because (?P<asker>You|{CALLED}) asked (?P<asked>{QUOTED}) "
     rf"in (?P<place>{QUOTED})\] )?"
-    rf"(?P<text>{QUOTED})"
-    rf"(?P<media>(?: \[attached: {QUOTED}\])*)"
+    rf"(?P<text>{QUOTED}))"
+    rf"(?P<media>(?: {CAPTION})*)"
     r"(?: \[(?P<seen>SEEN|NEW)\])?"
     "(?P<trigger> \u2190 TRIGGER)?(?P<resume> \u2190 RESUME)?"
     "(?P<timeout> \u2190 RESUME \\(timeout\\))?"
@@ -86,6 +94,22 @@ SENTENCES = [
             r"was due at (?:\d{4}-\d\d-\d\d )?\d\d:\d\d [A-Z+\-0-9]+\."
         ),
         rf"The service (?P<service>{QUOTED}) sent this webhook(?: in {QUOTED})?\.",
+        rf"An operator (?:approved|refused) your call of \w+(?: in {QUOTED})?\.",
+        rf"A message(?: in {QUOTED})? that is not there any more\.",
+        r"A (?:message|request) in another chat, whose members alone may know it\.",
+        r"(?:One of your plans|A webhook), which the readers of this chat may not know\.",
+        rf"{CALLED} gets no more \w+ after a reply of STOP alone\.",
+        (
+            rf"You then asked (?:msg:\d+(?: in {QUOTED})?|in another chat) and waited\. "
+            rf"(?:The wait ended with a timeout: nobody replied\.|Someone replied there\."
+            rf"|{SPEAKER} replied with (?:msg:\d+|the message below)\. Continue from there\.)"
+        ),
+        (
+            r"This number was silent for \d+ days and may be another person's now; "
+            r"Skein has asked\. Until the answer, mention nothing from before, use no name, "
+            r"and do nothing but answer here\."
+        ),
+        r"Nobody has written just now, so say nothing\.",
     )
 ]
 BORROWED = re.compile(rf"  (?P<author>{SPEAKER}): (?P<text>{QUOTED})")
@@ -193,7 +217,7 @@ def said(line: str) -> Said:
     return Said(
         seq=int(found["seq"]),
         sender=found["name"],
-        text=plain(found["text"]),
+        text="" if found["deleted"] else plain(found["text"]),
         reply_to=int(found["reply_to"]) if found["reply_to"] else None,
         asker=found["asker"],
         asked=texts["asked"],
@@ -285,9 +309,7 @@ def trigger(section: str) -> Cause:
     lines = lines_of(section, "TRIGGER:")
     for position, line in enumerate(lines):
         whole = line.removeprefix("  ")
-        text = re.fullmatch(
-            rf"(message|instruction): ({QUOTED})(?: \[attached: {QUOTED}\])*", whole
-        )
+        text = re.fullmatch(rf"(message|instruction): ({QUOTED})(?: {CAPTION})*", whole)
         if text is not None:
             assert kind is None
             kind, words = text[1], plain(text[2])
