@@ -178,6 +178,16 @@ KNOWN: Mapping[str, Known] = {
         ),
         lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
     ),
+    "erasures while calls wait for operators": Known(
+        (
+            Setting(tool=BOOK, name="approval", value="operator"),
+            _writes("book", chat=PAIR.id),
+            _writes("book", BOB.id, PAIR.id, ALICE.id),
+            Erase(who=ALICE.id),
+            Erase(who=BOB.id),
+        ),
+        lambda town: not town.waiting_calls(),
+    ),
     "an erasure of a reader before a yes": Known(
         (_writes("notify", chat=PAIR.id), Erase(who=BOB.id), YES),
         lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),

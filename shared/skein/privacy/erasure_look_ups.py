@@ -22,6 +22,7 @@ from skein.models.quotas.limit import Allowance, owner_of_user, owner_on_channel
 from skein.models.quotas.usage import days_of_user_usage
 from skein.models.visibility.disclosure import DisclosureRecord
 from skein.outreach.erasing import outreach_to
+from skein.own_tools.erasing import approvals_erased
 from skein.ports import Clock, Table
 from skein.privacy.erasure_rewrites import MessageEraser
 from skein.privacy.erasure_sweep import Sweep
@@ -48,7 +49,10 @@ OF_USER = (
 # Functions of other packages that find the messages posted for a person, by one of the ids.
 POSTED: tuple[Callable[[Table, str, str, Ids], Iterator[tuple[str, int]]], ...] = (errands_posted,)
 # Functions of other packages that find a person's data by one of the person's ids.
-ERASED_FIRST: tuple[Callable[[Table, str, str, Ids], Iterator[Write]], ...] = (errands_erased,)
+ERASED_FIRST: tuple[Callable[[Table, str, str, Ids], Iterator[Write]], ...] = (
+    errands_erased,
+    approvals_erased,
+)
 KEYS: tuple[Callable[[Table, str, str], Iterator[Key]], ...] = (outreach_to,)
 # Functions that take all ids of the person: they delete queued events or change shared items.
 WAITING: tuple[Callable[[Table, str, Ids, Ids], int], ...] = (erase_events,)
