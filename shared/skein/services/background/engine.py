@@ -2,8 +2,8 @@
 
 Consolidation, reflection, summaries and titles are tasks of this engine. A task defines what is
 due, what it reads since its watermark, which question it asks, and what it writes. Everything else
-is the same for every task and is defined here: the order of a job, its deadline, the budget, the
-model call, its cost, and how failures are handled.
+is the same for every task and is defined here: the sequence of steps, the deadline, the token
+budget, the model call, its cost, and how failures are handled.
 
 A job is idempotent. The claim decides from the stored items what is due, and each write is
 conditional on the watermark or the state that was read. So a lost, duplicate or late job does no
@@ -126,7 +126,7 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
 
     @abstractmethod
     def claim(self, job: J, until: datetime) -> Claim | None:
-        """Claim a job's due work until the time `until`; return None if nothing is due.
+        """Claim a job's due work; the claim ends at `until`. Return None if nothing is due.
 
         Raises:
             ConditionFailed: Another worker was faster; the engine calls `claim` again.
@@ -213,7 +213,7 @@ class _OutOfTime(SkeinError):
 
 @dataclass(slots=True)
 class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
-    """The work on one claim; only the first question may begin after `last`."""
+    """Process one claim. After the time `last`, no question begins except the first one."""
 
     engine: BackgroundEngine
     task: Task[J, Claim, Batch, Answer]
@@ -278,7 +278,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
         return True
 
     def _ask(self, question: Question[Answer], budget: TokenBudget) -> ModelAnswer:
-        """Call the model once, and charge the tokens to the tenant and the people in `words`."""
+        """Call the model once, and charge the tokens to the tenant and to `question.words`."""
         request = ModelRequest(
             model=question.model,
             messages=question.messages,

@@ -1,7 +1,8 @@
-"""Move closed memberships out of the keys that each post reads, and back on a re-join.
+"""Store the memberships of former members under other keys, which posting does not read.
 
-Each move is one transaction, which fails if the item has changed since it was read (optimistic
-lock). So no concurrent write is lost, and a member always has exactly one membership in a chat.
+A membership moves back when the member joins again. Each move is one transaction, which fails if
+the item has changed since it was read (optimistic lock). So no concurrent write is lost, and a
+member always has exactly one membership in a chat.
 """
 
 from collections.abc import Mapping
@@ -73,7 +74,7 @@ def opening(item: Item, chat: Chat, changes: Mapping[str, Any]) -> list[Write]:
 
     Args:
         item: The closed membership as it was read.
-        chat: The chat, whose activity determines its position in the member's list of chats.
+        chat: The chat. Its last activity determines its place in the member's list of chats.
         changes: The attributes to set; None removes an attribute.
     """
     membership = Membership.from_item(item)

@@ -1,4 +1,7 @@
-"""Put chats on the desk, read their stays, and find messages that ask for a person of the team."""
+"""Put chats on the desk, where a person of the team can take them over.
+
+A stay is the time that a chat spends on the desk.
+"""
 
 import re
 from datetime import datetime, timedelta
@@ -27,8 +30,9 @@ class DeskRequest(Value):
     Attributes:
         agent_id: The agent that asked for a person of the team, or whose answers or tool failed;
             None if no agent is involved.
-        reason: The reason in the agent's words, shown to the holder only.
-        summary: A summary of the matter, shown to the holder only.
+        reason: The reason in the agent's words. Only the person of the team who takes the chat sees
+            it.
+        summary: A summary of the matter. Only the person of the team who takes the chat sees it.
         authors: The people whose words the reason and the summary may contain, as digests.
         made_from: The messages that the reason and the summary were made from.
     """
@@ -42,7 +46,7 @@ class DeskRequest(Value):
 
 
 class BegunStay(NamedTuple):
-    """A new stay: the state to store in the chat's item, and the write of the stay's item."""
+    """A new stay on the desk: the state for the chat's item, and the write that stores the stay."""
 
     desk: DeskState
     stay: DeskStay
@@ -114,5 +118,5 @@ def read_stay(table: Table, chat: Chat) -> DeskStay | None:
 
 
 def silence(settings: DeskSettings) -> timedelta:
-    """Return how long a holder may be silent before the chat returns to its agents."""
+    """Return after how long without a message from the team the agents get their chat back."""
     return timedelta(minutes=settings.desk_silence_minutes)

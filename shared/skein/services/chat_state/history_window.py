@@ -17,7 +17,7 @@ def window_of(chat: Chat, settings: Settings) -> int:
 
 
 def block_of(window: int) -> int:
-    """Return how many messages the start of a window advances in one move."""
+    """Return by how many messages the start of a window moves at once."""
     return max(window - max(window // STAYING_SHARE, MIN_STAYING), 1)
 
 
@@ -44,9 +44,9 @@ def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> 
     """Return the seq of the first message that a prompt shows.
 
     The window begins right after the messages that the summary covers, or earlier in the same
-    session. So each message is in the summary or in the window. If no newer summary is written, the
-    window grows to at most twice its size. After that, the start of the window moves on, and no
-    summary covers the messages that drop out.
+    session. If no newer summary is written, the window grows to at most twice its size. Then its
+    oldest messages are left out, although no summary covers them. Otherwise, every message is in
+    the summary or in the window.
 
     Args:
         before: The pinned summary that the prompt shows, if any.

@@ -36,7 +36,7 @@ def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> Pers
 def found_choices(
     found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
 ) -> PersonChoices:
-    """Return a person's choices from a batch of items that was read, without expired choices."""
+    """Return a person's unexpired choices, from items that were read in one batch."""
     return current_choices(found.get(PersonChoices.key_of(tenant, user_id)), tenant, user_id, now)
 
 
@@ -153,7 +153,6 @@ def without_chat(choices: PersonChoices, chat_id: str) -> PersonChoices:
 
 
 def invitation_to(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
-    """Return the person's open choice about an invitation to a chat, or None."""
     return next((choice for choice in choices.open if choice.invited_to == chat_id), None)
 
 
@@ -177,14 +176,13 @@ def stored_choices(choices: PersonChoices) -> Put:
 
 
 def expired(question: Message, now: datetime) -> list[Write]:
-    """Return the write that makes an open question expire now; no write if it is not open."""
+    """Return the write that expires an open question now; no write if it is not open."""
     if question.choice is None or question.choice.status(now) != "open":
         return []
     return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]
 
 
 def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:
-    """Return the open choices, except one about the same invitation as `asked`."""
     if asked.invited_to is None:
         return list(choices.open)
     return [choice for choice in choices.open if choice.invited_to != asked.invited_to]

@@ -53,7 +53,6 @@ class Pictures:
         )
 
     def _load(self, tenant: str, image: ImageRef) -> bytes | str:
-        """Return the bytes of a picture, or a sentence that says why the picture is missing."""
         try:
             content = self.files().get(file_name_of(tenant, image.chat_id, image.media_id))
         except Transient as error:
@@ -63,7 +62,6 @@ class Pictures:
 
 
 def _with_remarks(message: ModelMessage, found: Mapping[str, bytes | str]) -> ModelMessage:
-    """Return a message with the loaded pictures, and a remark for each missing picture."""
     kept = tuple(image for image in message.images if isinstance(found[image.media_id], bytes))
     remarks = [found[image.media_id] for image in message.images if image not in kept]
     if not remarks:

@@ -13,13 +13,12 @@ from skein.ports import Table
 
 
 class ChatSnapshot(NamedTuple):
-    """A chat with its active memberships, and also its closed memberships if requested."""
+    """A chat with its active memberships. Closed memberships are included on request."""
 
     chat: Chat
     members: tuple[Membership, ...]
 
     def member(self, ref: MemberRef) -> Membership | None:
-        """Return the active membership of `ref`, or None."""
         for membership in self.members:
             if membership.active and membership.member.ref == ref:
                 return membership
@@ -52,7 +51,6 @@ class ChatSnapshot(NamedTuple):
 
     @property
     def agents(self) -> list[Membership]:
-        """The active memberships of agents."""
         return [m for m in self.members if m.active and m.member.kind == "agent"]
 
 
@@ -87,9 +85,9 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
-    """Read the memberships of people outside the app again, and return the updated snapshot.
+    """Return the snapshot with the current opt-outs of people whose answers go to a phone.
 
-    This costs one read for each person whose answers go to a phone.
+    This costs one read for each of these people.
     """
     for person in snapshot.members:
         if person.active and person.member.kind == "user" and person.route is not None:

@@ -506,7 +506,6 @@ class ChatAdministration:
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
     def _owned(self, tenant: str, chat_id: str, actor: Actor) -> ChatSnapshot:
-        """Read a chat after checking that the actor owns it or acts for an owner."""
         snapshot = read_snapshot(self.table, tenant, chat_id)
         actor.check_owns(snapshot.chat)
         return snapshot

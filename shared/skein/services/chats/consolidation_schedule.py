@@ -5,10 +5,10 @@ the worker postpones the due time. Only a worker that finds no more messages to 
 the due pointer. Only an operator's request makes a chat due at once.
 
 - A group is idle after six hours. Due times are full hours, because the finder runs hourly.
-- A direct chat is idle after 30 minutes. Due times are multiples of five minutes, and the tick
-  serves them. Only a text of the person makes the chat due; agents' messages are consolidated
-  together with the person's next text. A chat is not due while its person has opted out of SMS.
-  START makes the chat due again if it has messages to consolidate.
+- A direct chat is idle after 30 minutes. Due times are multiples of five minutes. At a due time,
+  the tick sends the job. Only a text of the person makes the chat due; agents' messages are
+  consolidated together with the person's next text. A chat is not due while its person has opted
+  out of SMS. The SMS "START" makes the chat due again if it has messages to consolidate.
 """
 
 from collections.abc import Collection
@@ -106,7 +106,10 @@ def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings
 
 
 def is_new_text(chat: Chat, message: Message) -> bool:
-    """Return whether a message is text to consolidate; in a direct chat, only the person's."""
+    """Return whether a message is new text to consolidate.
+
+    In a direct chat, only the person's texts are consolidated on their own account.
+    """
     if message.kind == "team":
         return chat.kind == "group"
     if message.kind != "text":
@@ -155,7 +158,7 @@ def has_own_words(chat: Chat, agent: Membership) -> bool:
 def idle_at(chat: Chat, settings: Settings) -> datetime:
     """Return when a chat counts as idle if no further message arrives.
 
-    The time is not before the end of a conversation that sharing rules may share.
+    If a sharing rule may share the current conversation, the time is not before its end.
     """
     said_at = chat.last_message_at or chat.created_at
     at = said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)

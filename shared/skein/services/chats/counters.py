@@ -123,7 +123,6 @@ def _with(
     ids: Ids,
     settings: Settings,
 ) -> tuple[Chat, dict[str, Any]]:
-    """Return the chat after the message, and the attributes of the chat that change."""
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
     busier = chat.model_copy(
         update={

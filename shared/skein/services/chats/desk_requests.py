@@ -2,8 +2,8 @@
 
 An agent's tool or an operator can put a chat on the desk, and so can a message that contains one of
 the tenant's desk words. `post_message` searches each message for these words, and puts the chat on
-the desk in the transaction of the message. Afterwards, the stay's job notifies the people of the
-chat (`desk/notices.py`), and the event `help.requested` notifies services.
+the desk in the transaction of the message. Afterwards, a job notifies the people of the chat
+(`desk/notices.py`), and the event `help.requested` notifies services.
 """
 
 import logging

@@ -65,8 +65,6 @@ class NotNow(Conflict):
 
 
 class _Parties(NamedTuple):
-    """The person, the agent and the tenant's settings, as they were read."""
-
     user: User
     agent: Agent
     overrides: Overrides
@@ -106,7 +104,7 @@ class FirstContact:
     ) -> Contact:
         """Open or find the chat for the first text (idempotent).
 
-        This sends no text and charges no limit. The caller then posts the text, in one transaction
+        The method sends no text and charges no limit. The caller posts the text, in one transaction
         with the writes that `charges` returns.
 
         Args:
@@ -320,15 +318,16 @@ class FirstContact:
     def _not_opted_out(
         self, way: _Way, parties: _Parties
     ) -> tuple[Membership | None, ChatSnapshot | None]:
-        """Check that the person has not opted out, and read the current chat of the way.
+        """Check that the person has not opted out, and read the current chat on the route.
 
         Returns:
             The person's membership in the current chat, and the chat. The chat is None if it
-            belongs to another agent or is discarded.
+                belongs to another agent or is discarded.
 
         Raises:
-            Conflict: The person has opted out of the channel in this chat. Or the person's number
-                opted out before an erasure, and the consent since then is an operator's record.
+            Conflict: The person has opted out of the channel in this chat. Or the number was opted
+                out before its person was erased, and since then only an operator has recorded a
+                consent.
         """
         consent = way.owner.consents[way.route.channel]
         if consent.how == "operator" and self.opted_out.has(
@@ -353,7 +352,6 @@ class FirstContact:
     def _ready(
         self, there: ChatSnapshot, person: NamedMember, way: _Way, introduction: str
     ) -> None:
-        """Set the person's route in an existing chat, and update an introduction not yet sent."""
         member = there.member(person.ref)
         if member is None:
             return
@@ -406,7 +404,6 @@ class FirstContact:
         return limits
 
     def _introduction(self, parties: _Parties, way: _Way, asker: str) -> str:
-        """Fill in the tenant's introduction: the agent, the asker, and the word to stop texts."""
         own = {name: value for name, value in parties.overrides.items() if name == "introduction"}
         words = TenantOnlySettings.model_validate(own).introduction
         stop = channel_named(way.route.channel).stop_word

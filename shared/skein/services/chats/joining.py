@@ -76,7 +76,6 @@ def _opened(table: Table, chat: Chat, member: NamedMember) -> list[Write]:
 
 
 def _stored_membership(table: Table, chat: Chat, ref: MemberRef) -> Item | None:
-    """Read the item of a membership, whether the membership is open or closed."""
     keys = membership_keys(chat.tenant, chat.id, ref)
     found = table.get_many(keys)
     return next((found[key] for key in keys if key in found), None)

@@ -165,7 +165,7 @@ def open_chat(
 
 
 def as_called(roster: Sequence[NamedMember], by: NamedMember) -> NamedMember:
-    """Return the signed-in person with the name from the roster, if the roster has the person."""
+    """Return the signed-in person, with the name that the roster has for this person, if any."""
     return next((member for member in roster if member.ref == by.ref), by)
 
 

@@ -62,7 +62,7 @@ class OwnChats:
         """Read a chat's newest messages and their audience.
 
         Messages that a reset hides are left out. If the messages will be shown in another chat,
-        messages that may repeat content from sharing rules are left out, too.
+        messages that may repeat what a sharing rule disclosed are left out, too.
 
         Args:
             chat: The chat as it was just read. Later messages are left out, because their audience
@@ -74,7 +74,7 @@ class OwnChats:
 
         Returns:
             The conversation messages, oldest first, and the people who were present for all these
-            messages.
+                messages.
 
         Raises:
             Forbidden: The messages are private, and the readers may not see them.
@@ -106,7 +106,7 @@ class OwnChats:
         return messages, audience
 
     def stage(self, borrowed: BorrowedContext, claim: Claim) -> None:
-        """Stage borrowed context for the agent's next prompt in a chat.
+        """Store messages of another chat, which the agent's next prompt in a chat shows once.
 
         Raises:
             LostLease: Another worker has claimed the run.

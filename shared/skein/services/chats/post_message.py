@@ -361,7 +361,7 @@ class Chats:
         """Write the commit and the extra writes in one transaction.
 
         Returns:
-            None; or the stored message, if an earlier call posted it.
+            The stored message if an earlier call posted it; otherwise None.
 
         Raises:
             ExtraWriteFailed: The condition of the first extra write does not hold.
@@ -426,7 +426,6 @@ class Chats:
 
 
 def _origin_of(new: NewMessage) -> dict[str, str]:
-    """Return the log fields that identify a person and, for an SMS, its Twilio id and line."""
     person = {"user_id": new.sender.id} if new.sender.kind == "user" else {}
     if new.route is None:
         return person
@@ -434,7 +433,6 @@ def _origin_of(new: NewMessage) -> dict[str, str]:
 
 
 def _jobs_of_media(message: Message) -> list[MediaJob]:
-    """Return the jobs that fetch and check the files of a person's message."""
     if message.sender.kind != "user":
         return []
     of = {"tenant": message.tenant, "chat_id": message.chat_id}
@@ -472,7 +470,6 @@ def _must_be_silent(new: NewMessage, chat: Chat) -> bool:
 
 
 def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
-    """Return the sender's membership with the route and the opt-out from the message."""
     if sender.member.kind != "user" or new.via is not None:
         return sender
     heard, opt_outs = sender.heard, sender.opt_outs

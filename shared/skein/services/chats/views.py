@@ -86,7 +86,7 @@ class MessagesCursor(Cursor):
     Attributes:
         after: The next page has messages with a higher seq.
         before: The next page has messages with a lower seq; None for no bound.
-        upwards: Whether pages lead to newer messages instead of older ones.
+        upwards: Whether the next page has newer messages; otherwise it has older messages.
     """
 
     of: Literal["messages"] = "messages"
@@ -130,7 +130,6 @@ class ChatViews:
     def _chats_of(
         self, tenant: str, member: MemberRef, limit: int, cursor: str | None
     ) -> Listing[OwnChat]:
-        """List a page of a member's chats from the index; see `chats`."""
         at = ChatsCursor.decode(cursor) if cursor is not None else None
         after, end = (at.after, at.end) if at else (None, None)
         relation = member_relation(tenant, member)
@@ -224,7 +223,6 @@ class ChatViews:
         return Listing(tuple(page), following)
 
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
-        """Read the chats of index rows, except discarded chats and chats that the member left."""
         memberships = {
             Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows
         }
@@ -359,7 +357,6 @@ class ChatViews:
         return chat, self._page(chat, at, limit)
 
     def _page(self, chat: Chat, at: MessagesCursor, limit: int) -> Listing[Message]:
-        """Read a page of a chat's messages, oldest first."""
         tenant, chat_id = chat.tenant, chat.id
         lowest = max(at.after, 0) + 1
         highest = chat.last_seq if at.before is None else min(at.before - 1, chat.last_seq)

@@ -240,7 +240,6 @@ class Asking:
         return too_many or taken[: max(0, len(taken) + 1 - MAX_LISTED)]
 
     def _messages(self, tenant: str, listed: Sequence[OpenChoice]) -> list[Message]:
-        """Read the messages of open choices: the questions and their repetitions."""
         keys = [Message.key_of(tenant, each.chat_id, seq) for each in listed for seq in each.seqs]
         return Message.read_each(self.table.get_many(keys)) if keys else []
 

@@ -84,9 +84,10 @@ class _Numbered(NamedTuple):
 
 
 def new_codes(choices: PersonChoices, options: Sequence[Option], ids: Ids) -> dict[str, str]:
-    """Create the codes of a choice, by option id; without options, one code by `IN_WORDS`.
+    """Create the codes of a choice, by option id.
 
-    The codes differ from each other and from all codes of the person's open and recent choices.
+    A choice without options gets one code, under the key `IN_WORDS`. The codes differ from each
+    other and from all codes of the person's open and recent choices.
     """
     taken = {code for choice in choices.open for code in choice.codes.values()}
     taken |= {over.code for over in choices.over}
@@ -163,7 +164,6 @@ def with_right_code(choices: PersonChoices, code: str, now: datetime) -> PersonC
 
 
 def _numbers(body: str) -> Iterator[_Numbered]:
-    """Yield the six-digit numbers at the start and the end of an SMS."""
     first, last = _FIRST.fullmatch(body), _LAST.fullmatch(body)
     if first is not None:
         yield _Numbered(first[1], first[2].strip(), first=True)

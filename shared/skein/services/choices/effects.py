@@ -56,7 +56,6 @@ class InvitationEffect(AnswerEffect):
     table: Table
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Accept or decline the invitation, or send the job that asks with the inviter's name."""
         if recorded.answer.option == SEE:
             return _asked_by_name(recorded, given)
         joins = answered(
@@ -71,7 +70,7 @@ class InvitationEffect(AnswerEffect):
 
 
 def _asked_by_name(recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-    """Return the invitation as an open choice again, and the job that asks its question."""
+    """Keep the invitation open, and return the job that asks with the inviter's name."""
     chat_id = InvitationData.from_item(recorded.choice.data).invited_to
     follows = OpenChoice(
         chat_id=chat_id,

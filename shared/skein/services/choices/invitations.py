@@ -46,7 +46,6 @@ class Invitations:
         optimistic(self.clock, attempt)
 
     def _question(self, tenant: str, listed: OpenChoice, *, accept: bool) -> list[Write]:
-        """Return the write that records the answer in the question's message, if any."""
         if listed.seq is None:
             return []
         message = Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq))

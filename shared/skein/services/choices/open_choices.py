@@ -59,7 +59,6 @@ class OpenChoices:
     def _invitation(
         self, listed: OpenChoice, chat: Chat | None, user_id: str
     ) -> ListedChoice | None:
-        """Return an invitation with the chat to join; None if the person can no longer join."""
         chat = chat and chat.at(self.clock.now())
         invited = chat.invitation(user_id) if chat is not None else None
         if chat is None or invited is None or chat.discarded_at is not None:
@@ -75,10 +74,6 @@ class OpenChoices:
 
 
 def _keys_of(tenant: str, user_id: str, listed: OpenChoice) -> list[Key]:
-    """Return the keys of an open choice's chat, membership and question.
-
-    For an invitation, the only key is that of the chat to join.
-    """
     if listed.invited_to is not None:
         return [Chat.key_of(tenant, listed.invited_to)]
     person = MemberRef(kind="user", id=user_id)

@@ -1,8 +1,9 @@
 """Let runs ask the person whose message they answer, e.g. for consent to a post.
 
-A run with private content cannot post to people who may not see the content. A run with text by
-outsiders cannot post in other chats. Instead, the run may ask the person whose message it answers.
-The wording of the question is fixed; the model chooses only the text to post.
+A run with private content cannot post to people who may not see the content. A run that was shown
+text by people outside its chats cannot post in other chats. Instead, the run may ask the person
+whose message it answers. The wording of the question is fixed; the model chooses only the text to
+post.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +57,7 @@ class RunQuestions:
 
         Args:
             claim: The run.
-            purpose: The purpose of the question; its effect is registered.
+            purpose: The purpose of the question, which selects the effect of the answer.
             data: The data for the effect of the answer.
             client_id: The idempotency key of the question.
             options: The fixed answers.
@@ -69,7 +70,7 @@ class RunQuestions:
         Raises:
             Forbidden: The run may not ask.
             AlreadyAsked, RateLimited, Unprocessable: See `Asking.ask`.
-            ReadersChanged: Someone has joined the chat of the activation.
+            ReadersChanged: Someone has joined the run's chat since the prompt was built.
             ExtraWriteFailed: Another worker has claimed the run.
         """
         run, asked = claim.run, person_to_ask(claim.run)
@@ -133,7 +134,7 @@ class Proposals:
             Conflict: A chat is discarded.
             Unprocessable: The text or the list of chats is too long.
             AlreadyAsked, RateLimited: See `Asking.ask`.
-            ReadersChanged: Someone has joined the chat of the activation.
+            ReadersChanged: Someone has joined the run's chat since the prompt was built.
             ExtraWriteFailed: Another worker has claimed the run.
         """
         run = claim.run
@@ -183,7 +184,7 @@ def person_to_ask(run: Run) -> str | None:
     """Return the person whose message a run answers; None if the run may not ask that person.
 
     A run may ask only if a person's message triggered it and it has not resumed after a time-out.
-    The person must have been present for all content of the activation.
+    The person must have been present for all content of the prompt.
     """
     by, resumed = run.trigger.by, run.resumed
     if run.trigger.type != "chat_message" or by is None or by.kind != "user":

@@ -41,7 +41,7 @@ MAX_BETWEEN = 20  # the most messages of the asking run after its question
 
 
 class Unsure(NamedTuple):
-    """A typed yes or no that may not be meant for the question; the question is repeated.
+    """A typed yes or no that is possibly not meant for the question, so the question is repeated.
 
     Attributes:
         seq: The question's message.
@@ -66,8 +66,8 @@ class TypedAnswers:
     def post_in_app(self, new: NewMessage) -> PostedMessage:
         """Post a person's message from the app.
 
-        A message that clearly answers a question is posted as the answer. If a typed yes or no may
-        not be meant for the question, the question is repeated after the message.
+        A message that clearly answers a question is posted as the answer. If it is unclear whether
+        a typed yes or no answers the question, the question is repeated after the message.
 
         Raises:
             RateLimited, Rejected: As in `AppMessages.post`.
@@ -213,7 +213,8 @@ class TypedAnswers:
     def _runs_since(self, chat: Chat, seq: int) -> set[str | None]:
         """Return the ids of the runs that posted the messages after a question.
 
-        None stands for messages that no run posted, and for too many messages.
+        The set contains None if one of the messages was posted by no run, or if there are too many
+        messages to check.
         """
         if chat.last_seq - seq > MAX_BETWEEN:
             return {None}
@@ -249,12 +250,10 @@ class _Asked(NamedTuple):
 
     @property
     def shown_seq(self) -> int:
-        """The seq of the message that shows the question: the repetition or the original."""
         return self.listed.repeated_seq or self.question.seq
 
     @property
     def newest(self) -> bool:
-        """Whether the question is the newest message of the chat."""
         return self.snapshot.chat.last_seq == self.shown_seq
 
     @property
@@ -275,12 +274,10 @@ def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
 
 
 def _joined_since(snapshot: ChatSnapshot, seq: int) -> bool:
-    """Return whether someone joined a chat after a message."""
     return any(each.active and each.joined_seq >= seq for each in snapshot.members)
 
 
 def _only_one(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
-    """Return the person's only open question in a chat; None if they have several or none."""
     here = [each for each in choices.open if each.chat_id == chat_id and each.seq is not None]
     return here[0] if len(here) == 1 else None
 

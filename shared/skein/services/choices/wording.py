@@ -206,7 +206,6 @@ def readers_of(chat: Chat, asked: str) -> str:
 
 
 def _counted(names: Sequence[str]) -> str:
-    """Join up to ten names, followed by the number of other names."""
     if len(names) > MAX_NAMED:
         names = [*names[:MAX_NAMED], f"{len(names) - MAX_NAMED} others"]
     return enumerated(names)

@@ -53,9 +53,8 @@ def optimistic(
 
     Args:
         attempt: Makes the change.
-        finds_own_write: Whether `attempt` notices that an earlier call of it has made the change.
-            Only then, `attempt` is also called again if the outcome of its write is unknown
-            (`Ambiguous`).
+        finds_own_write: Whether `attempt` notices that an earlier try has already made the change.
+            Only then, a try whose outcome is unknown (`Ambiguous`) is repeated, too.
 
     Returns:
         The result of `attempt`.

@@ -1,9 +1,9 @@
 """Resolve settings: the first level with a value wins, from the agent down to the defaults.
 
-The levels are agent, line, tenant, stack, environment and default. Each message of its person
-stores the current settings of agent, line and tenant in a direct chat (`Chat.overrides`), so code
-that has the chat needs no further read. In a group, several agents share one history window and one
-summary, so a group uses only the deployment's settings.
+The levels are agent, line, tenant, stack, environment and default. In a direct chat, each message
+of the person stores the current settings of the agent, the line and the tenant in the chat
+(`Chat.overrides`). So code that has read the chat needs no further read. In a group, several agents
+share one history window and one summary, so a group uses only the deployment's settings.
 """
 
 from collections.abc import Mapping
@@ -110,7 +110,6 @@ def read_overrides(table: Table, chat: Chat) -> Overrides:
 
 
 def _agent_keys(chat: Chat) -> list[Key]:
-    """Return the key of a direct chat's only agent, in a list; empty without an agent."""
     agents = [Agent.key_of(chat.tenant, one.id) for one in chat.roster if one.kind == "agent"]
     return agents[:1]
 

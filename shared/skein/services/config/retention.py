@@ -1,9 +1,9 @@
 """Decide how long a tenant's messages and runs are kept.
 
 Each item gets its expiry when it is written. A chat stores its tenant's retention
-(`Chat.retention`), so a message needs no further read. Each message of its person updates the
-retention that a direct chat stores. A group stores the retention at its creation, and upkeep
-updates it once for each hour with messages.
+(`Chat.retention`), so a message needs no further read. In a direct chat, each message of the person
+updates the stored retention. A group stores the retention when it is created, and upkeep updates it
+once for each hour with messages.
 """
 
 from datetime import datetime, timedelta

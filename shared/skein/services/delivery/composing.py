@@ -41,7 +41,7 @@ class DeliveryText(NamedTuple):
         rest_at: The position in the cleaned text where the unsent rest begins; None if the whole
             text is sent.
         has_codes: Whether the parts contain the codes of a choice.
-        templated: The part in a template that replaces `parts`; None if `parts` are sent.
+        templated: The approved template to send instead of `parts`; None if `parts` are sent.
         waits: Whether a file of the message is not ready yet.
         refusal: Why nothing may be sent; None if sending is allowed.
     """

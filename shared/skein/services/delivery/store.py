@@ -171,7 +171,6 @@ class DeliveryStore:
         return self.read(known.tenant, known.chat_id, known.id)
 
     def _completed(self, before: Delivery, changed: Delivery) -> Delivery:
-        """Return the changed delivery with its derived fields, as a read would return it."""
         after = changed.model_copy(update={"status": status_of(changed), "ended_at": None})
         if after.settled:
             after = after.model_copy(

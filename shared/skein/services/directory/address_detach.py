@@ -60,7 +60,6 @@ def detach_elsewhere(table: Table, user: User, addresses: Collection[Address]) -
 
 
 def _detached(table: Table, user: User, address: Address) -> Iterator[Update]:
-    """Yield the updates that clear an address from the user's memberships that use it."""
     page = table.query(Query.under(address_partition(user.tenant, address), AddressChat.PREFIX))
     chats = [chat.chat_id for chat in AddressChat.each_of(page.items)]
     return _detached_in(table, user, {address}, chats)

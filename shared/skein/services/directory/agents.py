@@ -89,7 +89,7 @@ class Agents:
     def reach(
         self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
     ) -> Reach:
-        """Return which of an agent's items an operator may find in one scope.
+        """Return which of an agent's items an operator may find for one group of readers (scope).
 
         Without a person or a chat, the scope is `open`.
 
@@ -232,7 +232,6 @@ class Agents:
         *,
         restored_from: int | None = None,
     ) -> Agent:
-        """Store new values of an agent's fields, unless the agent already has all these values."""
         if all(getattr(agent, name) == value for name, value in given.items()):
             return agent
         return self._revise(agent, given, by, restored_from=restored_from)
@@ -245,7 +244,6 @@ class Agents:
         *,
         restored_from: int | None = None,
     ) -> Agent:
-        """Store an agent's new values as a new version, and delete the oldest version."""
         if given.get("name", agent.name) != agent.name:
             self.renaming.announce(agent.tenant, agent.as_member.ref)
         signed = {**given, "changed_at": self.clock.now(), "changed_by": by}
@@ -300,7 +298,6 @@ class Agents:
         )
 
     def _commit(self, write: Write, entry: Write | None, *versions: Write) -> None:
-        """Store an agent, its directory entry and its versions together."""
         more = [*([entry] if entry is not None else []), *versions]
         if more:
             self.table.transact([write, *more])

@@ -68,7 +68,6 @@ class _Creating:
         return None if found is None else self.recorded(found)
 
     def joined(self) -> None:
-        """Remember that the item is stored."""
         self.stored = True
 
     def refused(self) -> CallKnown:
@@ -76,12 +75,10 @@ class _Creating:
         return CallKnown(str(self.record.key))
 
     def recorded(self, created: Any) -> Put:
-        """Return the write that stores the call's record, with the id of the created item."""
         record = self.record.model_copy(update={"item_id": self.id_of(created)})
         return Put(record.key, record.to_item(), self.free)
 
     def _created_by(self, write: Write) -> Created | None:
-        """Return the item that a write stores if it is of the call's kind; None otherwise."""
         if not isinstance(write, Put):
             return None
         try:

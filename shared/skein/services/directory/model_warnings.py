@@ -45,7 +45,6 @@ class ModelWarnings:
         return (AgentWarning(code="unlisted_model", message=message),)
 
     def _current_list(self) -> frozenset[str]:
-        """Return the provider's list, from the cache if it is new enough; empty after a failure."""
         now = self.clock.now()
         if self._expires_at is None or now >= self._expires_at:
             try:

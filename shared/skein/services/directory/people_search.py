@@ -143,7 +143,6 @@ def _words_of(user: User) -> tuple[str, ...]:
 
 
 def _matches(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Return whether each word in `wanted` is the start of a word in `words`."""
     return all(any(word.startswith(each) for word in words) for each in wanted)
 
 

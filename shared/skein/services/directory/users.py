@@ -256,7 +256,6 @@ class Users:
         return len(user.profile_changes) - len(restored.profile_changes)
 
     def _write(self, write: Write, before: User, after: User) -> None:
-        """Store a change of a user, and update the name index."""
         words = reindexed(before, after)
         if words:
             self.table.transact([write, *words])

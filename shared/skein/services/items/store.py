@@ -38,7 +38,7 @@ Kept = TypeVar("Kept", bound=AgentItem)
 
 
 def check_change(reach: Readers, thing: DerivedItem) -> None:
-    """Check that a caller with this reach may change an item; see `Readers.changes`.
+    """Check that a caller may change an item; see `Readers.changes`.
 
     Raises:
         Conflict: The caller has no right to change the item.
@@ -91,11 +91,11 @@ class Snapshot(Generic[Kept]):
         effect: str | None = None,
         counters: bool = False,
     ) -> Self:
-        """Read the items with the given ids in all scopes within reach, in one batch.
+        """Read the items with the given ids from all scopes of `reach`, in one batch.
 
         Args:
             effect: The id of a run's effect; the record of the effect is read, too.
-            counters: Whether to read the counters, which are needed to make an item live.
+            counters: Whether to read the counters, which are needed to add or restore an item.
         """
         keys: list[Key] = []
         for scope in reach.scopes:
@@ -117,7 +117,7 @@ class Snapshot(Generic[Kept]):
         return item
 
     def stored(self, scope: str | None, item_id: str) -> Kept | None:
-        """Return the item with this id in a scope, live or ended, even if it may not be shown."""
+        """Return the item with this id in a scope, even if it has ended or may not be shown."""
         return self._first(self.kind.keys_of(*self._owned(scope), item_id))
 
     def shown(self, item_id: str) -> Kept | None:

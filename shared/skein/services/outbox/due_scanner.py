@@ -188,8 +188,8 @@ def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry
     """Move an item's due pointer to the next try, if it has not changed since it was read.
 
     Afterwards, the caller may send the item's job. This function also returns normally if the
-    outcome of the write is unknown. If the write has then in fact failed, the job is sent twice,
-    which is harmless.
+    outcome of the write is unknown. If that write has failed, the job is sent twice, which is
+    harmless.
 
     Args:
         item: The item as it was read.

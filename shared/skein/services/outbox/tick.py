@@ -48,7 +48,6 @@ Fire = Callable[[Item, datetime], Job | None]
 
 
 def _choice_job(item: Item) -> Job:
-    """Return the job of a consent, or of a person's invitations."""
     tenant, user_id = item["tenant"], item["user_id"]
     if key_of(item) == PersonChoices.key_of(tenant, user_id):
         return InvitationJob(tenant=tenant, user_id=user_id)
@@ -161,7 +160,6 @@ class Tick:
             raise
 
     def _job(self, kind: DueKind, item: Item) -> Job:
-        """Return the job of an item; other packages define the jobs of their items."""
         if kind in JOBS:
             return JOBS[kind](item)
         subject = self.extensions().due_item(kind, key_kind(item["sk"]))

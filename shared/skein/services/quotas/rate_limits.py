@@ -199,7 +199,7 @@ class RateLimiter:
     def admit(self, tenant: str, user_id: str) -> None:
         """Take one message from the buckets of a person and the tenant.
 
-        This is for calls that store no message.
+        Only calls that store no message use this method.
 
         Raises:
             OverLimit: A bucket of messages is empty, or a bucket of model tokens is empty.
@@ -390,7 +390,6 @@ class RateLimiter:
     def _ask_tenant(
         self, tenant: str, user_id: str, rates: Rates, known: Mapping[Key, Item]
     ) -> OverLimit | None:
-        """Take one message from the tenant's bucket, if the tenant has a limit."""
         if not rates.limited:
             return None
         owner = shard_owner(rates, f"{user_id} {rfc3339(self.clock.now())}")
@@ -429,7 +428,6 @@ class RateLimiter:
         return allowance.changed(now, messages_full_at=full_at)[1]
 
     def _take(self, allowance: Allowance, rates: Rates) -> OverLimit | None:
-        """Take one message with one write, unless a bucket refuses."""
         charge = self._charge(allowance, rates)
         if not isinstance(charge, Put):
             return charge

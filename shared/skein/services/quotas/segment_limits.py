@@ -1,10 +1,10 @@
 """Daily limits on SMS segments or other units of a channel, and the sending pace of a line.
 
-All are token buckets (`models/quotas/limit.py`). A delivery is charged once, before its first post,
-to its person and its line. The person is the recipient, unless another person is charged for the
-delivery. A line's sending bucket may be overdrawn. The delivery then waits until the bucket has
-regained as many segments as the delivery took. So a line has one queue, and Twilio's queue stays
-short.
+All these limits are token buckets (`models/quotas/limit.py`). A delivery is charged once, before
+its first post, to its person and its line. The person is the recipient, unless another person is
+charged for the delivery. A line's sending bucket may be overdrawn. The delivery then waits until
+the bucket has regained as many segments as the delivery took. So a line has one queue, and Twilio's
+queue stays short.
 """
 
 import logging
@@ -78,7 +78,6 @@ def segment_keys(delivery: Delivery) -> tuple[Key, ...]:
 
 
 def _owners_of(delivery: Delivery) -> tuple[str, str]:
-    """Return the bucket owners of the person charged for a delivery, and of its line."""
     channel = delivery.to.channel
     return (
         owner_on_channel(channel, delivery.payer_id),

@@ -140,7 +140,7 @@ def is_shard(owner: str) -> bool:
 
 
 def wake(dispatch: Dispatch, tenant: str, granted: Mapping[str, Sequence[WaitingRun]]) -> None:
-    """Send the jobs of the waiting runs that received a permit; `granted` has them by owner."""
+    """Send the jobs of waiting runs that received a permit; `granted` lists the runs by owner."""
     jobs = {
         run.run_id: RunJob(
             tenant=tenant,

@@ -169,7 +169,7 @@ class UsageCounters:
             self._lost(tenant, counts)
 
     def telling(self, tenant: str, payer: Payer, millibits: int, *, most: int) -> Update:
-        """Return the write that counts the information that a private run sends to services today.
+        """Return the write that counts how much information a private run sends to services today.
 
         The information is counted for the person, or for the agent if it works for no person. The
         write fails if the count of today would exceed `most`.
@@ -217,7 +217,6 @@ class UsageCounters:
         named: Mapping[str, str],
         counts: Mapping[str, int],
     ) -> list[Update]:
-        """Return the writes that add counts to the counters of an agent and a person."""
         now = self.clock.now()
         expires = {"expires_at": usage_expires_at(now)}
         agent = agent_usage_key(tenant, now, payer.agent_id, shard)

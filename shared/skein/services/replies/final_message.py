@@ -133,7 +133,6 @@ class FinalMessages:
 
 
 def _with_final_message(claim: Claim, chat_id: str, seq: int) -> Claim:
-    """Return the claim with the place of its final message."""
     return claim.with_run(final_message=FinalMessage(chat_id=chat_id, seq=seq))
 
 

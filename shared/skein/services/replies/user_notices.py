@@ -338,7 +338,6 @@ class Apologies:
         return (claim.guard, recorded)
 
     def _posted_by_another(self, snapshot: ChatSnapshot) -> bool:
-        """Return whether an agent of the chat has posted an apology in the same outage."""
         recent = self.clock.now() - DEFERRALS.give_up
         return any(
             member.active and member.late_since is not None and member.late_since > recent
@@ -347,5 +346,4 @@ class Apologies:
 
 
 def _may_be_notified(member: Membership) -> bool:
-    """Return whether a member is a person who can get a notice."""
     return member.active and member.member.kind == "user" and not member.opted_out

@@ -51,7 +51,8 @@ def agent_run(
         cause: The parts from which the run's id is derived. The same parts never start a second
             run.
         audience: The audience of the trigger.
-        scope: The scope of the run's new items; None for the scope of the chat, if the run has one.
+        scope: The scope of the run's new items; None to use the scope of the chat, if the run has a
+            chat.
         chat: The chat that the run belongs to; the agent must be a member.
         started_by: The item that must stay active; otherwise the run may not write.
 

@@ -184,7 +184,7 @@ def membership_elsewhere(
 
 
 def shown_membership(table: Table, found: Claim) -> Membership | None:
-    """Return the agent's membership in the chat that a queued run will show.
+    """Return the agent's membership in the chat that a queued run's prompt will show.
 
     For a run that is not queued, the membership in its own chat is returned. The result is None if
     the run leaves that chat's messages to other runs (`Run.leaves_messages`). Such a run does not

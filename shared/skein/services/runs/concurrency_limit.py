@@ -39,7 +39,7 @@ class TakenPermits:
 
     Attributes:
         permitted: Whether the run may work.
-        listed: Whether a run that may not work is started when a permit becomes free.
+        listed: If `permitted` is False: whether the run is started when a permit becomes free.
         permits: The buckets with the run's permits, by owner.
         writes: The writes that store the run's permits; they are part of its claim.
     """
@@ -192,7 +192,6 @@ class ConcurrencyLimit:
     def _write(
         self, writes: Sequence[Put], changed: Mapping[str, ChangedPermits], tenant: str
     ) -> None:
-        """Write changed permits, and start the runs that received a permit."""
         if len(writes) == 1:
             self.table.write(writes[0])
         elif writes:
@@ -201,7 +200,6 @@ class ConcurrencyLimit:
 
 
 def _granted(changed: Mapping[str, ChangedPermits]) -> dict[str, Sequence[WaitingRun]]:
-    """Return the waiting runs that received a permit, by owner."""
     return {owner: change.granted for owner, change in changed.items() if change.granted}
 
 

@@ -155,7 +155,7 @@ class RunLeases(ABC):
         return not seconds
 
     def _waits(self, found: Claim, now: datetime) -> bool:
-        """Return whether the run must not be claimed now, and hold back a paused run."""
+        """Hold back a paused run, and return whether the run must wait instead of being claimed."""
         run = found.run
         idle = _why_idle(run, now)
         if idle is not None:
@@ -187,8 +187,8 @@ class RunLeases(ABC):
     def _may_write(self, found: Claim, now: datetime) -> bool:
         """Return whether the item that the run works for is active.
 
-        If the item is paused, the run is held back: it keeps its state, and its due pointer brings
-        a worker back here. If the item is over, the run is canceled.
+        If the item is paused, the run is held back: it keeps its state, and a worker checks again
+        when the run is due. If the item is over, the run is canceled.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -474,8 +474,8 @@ def _start_of(
 def held_back(run: Run, now: datetime) -> Update:
     """Return the write that delays a run until a person of the team hands its chat back.
 
-    The run's job is sent when the chat is handed back. If the job is lost, the due pointer brings a
-    worker back here.
+    The run's job is sent when the chat is handed back. If the job is lost, a worker checks again
+    when the run is due.
     """
     change: dict[str, Any] = {"status": "queued", "fence": run.fence + 1, "lease_until": None}
     waits = run.recording(Reason.DESK, now) | run.due(now + HELD_BACK) | {"due_tries": None}

@@ -185,7 +185,6 @@ class RunViews:
         return {run.id: _preview(run, texts, asked[run.id], posted[run.id], own) for run in runs}
 
     def _membership(self, run: Run) -> Membership | None:
-        """Return the agent's open membership in a queued run's chat; None for any other run."""
         if run.status != "queued" or run.chat_id is None:
             return None
         agent = MemberRef(kind="agent", id=run.agent_id)
@@ -193,7 +192,6 @@ class RunViews:
 
 
 def _asked(run: Run) -> Key | None:
-    """Return the key of the message that a run answers; None if it answers no message."""
     if run.chat_id is None or run.trigger.seq is None:
         return None
     return Message.key_of(run.tenant, run.chat_id, run.trigger.seq)

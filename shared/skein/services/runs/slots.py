@@ -158,7 +158,7 @@ class RunMerge(NamedTuple):
 def merge_queued_run(
     run: Run, membership: Membership | None, *, widen: bool = False, now: datetime
 ) -> RunMerge:
-    """Merge a chat's queued run into a run that is about to show that chat.
+    """Merge a chat's queued run into a run whose next prompt shows that chat.
 
     The queued run ends as `canceled`, so that its messages are answered once. A run of another chat
     does not merge a queued run that has further agents in its chain. The run of a plan or a service

@@ -144,7 +144,6 @@ def _unanswered(member: Membership) -> Resume:
 
 
 def _home(table: Table, member: Membership) -> Membership | None:
-    """Return the agent's membership in the waiting run's own chat; None without a chat."""
     home_id = Run.home_of(_wait_of(member).run_id)
     if home_id == member.chat_id:
         return member

@@ -76,8 +76,8 @@ def can_be_answered(
     """Return whether an agent's question can be answered.
 
     Below the maximum chain depth, every question can be answered. At the maximum, a question starts
-    no agent. An agent can still answer if the question ends its wait. A person can answer, too,
-    unless the question mentions only agents.
+    no agent. Another agent can still answer if the question ends that agent's wait. A person can
+    answer, too, unless the question mentions only agents.
 
     Args:
         agents: The chat's active agent memberships.
