@@ -64,7 +64,6 @@ def webhook_error_response(
     The reason is in the log and the metric, because the sender does not read the response.
 
     Args:
-        error: The error.
         named: Log fields that name the rejected SMS, if known.
     """
     if isinstance(error, Rejected):

@@ -106,7 +106,6 @@ class Table(Protocol):
         """Read up to 100 items at once; missing items are left out.
 
         Args:
-            keys: The keys.
             consistent: Whether the read is strongly consistent. Otherwise it costs half as much,
                 and may miss writes of the last second.
         """

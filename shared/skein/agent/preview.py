@@ -34,8 +34,6 @@ class Preview:
         """Build the prompt that a manual trigger of the agent would produce now.
 
         Args:
-            tenant: The tenant.
-            agent_id: The agent.
             chat_id: One of the agent's chats; None for a run without a chat.
 
         Raises:

@@ -89,9 +89,6 @@ class Replays:
         usage is stored. The operator's rate limit and the tenant's token limit apply.
 
         Args:
-            tenant: The tenant.
-            run_id: The run.
-            operator: The id of the operator.
             private: Whether the operator may see private content.
             system_prompt: Replaces the system prompt in the section IDENTITY.
             sections: Replace the texts of other sections, by name.

@@ -71,7 +71,6 @@ def without_labels(text: str, names: Iterable[str]) -> str:
     """Remove labels in the format of prompts from the start of a text.
 
     Args:
-        text: The text.
         names: The names in the prompt. Other names in brackets are kept.
     """
     pattern = labels_of(frozenset(names))

@@ -52,7 +52,6 @@ class TurnReadings:
         recorded prompt.
 
         Args:
-            turn: The turn.
             steps: The recorded steps of the activation.
 
         Raises:
@@ -89,8 +88,6 @@ class TurnReadings:
         The check costs one read. It is made only in a direct chat whose person is on SMS.
 
         Args:
-            run: The run.
-            reading: The reading.
             steps: The earlier steps. Without any, the reading is new, and nothing is checked.
 
         Raises:
@@ -151,7 +148,6 @@ class TurnOpenings:
         """Build the prompt, and count how long reading and building took.
 
         Args:
-            run: The run.
             opened: The activation.
             read: How long the reading took.
         """
@@ -176,7 +172,7 @@ def _check_recorded(run: Run, chat: Chat | None) -> None:
     """Check that the recorded prompt was built for the current readers of the chat.
 
     Raises:
-        ReadersChanged: The readers changed, or no held content is recorded.
+        ReadersChanged: The readers changed, or the run has no record of the prompt's content.
     """
     if run.held is None:
         raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
@@ -185,7 +181,7 @@ def _check_recorded(run: Run, chat: Chat | None) -> None:
 
 
 def _may_approve(run: Run, reading: Reading) -> bool:
-    """Return whether an operator, or a reply in the chat, may have approved calls."""
+    """Return whether an operator, or a reply in the chat, has possibly approved calls."""
     service = run.trigger.service
     if service is not None and service.decided is not None:
         return True
@@ -197,7 +193,6 @@ def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> N
     """Check that the run of a plan or a service can still work in its chat.
 
     Args:
-        run: The run.
         shown_chat_id: The id of the active chat.
         chat: The active chat; None if the agent is no longer a member.
 

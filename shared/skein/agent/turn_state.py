@@ -143,7 +143,6 @@ def next_phase(turn: Turn, now: datetime) -> Phase:
     """Return what a turn does next.
 
     Args:
-        turn: The turn.
         now: The current time, from which the remaining seconds are counted.
     """
     if turn.stopped is not None:

@@ -190,7 +190,6 @@ class ModelSteps:
 
         Args:
             activation: The state of the activation.
-            step: The step.
             reading: The reading from which the prompt was built.
             prompt: The prompt for the activation's first step; None for later steps.
             marks: The marks that the run gets for the answer.
@@ -273,7 +272,7 @@ NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_m
 
 
 class FixedAnswer(NamedTuple):
-    """The fixed answer to a reset, or to a request to keep a talk private.
+    """The fixed answer to a reset, or to a request to keep a conversation private.
 
     Attributes:
         shown: The chat and the `seq` of the message to answer.

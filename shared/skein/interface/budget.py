@@ -121,7 +121,6 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap
     that is smaller than the frame.
 
     Args:
-        text: The text.
         frame: Renders the text as the prompt shows it.
         limit: The token limit.
         counter: The tokenizer.

@@ -276,7 +276,6 @@ def entry_context(
 
     Args:
         run: The run, with its trigger.
-        reading: The reading.
         names: The names in the prompt.
         numbered: Whether a tool of the agent takes the numbers of messages.
         media: The captions of pictures and files, by id.

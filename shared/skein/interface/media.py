@@ -89,7 +89,6 @@ def shown_media(
     """Choose the pictures that the model is sent, and render the captions of all files.
 
     Args:
-        reading: The reading.
         model: The name of the model.
         counter: The tokenizer.
         tokens_left: The tokens for the whole prompt.

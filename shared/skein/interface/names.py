@@ -126,8 +126,6 @@ def speakers(names: Names, chat: Chat, messages: Iterable[Message], *, named_in:
 
     Args:
         names: The names in the prompt.
-        chat: The chat.
-        messages: The messages.
         named_in: A text. Members whose current or former names are in it are included, too.
     """
     shown = {names.current(message.sender).ref: message.sender for message in messages}

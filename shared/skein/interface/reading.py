@@ -363,7 +363,6 @@ def found_configuration(
     """Return the agent, and the settings and token buckets that apply to the run.
 
     Args:
-        run: The run.
         chat: The active chat.
         found: The items of `keys_of_configuration` that exist.
         settings: The settings of the deployment.

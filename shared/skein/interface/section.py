@@ -88,7 +88,6 @@ class SectionInput:
 
         Args:
             spans: The messages from which the text was made.
-            text: The text.
         """
         return self.told is not None and self.told.repeats(spans, text)
 

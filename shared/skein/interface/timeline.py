@@ -87,7 +87,6 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     """Render a message as one line of the timeline.
 
     Args:
-        message: The message.
         text: The text to show, which the budget may have cut.
         context: How the entries of the history are rendered.
     """
@@ -188,7 +187,6 @@ def attached(message: Message, captions: Mapping[str, str] = NO_CAPTIONS) -> str
     """Return the captions of a message's pictures and files.
 
     Args:
-        message: The message.
         captions: The captions of files with more details, by id.
     """
     shown = (

@@ -34,7 +34,6 @@ class Telling(NamedTuple):
 
         Args:
             spans: The messages from which the text was made.
-            text: The text.
         """
         return self._covers(spans) and (self.text is None or says_all(self.text, text))
 
@@ -70,7 +69,6 @@ class Told:
 
         Args:
             spans: The messages from which the text was made.
-            text: The text.
         """
         if self._first is not None:
             self.add(self._first())

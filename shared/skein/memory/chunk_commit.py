@@ -214,7 +214,6 @@ def record_of(target: ConsolidationTarget, chunk: Chunk, **fields: object) -> Co
 
     Args:
         target: The agent and the chat.
-        chunk: The chunk.
         fields: The other fields of the record.
     """
     values = {
@@ -241,7 +240,6 @@ def commit_chunk(
     from erased messages.
 
     Args:
-        table: The table.
         chat: The chat as it was read before the model was asked.
         watermark: The write that moves the watermark, if it is unchanged.
         record: The record of the chunk.
@@ -279,11 +277,9 @@ def commit_failure(
     """Record a failed chunk and the time of its retry.
 
     Args:
-        table: The table.
         membership: The agent's membership.
         unmoved: The condition that the watermark is unchanged.
         record: The record of the failed chunk.
-        now: The current time.
 
     Returns:
         The number of consecutive failed attempts.

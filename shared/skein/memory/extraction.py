@@ -286,7 +286,7 @@ def _parts(value: Any) -> tuple[str | None, object]:
 
 
 def _numbered(shown: Sequence[Memory], number: object) -> Memory | None:
-    """Return the memory shown under `number`; None if there is none."""
+    """Return the memory shown under `number`; None if no memory has this number."""
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(shown):
         return None
     return shown[number - 1]

@@ -1,8 +1,8 @@
 """Own words: make memories from only a person's messages, without the agent's answers.
 
-A sharing rule may show such a memory to people to whom it may show each of its messages. All
-messages of one question are therefore messages to which the same rules apply now. Every memory from
-the answer has all of these messages as its sources.
+A sharing rule may show such a memory to readers who may see each of its source messages. Therefore,
+one question contains only messages to which the same rules apply. Every memory from the answer has
+all of these messages as its sources.
 """
 
 from collections.abc import Iterator, Sequence

@@ -114,7 +114,7 @@ class AskedProfile:
 def asked_profile(
     agent: Agent, owner: Owner, person: User | None, messages: Sequence[Message]
 ) -> AskedProfile | None:
-    """Return the profile fields to ask for; None if there are none.
+    """Return the profile fields to ask for; None without such fields.
 
     A field that an operator or the person has set is never overwritten, so the question does not
     ask for it.
@@ -163,7 +163,6 @@ def filled(
         drafts: The values, at most one per field.
         owner: The owner of the chunk's memories, with the agent and the chat.
         change_ids: An id for the record of each draft's change.
-        now: The current time.
 
     Returns:
         The changed fields of the user, and the number of values that were set.

@@ -275,7 +275,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     @staticmethod
     def _reach(job: ReflectionJob, entry: Memory, authors: Authors = MANY) -> Reach:
-        """Return the reach of a question about entries with the same audience and chat as `entry`.
+        """Return the rights of a question about entries with the same audience and chat as `entry`.
 
         Args:
             job: The job of the task.

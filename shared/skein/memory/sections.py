@@ -54,7 +54,7 @@ class Memories(SectionItems):
 
 
 def core_memories(given: SectionInput) -> Section | None:
-    """Render the core memories; None if there are none.
+    """Render the core memories; None without core memories.
 
     If they exceed the limit, the run gets a mark.
     """
@@ -65,7 +65,7 @@ def core_memories(given: SectionInput) -> Section | None:
 
 
 def journal(given: SectionInput) -> Section | None:
-    """Render the journal entries; None if there are none."""
+    """Render the journal entries; None without journal entries."""
     limit = min(JOURNAL_TOKENS, given.list_limit)
     entries = _untold(given, "journal")
     return _remembered("JOURNAL", entries, limit, given, ())

@@ -84,7 +84,6 @@ def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int
     For a part, the line says which characters of the message it has.
 
     Args:
-        message: The message.
         names: The names of the members. The agent that reads the line is `You`.
         zone: The sender's time zone, in which the message means days and times.
         start: The first character to show, counted from 0.
@@ -171,7 +170,7 @@ class ConsolidationTarget:
         )
 
     def profile(self, chunk: Chunk) -> AskedProfile | None:
-        """Return the profile fields to ask for with the chunk; None if there are none."""
+        """Return the profile fields to ask for with the chunk; None without such fields."""
         if self.shared:
             return None
         owner, messages = self.owner(chunk), _messages_of(chunk)
@@ -216,8 +215,8 @@ class AgentChunk(NamedTuple):
     def may_hold(self, memory: AgentItem) -> bool:
         """Return whether the question may show a known memory or a plan.
 
-        In an open chat, items with words of outsiders are not shown. Otherwise, the consolidation
-        would have no right to replace memories; see `Readers.changes`.
+        In an open chat, items with words of people outside the chat are not shown. Otherwise, the
+        consolidation would have no right to replace memories; see `Readers.changes`.
         """
         return not self.owner.audience.open or self.insiders.wrote(memory.authors)
 

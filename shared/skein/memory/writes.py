@@ -80,7 +80,7 @@ def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
 
 
 def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
-    """Return whether a new memory from a caller with this reach may supersede an old memory.
+    """Return whether a caller may supersede an old memory with a new memory.
 
     Both memories must have the same scope, and the caller needs the right to change the old memory
     (`Readers.changes`). A constitutional memory is never superseded.
@@ -89,7 +89,7 @@ def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
 
 
 def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
-    """Return whether a caller with this reach may end a memory when it works in `scope`."""
+    """Return whether a caller that works in `scope` may end a memory."""
     return not old.constitutional and old.scope == scope and reach.changes(old)
 
 
@@ -136,7 +136,6 @@ def remember(
         reach: The reach of the consolidation, which decides what it may supersede or remove.
         revision: The write that raises the partition's revision, which is added if anything
             changes.
-        now: The current time.
         learned_at: When the newest message was posted.
         ids: The generator of ids.
 

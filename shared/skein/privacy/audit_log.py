@@ -75,8 +75,6 @@ class AuditLog:
         person can read.
 
         Args:
-            tenant: The tenant.
-            action: The action.
             seen: The ids of the people whose private content the operator saw or changed.
             hourly: Whether all repetitions of this action within an hour share one entry. The time
                 of this entry is the start of the hour.

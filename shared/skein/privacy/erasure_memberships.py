@@ -121,7 +121,7 @@ class MembershipErasure:
         )
 
     def _said_at(self, chat: Chat, seq: int) -> datetime:
-        """Return the time of message `seq`; the chat's creation time if there is none."""
+        """Return the time of message `seq`; if it is missing, the chat's creation time."""
         message = (
             Message.read(self.table, Message.key_of(chat.tenant, chat.id, seq)) if seq else None
         )

@@ -318,7 +318,7 @@ class DeletedMessageEraser:
     def _forget_lines(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
         """Delete the messages that a run posted, if they were made from the forgotten message.
 
-        They are kept if another message that they were made from still exists.
+        A posted message is kept if another message that it was made from still exists.
         """
         made = material_of_run(run)
         if not (message.forgotten and holds(made, message) and sweep.gone(made)):

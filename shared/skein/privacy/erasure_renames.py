@@ -26,8 +26,8 @@ def under_free_id(table: Table, plan: Plan) -> Plan:
 def document_writes(table: Table, before: Document, after: Document) -> list[Write]:
     """Return the writes that store a changed document (optimistic lock).
 
-    A new name means a new key. The id of a renamed document is also replaced in lists, and its name
-    in the threads of its folder.
+    A new name means a new key. In lists, the new id then replaces the old id. In the threads of the
+    folder, the new name replaces the old name.
     """
     as_read = all_of(Is("version", before.version), Is("generation", before.generation))
     after = after.model_copy(update={"version": before.version + 1})

@@ -41,8 +41,6 @@ class ConsolidationRewind:
         items and sets the same watermarks.
 
         Args:
-            sweep: The sweep.
-            agent_id: The agent.
             going: The sources of each item to delete.
             first: Whether the first sweep also sets the watermarks back to just before the person's
                 first message in each chat.

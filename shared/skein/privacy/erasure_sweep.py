@@ -48,7 +48,7 @@ class Sweep:
         unsaved: Counts since the progress was last saved.
         now: When the worker claimed the erasure.
         quotes: Hashes of everything that the person wrote; see `quotes_in`.
-        gone: Returns whether all messages of people in an item's sources are deleted; see
+        gone: Returns whether all people's messages among an item's sources are deleted; see
             `DeletedMaterial.gone`.
     """
 

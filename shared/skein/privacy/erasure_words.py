@@ -31,7 +31,6 @@ def without_quotes(text: str, quotes: Container[int]) -> str:
     """Return a text with each literal quote of five words or more replaced by the placeholder.
 
     Args:
-        text: The text.
         quotes: The hashes of everything that the person wrote; see `quotes_in`.
     """
     words = list(_WORD.finditer(text))
@@ -72,9 +71,9 @@ def pattern_of_names(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def put_in(text: str, replace: Callable[[str], str]) -> str:
-    """Return a text after a replacement, with another length if the text has changed.
+    """Apply a replacement to a text; a changed text gets another length.
 
-    Recall recognises a changed message by its length, and drops its line.
+    Recall recognises a changed message by its length, and then drops its passages.
     """
     changed = replace(text)
     return f"{changed} " if changed != text and len(changed) == len(text) else changed

@@ -70,7 +70,7 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: Index of the list of chats; see `_relations`. The list after the last one has
+        relation: The position of the current list in `_relations`. One further list contains
             consents, disclosures and errands.
         row: Sort key of the chat's row in that list.
         key: Position within the chat, within the last list, or within the agent's data. In a chat,

@@ -50,7 +50,6 @@ class MessageDeletion:
         The message itself is deleted last, so that a repeated call continues after a crash.
 
         Args:
-            tenant: The tenant.
             by: The person.
             chat_id: The chat; it may be discarded.
             seq: The `seq` of the message.
@@ -175,7 +174,6 @@ def commit_deletion(
     """Remove a message's words from the chat and its summaries, and store the erasure.
 
     Args:
-        table: The table.
         snapshot: The chat of the message.
         message: The message as stored, not deleted yet.
         erasure: The erasure of the message.

@@ -174,9 +174,9 @@ class RecallRequest:
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Return whether a chat's messages are shown if they may repeat words shown by a rule.
+        """Return whether to show messages of a chat that possibly repeat words shown by a rule.
 
-        Such messages are shown only if their chat is the active one.
+        They are shown only if their chat is the active one.
         """
         return self.chat is not None and self.chat.id == chat_id
 
@@ -205,7 +205,7 @@ class RecallRequest:
         return members_of(self.chat)
 
     def may_hold(self, author: str) -> bool:
-        """Return whether the activation may hold an author's words, judged by the author's id."""
+        """Return whether the prompt or the tool result may contain words of this author."""
         if not self.insiders.alone:
             return True
         person_id = person_of_author(author)
@@ -254,7 +254,7 @@ class OwnRequest(RecallRequest):
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The partitions to search, also of private groups that people joined later."""
+        """The partitions to search, including those of private groups that people joined later."""
         later = {scope_of(chat): everybody_since(chat) for chat in self.own.values()}
         return tuple(
             recall_partition(self.tenant, agent_id, scope, since=since, answers=answers)

@@ -36,9 +36,8 @@ def disclosure_records(
     """Yield a record for each chat whose words sharing rules let a run show.
 
     Args:
-        shown_in: The chat whose people may be told.
+        shown_in: The chat whose people are shown the words.
         entries: The entries that were shown. Entries without rules are left out.
-        now: The current time.
         cause: The tool call that showed the entries; None for a prompt.
     """
     by_rule = [entry for entry in entries if entry.rules]

@@ -405,7 +405,6 @@ def _embedded_texts(message: Message) -> list[str]:
 
 
 def _of_messages(stored: Indexed) -> Indexed:
-    """Return only the passages of messages."""
     return {seq: tuple(each for each in one if not each.memory_id) for seq, one in stored.items()}
 
 

@@ -69,7 +69,7 @@ class RecalledEntry:
 
     @property
     def words(self) -> Authors:
-        """The people whose words the message and the chat's title may hold, by digest."""
+        """The people whose words the message and the chat's title can contain, by digest."""
         if self.rules:
             return self.message.words.of_rule_words  # the chat's title is not shown
         return self.message.words.joined(self.chat.title_authors)

@@ -169,9 +169,8 @@ def parts_of(query: RecallQuery, lines: Sequence[Line]) -> Parts:
 def _meaning(lines: Sequence[Line], reach: int) -> Values:
     """Return, for each passage, the cosine of the query and the passage with its neighbours.
 
-    A neighbouring message is represented by its best passage. The length of a sum of vectors is
-    estimated from the usual cosine. A passage without a cosine gets the lowest cosine of the
-    others.
+    A neighbouring message is represented by its best passage. A passage without a cosine gets the
+    lowest cosine of the others.
     """
     best: dict[MessageRef, Line] = {}
     found = [line for line in lines if line.cosine is not None]

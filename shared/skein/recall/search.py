@@ -204,7 +204,7 @@ class Recall:
     def read_shared(
         self, searching: OngoingRecall, found: Iterable[Sequence[Item]]
     ) -> Mapping[Key, Item]:
-        """Read the items that decide whether rules show passages, if there are such passages.
+        """Read the items that decide which of the found passages sharing rules may show.
 
         With these items, the ranking only compares passages that the readers may know about.
         """

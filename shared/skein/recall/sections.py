@@ -53,7 +53,7 @@ class RecalledMessages(SectionItems):
     entries: tuple[RecalledEntry, ...] = ()
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the messages and the titles may hold."""
+        """Return the people whose words the messages and the titles can contain."""
         return [entry.words for entry in self.entries]
 
 

@@ -50,8 +50,6 @@ def ask_agent(
     In a chat with many agents, each agent has its own question, so the system prompt is cut.
 
     Args:
-        agent: The agent.
-        chat: The chat.
         previous: The previous summary; None if there is none.
         messages: The newest messages, oldest first.
         missing: How many messages between the previous summary and `messages` are left out.

@@ -200,7 +200,6 @@ def document_in(
     in the folder of the thread's own scope is returned.
 
     Args:
-        thread: The thread.
         name: The name of the document.
         found: The items that were read.
         reach: Decides which documents may be shown.

@@ -47,7 +47,6 @@ class CacheEntry:
 
     @property
     def size(self) -> int:
-        """The approximate size of the entry in bytes."""
         return ENTRY_BYTES + sum(len(item) + ITEM_BYTES for item in self.items)
 
     def read(self) -> list[Item]:
@@ -75,7 +74,6 @@ class ContextCache:
 
     @property
     def size(self) -> int:
-        """The approximate size of all entries in bytes."""
         with self._lock:
             return int(self._entries.currsize)
 
@@ -121,12 +119,11 @@ LATE_MESSAGES = 5  # spare messages in a query, for messages posted since the ch
 
 
 class KeptReads:
-    """Reads of one reading that use the context cache.
+    """The reads for one prompt, which use the context cache.
 
-    `keep` stores what was read for the next reading.
+    `keep` caches what was read, for the next prompt.
 
     Args:
-        table: The table.
         cache: The context cache.
         now: The current time. Cached messages that have expired by then are ignored.
     """

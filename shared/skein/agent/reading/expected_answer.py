@@ -19,7 +19,6 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
     has received a reply to its question, or a person requested the run.
 
     Args:
-        run: The run.
         home: The run's own chat; None if the run has no chat.
         reading: The reading from which the prompt is built.
     """

@@ -1,4 +1,4 @@
-"""Build readings with only the messages to answer: degraded contexts, and chats without context."""
+"""Build readings (the data for a prompt) that contain only the messages to answer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -55,11 +55,9 @@ def read_degraded(
     """Read the agent and the messages that a run answers, in one batch call.
 
     Args:
-        table: The table.
         run: A run for which `can_degrade` is true.
         chat: The active chat.
         member: The agent's membership in the active chat.
-        now: The current time.
         settings: The settings of the deployment.
 
     Raises:
@@ -139,7 +137,7 @@ def _reduced(reading: Reading, history: History) -> Reading:
 def seen_to(
     seen: int, messages: Sequence[Message], shown: Sequence[Message], agent: MemberRef
 ) -> int:
-    """Return the new position of SEEN when a prompt shows only some messages.
+    """Return the new SEEN watermark if a prompt shows only some messages.
 
     SEEN moves past messages that are shown, the agent's own messages, and messages that agents are
     never shown. It stops before the first message of another member that is not shown. This message
@@ -149,7 +147,6 @@ def seen_to(
         seen: The current position, a `seq`.
         messages: The messages that were read.
         shown: The messages that the prompt shows.
-        agent: The agent.
     """
     known = {message.seq: message for message in messages}
     while (following := known.get(seen + 1)) is not None:
@@ -161,7 +158,7 @@ def seen_to(
 
 
 def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
-    """Return the `seq` of the first message that the run answers; None if there is none."""
+    """Return the `seq` of the first message that the run answers, or None."""
     trigger = run.trigger
     here = chat is not None and chat.id == run.chat_id
     if current is None or not here or trigger.seq != current or trigger.from_seq is None:
@@ -172,7 +169,6 @@ def _asked_from(run: Run, chat: Chat | None, current: int | None) -> int | None:
 def _asked(
     messages: Sequence[Message], first: int | None, current: int | None, agent: MemberRef
 ) -> tuple[Message, ...]:
-    """Return the messages to answer. The current message is the last one."""
     if first is None or current is None:
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""Determine the held content of a prompt, which decides in which chats the run may post later."""
+"""Record what a prompt contains, because this limits where the run may post later."""
 
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.trigger import ShownTrigger
@@ -13,7 +13,7 @@ from skein.recall.sections import RecalledMessages
 
 
 def held_by(reading: Reading, run: Run) -> HeldContent:
-    """Return the held content of the prompt that is built from a reading."""
+    """Return the record of what a reading's prompt contains."""
     may_be_shown = reading.of(ShownTrigger).may_be_shown
     borrowed, authors = reading.of(BorrowedItems).context, _authors_in(reading, run)
     return HeldContent(
@@ -29,7 +29,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
 
 
 def told_by_rules(reading: Reading) -> SharingStamp | None:
-    """Return the stamp of what a prompt shows because of sharing rules; None if nothing."""
+    """Return the stamp for content that a prompt shows by sharing rules, or None."""
     rules = reading.sharing.for_readers if reading.sharing is not None else None
     return stamp_of(reading.of(RecalledMessages).entries, rules) if rules is not None else None
 

@@ -56,7 +56,6 @@ class ContextLoader:
         """Read the data for a new activation; if that fails, read a degraded context.
 
         Args:
-            run: The run.
             chat: The active chat.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
@@ -111,7 +110,6 @@ class ContextLoader:
         prompt showed, so a degraded context cannot be used.
 
         Args:
-            run: The run.
             chat: The chat that the prompt showed.
             member: The agent's membership in that chat.
             prefetched: The items that were just read together with the run.

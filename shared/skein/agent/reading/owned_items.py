@@ -38,9 +38,6 @@ def owned_items(
     of `live_items`.
 
     Args:
-        table: The table.
-        tenant: The tenant.
-        agent_id: The agent.
         scope: The scope of the partition.
         memories: Whether to read the memories.
     """

@@ -118,7 +118,6 @@ class Reader:
         """Read the data for an activation of a run.
 
         Args:
-            run: The run.
             chat: The active chat; None if there is none.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
@@ -169,7 +168,6 @@ class Reader:
         """Read the items that the run and the first round refer to, and build the reading.
 
         Args:
-            run: The run.
             chat: The active chat.
             member: The agent's membership in the active chat.
             first: The items of the first round.
@@ -209,7 +207,7 @@ class Reader:
     def _sharing(
         self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
     ) -> SharingReading | None:
-        """Read the sharing rules that apply to the chat; None if there are none.
+        """Read the sharing rules that apply to the chat; None without rules.
 
         After too many rebuilds of the run, the rules for its readers are left out.
         """
@@ -279,7 +277,7 @@ class Reader:
 
 
 def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
-    """Return whether the tenant may have sharing rules.
+    """Return whether the tenant possibly has sharing rules.
 
     For the first activation, the tenant's settings are read with the run and have the answer.
     Otherwise, True is returned.

@@ -4,7 +4,7 @@
   the agent's chats that were read, its ten newest messages are read again by key.
 - Kept: the newest messages, or else the staged messages. They are kept only if they may be shown,
   no later reset in either chat hides them, and no reader is invited to the other chat. If the
-  prompt may have only insiders' words, other people's messages are left out.
+  prompt must not contain outsiders' words, their messages are left out.
 - Order: oldest first. If there is no room for all messages, the oldest are left out.
 """
 
@@ -136,7 +136,6 @@ def borrowed_message(message: Message, chat: Chat) -> BorrowedMessage:
 
 
 def _staged_in(read: SectionReads) -> BorrowedContext | None:
-    """Return the staged messages for the active chat; None if there are none."""
     run, chat = read.run, read.chat
     if chat is None:
         return None
@@ -185,7 +184,7 @@ def _words_of(messages: Iterable[BorrowedMessage]) -> Authors:
 
 
 def borrowed_context(given: SectionInput) -> Section | None:
-    """Render the borrowed context of this activation; None if there is none."""
+    """Render the borrowed context of this activation; None without any."""
     found, names, counter = given.reading.of(BorrowedItems), given.names, given.counter
     borrowed = found.context
     if borrowed is None:

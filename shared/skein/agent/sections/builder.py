@@ -73,7 +73,6 @@ class PromptBuilder:
 
         Args:
             run: The run, with its trigger.
-            reading: The reading.
             tools: The agent's tools. Their size counts against the prompt's limit.
         """
         model = reading.agent.model or self.settings.default_model
@@ -170,7 +169,6 @@ class PromptBuilder:
         return [pictures(images, size, self.tokens)]
 
     def _tokens_left(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
-        """Return the tokens left for sections after the answer, the tools and the frames."""
         whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
         offered = self.tokens.count(f"[{', '.join(tool.text for tool in tools)}]")
         frames = MAX_OTHER_MESSAGES * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
@@ -185,7 +183,8 @@ class PromptBuilder:
     ) -> PromptRecord:
         """Render the history as messages, with the volatile sections before the current message.
 
-        If there is no current message, the volatile sections and the nudge come last.
+        If there is no current message, the volatile sections and the request to answer (`NUDGE`)
+        come last.
         """
         turns = tuple(
             HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries

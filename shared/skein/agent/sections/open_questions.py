@@ -96,7 +96,7 @@ def _asked(read: SectionReads) -> list[int]:
 
 
 def open_questions(given: SectionInput) -> Section | None:
-    """Render the open questions, each with how it is answered; None if there are none."""
+    """Render the open questions and how to answer each of them; None without questions."""
     lines = []
     for message in given.reading.of(OpenQuestions).messages:
         if message.choice is not None:

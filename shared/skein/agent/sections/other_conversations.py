@@ -2,9 +2,9 @@
 
 - Read: the same chats as for YOUR CHATS. Their summaries are stored with them.
 - Kept: summaries that may be shown and that began after the last reset of their chat. If the prompt
-  may have only insiders' words, the same applies to the summary. The chat must have had a message
-  in the last six hours. In a direct chat, the three newest other chats with its person are also
-  kept.
+  must not contain outsiders' words, the summary must not contain any either. The chat must have had
+  a message in the last six hours. In a direct chat, the three newest other chats with its person
+  are also kept.
 - Order: most recently active first, at most 10. In a private prompt, chats of outsiders come last,
   and only a few of them are shown (`for_readers`). In a direct chat, the summary of the person's
   last session in another chat is in LAST CONVERSATION.
@@ -122,7 +122,7 @@ def _last_session(read: SectionReads) -> LastSession | None:
 
 
 def last_session(given: SectionInput) -> Section | None:
-    """Render the summary of the person's last session in another chat; None if there is none.
+    """Render the summary of the person's last session, if it was in another chat.
 
     The agent's own summary of that chat follows, unless the chat's summary already says everything
     in it.
@@ -153,7 +153,7 @@ def last_session(given: SectionInput) -> Section | None:
 
 
 def other_conversations(given: SectionInput) -> Section | None:
-    """Render the agent's summaries of its other chats; None if there are none.
+    """Render the agent's summaries of its other chats; None without summaries.
 
     The chat in LAST CONVERSATION is left out. A summary is also left out if it covers only messages
     that BORROWED CONTEXT shows.

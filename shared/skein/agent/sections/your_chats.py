@@ -65,7 +65,7 @@ class YourChats(SectionItems):
         listed: The chats to list.
         complete: Whether `listed` has all of the agent's chats that may be shown.
         live_runs: The agent's runs that have not ended.
-        question: The message in the active chat for whose reply a run waits.
+        question: The question in the active chat to which a waiting run expects a reply.
     """
 
     listed: tuple[OwnChat, ...] = ()
@@ -76,7 +76,7 @@ class YourChats(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of the message in the active chat for whose reply a run waits."""
+        """Return the key of the question in the active chat that waits for a reply to a run."""
         wait = read.member.wait if read.member is not None else None
         if wait is None or read.chat is None or any(m.seq == wait.seq for m in read.messages):
             return []
@@ -129,7 +129,7 @@ class YourChats(SectionItems):
 
 
 def _question(read: SectionReads) -> Message | None:
-    """Return the message in the active chat for whose reply a run waits, if it may be shown."""
+    """Return the question in the active chat to which a waiting run expects a reply, if shown."""
     wait, chat = read.member.wait if read.member is not None else None, read.chat
     if wait is None or chat is None:
         return None
@@ -152,8 +152,8 @@ def for_readers(
     A private prompt shows an outsider's open chats only if they had a message in the last six
     hours, and at most three of each outsider. A person therefore cannot fill the prompts of people
     with whom they share no chat. Anyone could open chats and leave them, so all chats that everyone
-    has left count as chats of one outsider. A prompt that may have only insiders' words shows no
-    chats of outsiders.
+    has left count as chats of one outsider. A prompt that must not contain outsiders' words shows
+    no chats of outsiders.
 
     Args:
         read: What was read.
@@ -280,11 +280,11 @@ def _your_chats(given: SectionInput) -> Section | None:
 
 
 def active_runs(given: SectionInput) -> Section | None:
-    """Render the agent's other live runs; None if there are none.
+    """Render the agent's other live runs; None without other runs.
 
-    The entry of a waiting run names the members for whose reply it waits. If the run waits for
-    days, the entry also says until when. If the run asked its question in the active chat, the
-    entry quotes the question.
+    The entry of a waiting run names the members who can reply. If the run waits for days, the entry
+    also says until when. If the run asked its question in the active chat, the entry quotes the
+    question.
     """
     lines, names, with_ids = [], given.names, given.takes("run_id")
     here = given.reading.of(YourChats).awaiting
@@ -310,7 +310,7 @@ def _until(live: LiveRun, zone: tzinfo) -> str:
 
 
 def _asked(given: SectionInput) -> str:
-    """Return the text that quotes the question for whose reply a run waits."""
+    """Return the text that quotes the question of a waiting run."""
     question = given.reading.of(YourChats).question
     if question is None:
         return ""

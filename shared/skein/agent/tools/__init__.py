@@ -118,7 +118,7 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
 
 
 def _may_send_files(reading: Reading) -> bool:
-    """Return whether the agent may have files to send."""
+    """Return whether the agent possibly has files to send."""
     names = {documents.list_documents.name, documents.read_document.name}
     shown = not names.isdisjoint(reading.agent.enabled_tools)
     return shown or any(message.media for message in reading.of(History).messages)

@@ -58,6 +58,6 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
 
 
 def _active_chat(call: ToolContext, chat_id: str) -> Chat:
-    """Return the active chat, which may be another chat than the prompt's."""
+    """Return the active chat, which can differ from the chat of the prompt."""
     shown = call.reading.chat
     return shown if shown is not None and shown.id == chat_id else own_chat(call, chat_id)[0]

@@ -131,7 +131,7 @@ def variant(*, elsewhere: bool, asks: bool, files: bool = False) -> Tool:
             other chats and files.
         asks: Whether a person may be asked to approve posts in other chats. One question may
             concern several chats.
-        files: Whether there may be files to send, also to the active chat.
+        files: Whether the agent possibly has files to send, also to the active chat.
     """
     shown: dict[str, Any] = {}
     if elsewhere and not files:
@@ -303,7 +303,7 @@ def _ask(call: ToolContext, new: NewMessage, until: datetime | None) -> str:
 
 
 def made_for(call: ToolContext) -> Audience:
-    """Return the audience of the held content from which the message is made, or NOBODY."""
+    """Return the audience of the content from which the message is made, or NOBODY."""
     held = call.activation.run.held
     return held.audience if held is not None else NOBODY
 

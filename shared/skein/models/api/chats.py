@@ -461,7 +461,6 @@ class MessageResource(Resource):
         `client_id` of a text that a person agreed to post names the question.
 
         Args:
-            message: The message.
             now: The current time, at which a choice has its status; needed for a choice.
             files: The files of the message, by id.
         """

@@ -226,7 +226,7 @@ class RunResource(Resource):
 
     @classmethod
     def without_content(cls, run: Run) -> Self:
-        """Build the resource of a run that is withheld: its ids, status, times and reasons."""
+        """Build the resource of a run whose content is withheld: ids, status, times and reasons."""
         shown = {name: getattr(run, name) for name in SHOWN_IF_WITHHELD}
         own = {
             "withheld": True,

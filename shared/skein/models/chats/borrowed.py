@@ -1,4 +1,4 @@
-"""Borrowed context: another chat's last messages, staged for one activation."""
+"""Borrowed context: the last messages of another chat, stored for one prompt of an agent."""
 
 from typing import Annotated, ClassVar
 
@@ -42,10 +42,11 @@ class BorrowedMessage(Value):
 
 
 class BorrowedContext(Stored):
-    """The borrowed context of an agent in this chat; a newer one replaces it.
+    """The messages of another chat that the agent's next prompt in this chat shows.
 
     Attributes:
-        staging: The id of this staging. Only a run whose prompt showed the staging clears it.
+        staging: The id of this borrowed context. Only a run whose prompt showed the context deletes
+            it.
         source_chat_id: The chat of the messages, which may be deleted before they are shown.
         audience: The people who were present for all messages. The audience is checked again each
             time the messages are shown.

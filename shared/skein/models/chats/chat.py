@@ -82,7 +82,6 @@ class Media(Value):
 
     @property
     def is_image(self) -> bool:
-        """Whether the file is a picture, by its type."""
         return self.content_type.startswith("image/")
 
 
@@ -90,7 +89,7 @@ class Via(Value):
     """The agent that wrote a text, and the choice in which a person agreed to post it.
 
     Attributes:
-        chat_id: The chat of the choice, which readers of the post may not know about.
+        chat_id: The chat of the choice. The readers of the post do not necessarily know this chat.
         choice_seq: The number of the choice's message in that chat.
     """
 
@@ -164,7 +163,7 @@ class Chat(ChatFields, Stored):
         roster: The current members, in order of joining.
         owners: The ids of the people who own the chat; `role_of` decides.
         invited: The people who were invited, including those whose invitations have expired.
-        former_names: Names that keep their numbers after members left or were renamed.
+        former_names: Earlier names of members, with the numbers that tell identical names apart.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
         formerly: The current ids of people who have posted here under other ids, by the old ids.
@@ -188,7 +187,8 @@ class Chat(ChatFields, Stored):
         retention: How long messages and runs of this chat are kept; None means without limit.
         desk: The state on the desk, where a person of the team can take the chat over; None if the
             chat is not on the desk.
-        contact_order: The newest order that made the agent write to the person of this direct chat.
+        contact_order: The newest instruction of an operator that made the agent write to the person
+            of this direct chat.
         briefing: The team's note to the agents when it last handed the chat back. A prompt shows
             the note if its history begins before the note was written.
         sharing: For a direct chat, the state of sharing its person's messages with others; None if
@@ -298,7 +298,7 @@ class Chat(ChatFields, Stored):
         return {"title": None, "made_title": None, "title_state": None}
 
     def titled_by(self, insiders: Insiders, readers: Audience) -> "Chat":
-        """Return the chat, without its title if an activation may not hold the title.
+        """Return the chat, without its title if the run's prompt must not contain the title.
 
         Args:
             readers: The readers of the active chat, who know the titles of their own chats.
@@ -313,8 +313,8 @@ class Chat(ChatFields, Stored):
     def titled_for(self, readers: Audience, *, known: str | None = None) -> "Chat":
         """Return the chat with a title that an audience may see.
 
-        A title may be shown to the chat's current readers only: a new title may not be shown to a
-        person who has left, although that person may still be shown earlier messages.
+        Only the chat's current readers may see its title. A person who has left may still see
+        earlier messages, but not a new title.
 
         Args:
             readers: The audience that will see the title.
@@ -382,12 +382,11 @@ class Chat(ChatFields, Stored):
     def awaits(self, readers: Audience, now: datetime) -> bool:
         """Return whether one of the readers has an open invitation to the chat.
 
-        The chat is then hidden from private prompts for these readers, because others invited them.
+        Private prompts for these readers then leave the chat out.
         """
         return readers.counts(each.member.id for each in self.invited if each.open(now))
 
     def has(self, ref: MemberRef) -> bool:
-        """Return whether a person or an agent is a member of the chat."""
         return any(member.ref == ref for member in self.roster)
 
     def role_of(self, ref: MemberRef) -> MemberRole:
@@ -485,11 +484,11 @@ class Message(Stored):
         kind: The kind of message. A `deleted` message was deleted by its sender, and the text of an
             `erased` message was removed by an erasure; both have no text.
         client_id: The sender's idempotency key: the same sender and key mean the same message.
-        depth: The chain depth: 0 for a person's message, and for an agent's message 1 more than
-            that of its run.
+        depth: The chain depth: 0 for a person's message; for an agent's message, the chain depth of
+            its run plus 1.
         run_id: For an agent's message, the run that posted it.
         authors: For an agent's message, the people whose messages that run was shown, by digest.
-        traced_to: For an agent's message, the person that the run traces back to.
+        traced_to: For an agent's message, the person whose message led to the run.
         expects_reply: Whether the sender waits for an answer.
         choice: The question and its answer, for a message of the kind `choice`.
         answers: For a person's answer to an agent's choice, the id of that agent, which is the only
@@ -503,8 +502,8 @@ class Message(Stored):
         introduction: The introduction that precedes the first text to a person.
         team: For a message of the team, the team's name, which an SMS shows after the sender.
         resets: Whether this is a person's reset, which is answered without the model.
-        keeps: Whether this is a person's request to keep the talk private, which is also answered
-            without the model.
+        keeps: Whether this is a person's request to keep the conversation private, which is also
+            answered without the model.
         noticed_rules: The sharing rules that the message announces to the person of a direct chat.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.

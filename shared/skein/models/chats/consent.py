@@ -35,7 +35,7 @@ class ConsentedDestination(Destination):
 
     Attributes:
         seq: The posted message; None if the text was not posted.
-        failure: Why the text was not posted; None if it was posted, or may still be posted.
+        failure: Why the text was not posted; None if it was posted or is still to be posted.
     """
 
     status: PostStatus = "posting"
@@ -111,7 +111,6 @@ class Consent(Stored):
 
     @property
     def job(self) -> ConsentJob:
-        """The job that posts the text."""
         return ConsentJob(tenant=self.tenant, user_id=self.user_id, consent_id=self.id)
 
     @property
@@ -145,7 +144,7 @@ class Consent(Stored):
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`; once the consent is over, its removal."""
+        """Return the due pointer at `at`, or its removal once the consent is over."""
         return dict(NOT_DUE) if self.over else due_pointer("choice", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:

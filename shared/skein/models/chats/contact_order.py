@@ -1,4 +1,4 @@
-"""The newest order to write to the person of a direct chat, as that chat's prompts show it."""
+"""An operator's newest instruction to write to the person of a direct chat, for its prompts."""
 
 from typing import Annotated
 
@@ -8,11 +8,12 @@ from skein.models.common.base import Identifier, Instant, Value
 
 
 class ContactOrder(Value):
-    """An operator's order that made the agent write to the person of a direct chat.
+    """An operator's instruction that made the agent write to the person of a direct chat.
 
     Attributes:
-        instruction: What an operator told the agent to write about; None if the text was given.
-        text: The text that an operator gave; None if the agent wrote its own.
+        instruction: What the agent was told to write about; None if the operator gave the exact
+            text.
+        text: The exact text that the operator gave; None if the agent wrote its own text.
         asker: The person on whose behalf the agent wrote.
         at: When the agent wrote.
     """

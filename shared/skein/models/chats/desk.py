@@ -1,4 +1,4 @@
-"""The desk: the state of a chat that waits for a person of the team, or is held by one.
+"""The desk: the state of a chat that waits for a person of the team, or was taken over.
 
 The state is an attribute of the chat's own item. Each post is conditional on that item's version,
 so no agent can post in a chat that was taken over in the meantime.

@@ -55,7 +55,7 @@ class MediaFile(LeasedItem):
         description_tries: How often a model was asked to describe the picture.
         excerpt: The beginning of the text of a document.
         characters: The length of the whole text of a document.
-        small_size: The length of a smaller copy of a large picture, a JPEG; 0 if there is none.
+        small_size: The length of a smaller copy of a large picture, a JPEG; 0 without a copy.
         kept_until: When the file and this item are deleted.
     """
 
@@ -95,12 +95,10 @@ class MediaFile(LeasedItem):
 
     @property
     def is_image(self) -> bool:
-        """Whether the file is a picture, by its type."""
         return self.content_type in IMAGE_TYPES
 
     @property
     def described(self) -> bool:
-        """Whether the file has a description."""
         return self.description is not None
 
     def describable(self, now: datetime) -> bool:
@@ -126,12 +124,10 @@ class MediaFile(LeasedItem):
 
     @property
     def text_name(self) -> str:
-        """The name of the whole text of a document."""
         return self.file_names[2]
 
     @property
     def small_name(self) -> str:
-        """The name of the smaller copy of a picture."""
         return self.file_names[3]
 
     @property

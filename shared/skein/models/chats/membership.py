@@ -54,7 +54,7 @@ class Membership(Stored):
         running_run: The slot of the one running run of this agent in this chat.
         queued_run: The slot of the queued run; messages extend it until a worker claims the run.
         resuming: Runs of this chat that have waited, here or elsewhere, and resume before
-            `queued_run` starts. Usually empty; the item has no such attribute then.
+            `queued_run` starts. If empty, the attribute is missing.
         burst: SMS that have just arrived, and the earliest time at which an answer to them begins.
         awaited_media: Files of new messages; the answer waits for them for a short time.
         wait: The run that waits in this chat for a reply; the run may belong to another chat.
@@ -73,8 +73,8 @@ class Membership(Stored):
         consolidated_seq: Watermark: the highest message that the agent has consolidated.
         consolidated_characters: How many characters of the next message are consolidated, if that
             message is very long.
-        own_words_seq: Watermark: the highest message that was read for memories of the person's own
-            words, which sharing rules may share.
+        own_words_seq: Watermark: the highest message that was read to make memories for sharing
+            rules. These memories contain only the person's own words.
         consolidation_failures: The number of consecutive failed attempts to consolidate the next
             messages.
         consolidation_retry_at: When to make the next attempt, if the last one failed.
@@ -139,7 +139,6 @@ class Membership(Stored):
 
     @property
     def active(self) -> bool:
-        """Whether the membership is open."""
         return self.left_seq is None
 
     @property
@@ -161,7 +160,7 @@ class Membership(Stored):
 
     @property
     def own_words_read(self) -> int:
-        """The highest message read for memories of own words, or posted before the agent joined."""
+        """Like `remembered_seq`, for the watermark `own_words_seq`."""
         return max(self.own_words_seq, self.joined_seq)
 
     @property
@@ -199,7 +198,7 @@ def past_relation(tenant: str, user_id: str) -> str:
 
 
 def listed_as_left(membership: Membership) -> dict[str, Any]:
-    """Return the index attributes of a closed membership; those of agents are not indexed."""
+    """Return the index attributes of a closed membership; empty for an agent."""
     if membership.member.kind == "agent":
         return {"gsi1pk": None, "gsi1sk": None}
     relation = past_relation(membership.tenant, membership.member.id)

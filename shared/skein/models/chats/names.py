@@ -131,7 +131,7 @@ def former_with(
 def former_before(
     member: NamedMember, former: Sequence[FormerName], left: Iterable[NamedMember]
 ) -> tuple[FormerName, ...]:
-    """Return the former names, with those of members who left and had the name of this member.
+    """Return the former names, extended by members who have left and had this member's name.
 
     Args:
         member: The member with the new name.

@@ -78,7 +78,7 @@ class OverCode(Value):
     """A code of a choice that has ended, so that a late SMS gets an explanation.
 
     Attributes:
-        chat_id: The chat of the question, in which a redelivered SMS may already be the answer.
+        chat_id: The chat of the question.
         seq: The question's message.
         until: The time until which the code is kept.
     """
@@ -138,7 +138,7 @@ class PersonChoices(Stored):
 
     @property
     def to_ask(self) -> tuple[OpenChoice, ...]:
-        """The invitations about which the person may still have to be asked by SMS."""
+        """The invitations about which the person is still to be asked by SMS."""
         return tuple(choice for choice in self.open if choice.ask_at is not None)
 
     def asking_at(self, times: Sequence[tuple[OpenChoice, datetime | None]]) -> "PersonChoices":
@@ -182,7 +182,6 @@ class PersonChoices(Stored):
 
 
 def _place(listed: Item) -> str:
-    """Return the chat and the number of the question of a stored open choice, as one text."""
     return f"{listed['chat_id']}#{listed.get('seq')}"
 
 

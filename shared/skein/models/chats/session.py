@@ -30,5 +30,4 @@ class Session(Value):
 
     @property
     def reset_at(self) -> Instant | None:
-        """The time of the newest reset of the chat; None if there is none."""
         return self.started_at if self.reset else self.earlier_reset_at

@@ -40,7 +40,7 @@ class SummaryState(Value):
     Attributes:
         claimed_at: When the newest attempt to renew the summary began.
         failures: How many attempts have failed in a row; each failure extends the cooldown.
-        tried_seq: The highest message up to which there was nothing to summarise.
+        tried_seq: The newest message of an attempt that found nothing to summarise.
     """
 
     claimed_at: Instant | None = None

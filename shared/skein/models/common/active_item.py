@@ -1,4 +1,4 @@
-"""Items whose status decides whether runs and messages may write to people."""
+"""Items, such as outreaches, that must be active while a run writes to people for them."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ ItemStatus = Literal["active", "paused", "over"]
 
 
 class ActiveItem(Value):
-    """An item, such as an outreach, for which runs and messages write to people.
+    """An item, such as an outreach, on whose behalf runs write to people.
 
     An operator may pause or end the item. Its attribute `status` is `active`, `paused`, or another
     value once the item has ended.

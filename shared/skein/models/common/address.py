@@ -70,7 +70,6 @@ class Route(Value):
     unproven: Annotated[int | None, Field(exclude_if=lambda days: days is None)] = None
 
     def after(self, unproven: int | None) -> "Route":
-        """Return the route with another value of `unproven`."""
         return self.model_copy(update={"unproven": unproven})
 
 

@@ -56,7 +56,7 @@ def untagged(name: str) -> str:
 def unfit(name: str) -> str | None:
     """Return why a name is not allowed for members and people of the team; None if it is allowed.
 
-    Names are compared as by `alike`.
+    Reserved names are compared with `alike`.
     """
     if not on_one_line(name):
         return "a name needs visible characters"

@@ -281,5 +281,4 @@ def with_reason(
 
 
 def meaning_of(reason: Reason | None) -> str | None:
-    """Return a reason in one sentence; None without a reason."""
     return None if reason is None else reason.meaning

@@ -48,11 +48,11 @@ class Retry:
         return uniform(0, self.wait(tries).total_seconds())
 
     def stop(self, state: RetryState) -> bool:
-        """Return whether to give up, as tenacity asks after a failed try."""
+        """Return whether to give up; tenacity calls this after a failed try."""
         return self.is_over(tries=state.attempt_number)
 
     def pause(self, state: RetryState) -> float:
-        """Return the random wait in seconds, as tenacity asks after a failed try."""
+        """Return the random wait in seconds; tenacity calls this after a failed try."""
         return self.random_wait(state.attempt_number)
 
     def is_over(self, *, tries: int = 0, waited: timedelta = timedelta()) -> bool:

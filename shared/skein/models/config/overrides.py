@@ -517,7 +517,7 @@ class TenantSettings(Stored):
 
     Attributes:
         reading_changed_at: When `operators_read_chats` was last turned on or off; None for never.
-        sharing: Whether the tenant has had sharing rules, so that turns read them.
+        sharing: Whether the tenant has or had sharing rules; only then do runs read the rules.
     """
 
     tenant: Tenant
@@ -541,7 +541,7 @@ class TenantSettings(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None) -> Overrides:
-        """Return the overrides in a tenant's item; none if there is no item."""
+        """Return the overrides in a tenant's item; without an item, no overrides."""
         return cls.from_item(item).settings if item is not None else NO_OVERRIDES
 
 
@@ -577,5 +577,5 @@ class StackSettings(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None) -> Overrides:
-        """Return the overrides in a copy's item; none if there is no item."""
+        """Return the overrides in a copy's item; without an item, no overrides."""
         return cls.from_item(item).settings if item is not None else NO_OVERRIDES

@@ -126,7 +126,7 @@ class InboundSms(Value):
 
     @property
     def answer(self) -> str:
-        """The text that may answer a choice: the id of a quick reply, or the words."""
+        """The text to match against choices: the id of a quick reply, or the words."""
         return self.button if self.button is not None else self.body
 
     @property
@@ -144,7 +144,7 @@ class ReceivedSms(Stored):
     """An SMS of the last day; its id is not accepted from another number.
 
     Attributes:
-        sms_id: The id at the provider, with that of the account.
+        sms_id: The id at the provider, including the id of the account.
         sender_hash: The hash of id and number, so that the item does not show the number.
         expires_at: When the item may be deleted, in seconds since 1970.
     """

@@ -234,7 +234,6 @@ class AddressChat(Stored):
 
 
 def _stored_consents(consents: ChannelConsents) -> dict[str, Any]:
-    """Return the attribute that stores consents; its value is None without consents."""
     stored = {name: each.model_dump(mode="json") for name, each in consents.items()}
     return {"consents": stored or None}
 

@@ -262,7 +262,7 @@ class AgentVersion(Stored):
         version: The agent's version number.
         changed_at: When the version was made.
         changed_by: The operator who made it; None if that was not recorded.
-        restored_from: The version that was restored, if this one is a roll-back.
+        restored_from: The earlier version that this version restores; None for any other change.
         fields: The values of the fields in `CONFIGURED`; a field without a value is left out.
     """
 

@@ -136,7 +136,6 @@ class User(UserFields, NamedModel, Stored):
 
         Args:
             person: The person, with the name from the sign-in or from a roster.
-            now: The current time.
         """
         name, tag = split_tag(person.name)
         source: NameSource = "chosen" if tag else "given"

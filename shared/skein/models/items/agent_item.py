@@ -92,7 +92,7 @@ class AgentItem(OwnedItem):
 
 
 def touched(tenant: str, agent_id: str, scope: str | None, counter: str = "revision") -> Update:
-    """Return the write that raises a counter of a partition's revision.
+    """Return the write that raises one of a partition's counters.
 
     Caches of memories compare `revision` to know whether their copy of the partition is current.
     """

@@ -30,7 +30,6 @@ class ItemChange:
     expired: bool = False
 
     def new(self, kind: type[Entity]) -> Entity:
-        """Return the entity after the change."""
         return kind.from_item(self.after or {})
 
     def old(self, kind: type[Entity]) -> Entity | None:

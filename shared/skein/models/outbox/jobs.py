@@ -35,8 +35,8 @@ class RunJob(Job):
     """A run may be due.
 
     Attributes:
-        user_id: The person that the trigger traces back to, if known; the person's records are
-            read together with the run.
+        user_id: The person whose message led to the run, if known. The person's records are read
+            together with the run.
     """
 
     queue = "turns"

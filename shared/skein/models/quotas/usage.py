@@ -139,7 +139,6 @@ class Usage(Value):
 
     @property
     def texts(self) -> int:
-        """The messages of all channels together."""
         return sum(each.texts for each in self.channels.values())
 
     @property
@@ -149,7 +148,6 @@ class Usage(Value):
 
     @property
     def of_all_models(self) -> ModelUsage:
-        """The calls of all models together."""
         return sum(self.models.values(), ModelUsage())
 
 

@@ -109,19 +109,20 @@ BY_VERSIONS = -1
 
 
 class HeldContent(Value):
-    """The held content of an activation, which decides in which chats the agent may post.
+    """What an activation's prompt and tool results contain, as the basis for where it may post.
 
     Attributes:
         chat_id: The chat that the prompt showed; None if it showed none.
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
         authors: The people whose messages were in the prompt and the tool results, by digest.
-        outsiders: Whether one of them may be an outsider; see `services/visibility/insiders.py`.
-        beyond_session: Whether it included what people wrote outside of the current session of that
-            chat. A group has one session.
+        outsiders: Whether one of the authors is possibly an outsider; see
+            `services/visibility/insiders.py`.
+        beyond_session: Whether the content includes messages from outside the current session of
+            that chat. A group has only one session.
         borrowed: The borrowed context in the prompt.
-        sharing_epoch: Set if the prompt or a tool result contained what others said through sharing
-            rules: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used.
+        sharing_epoch: Set if a sharing rule brought other people's words into the prompt or a tool
+            result: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used.
     """
 
     chat_id: Identifier | None = None
@@ -135,7 +136,7 @@ class HeldContent(Value):
 
     @property
     def with_rule_words(self) -> "HeldContent":
-        """The held content after a tool has returned words through sharing rules."""
+        """The content after a tool has returned other people's words by a sharing rule."""
         return self.model_copy(
             update={"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
         )
@@ -146,11 +147,11 @@ class HeldContent(Value):
         return self.model_copy(update={"sharing_epoch": None})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
-        """Return the held content after a tool has shown more content.
+        """Return the content, extended by what a tool has shown.
 
         Args:
-            audience: The people who were present for all of that content.
-            authors: The people whose words that content contains, by digest.
+            audience: The people who were present for everything that the tool has shown.
+            authors: The people whose words the tool has shown, by digest.
             insiders: The insiders of the run.
         """
         return self.model_copy(
@@ -232,21 +233,23 @@ class Run(Stored):
         unpaused_at: When the run's newest pause or wait for a reply ended.
         lease_until: The end of the lease of the worker that claimed the run.
         steps_taken: Model answers recorded so far, over all activations.
-        model: The model of the newest answer; None before, and if no model was asked.
+        model: The model of the newest answer; None before the first answer, and if no model was
+            asked.
         activation: The number of activations: starts and restarts, each with a prompt.
         active_chat_id: The active chat: the run's own until the agent enters another.
         active_thread_id: The thread that the newest prompt showed as active, or that the run has
             switched to since. The run keeps this thread when other runs switch.
         shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
             watermark and for a worker that takes over; None if the prompt showed no chat.
-        held: The held content of the newest activation; None until its first answer is recorded.
+        held: What the prompt and tool results of the newest activation contain; None until its
+            first answer is recorded.
         sharing: The stamp of the content from sharing rules, while the run works; see
             `sharing_stamp`.
         told: How much information the run has sent without approval to services that may show it to
             anyone; None if it has sent nothing.
         rebuilds: How often an activation was dropped because someone joined its chat.
         borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
-        wait: The wait, while the run waits in `wait_chat_id`.
+        wait: The current wait for a reply, if any.
         wait_chat_id: The chat in which the run waits.
         waited_in: The chats in which the run has waited, each once.
         waits: How often the run has waited.
@@ -255,8 +258,8 @@ class Run(Stored):
         tools: The names of the tools that the run used, in order of first use.
         marks: Notes on the run's prompts and answers, e.g. that a section was left out.
         final_message: The message that ended the run; None if it ended without one.
-        reason: Why there is no answer, or not yet; None once the run has answered, and as long as
-            nothing holds it back.
+        reason: Why there is no answer, or no answer yet. None if the run has answered, or if
+            nothing delays it.
         reasons: The newest reasons of the run, including past ones, oldest first.
         merged_into: If this run was merged, the run that answers its messages.
         error: Why the run failed or was canceled, for the operator; never a person's words.
@@ -382,7 +385,7 @@ class Run(Stored):
         return self.sharing if told else None
 
     def tells_shared(self, table: BatchReader, now: datetime) -> bool:
-        """Read whether all content that the newest activation got by rules may still be shared.
+        """Return whether all content that sharing rules disclosed to the run may still be shared.
 
         The result is False for content that a worker of release 0.3.0 received, because that
         content has no versions.
@@ -412,7 +415,7 @@ class Run(Stored):
 
     @property
     def own_chat_id(self) -> str | None:
-        """The chat that the run belongs to, with or without a slot; None if there is none."""
+        """The run's chat, even if the run has no slot in it; None if the run has no chat."""
         return self.chat_id or self.for_chat_id
 
     def leaves_messages(self, chat_id: str) -> bool:

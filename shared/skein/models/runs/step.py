@@ -111,7 +111,6 @@ class PromptRecord(Value):
         return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
 
     def _pictures(self) -> tuple[ModelMessage, ...]:
-        """Return the message with the pictures, if there are any."""
         return tuple(
             ModelMessage(role="user", content=section.text, images=self.images)
             for section in self.sections
@@ -135,7 +134,7 @@ class PromptRecord(Value):
         return self.model_copy(update={"sections": sections, "turns": None})
 
     def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
-        """Compress the record for the table; cuts its longest texts if it exceeds `most_bytes`."""
+        """Compress the record for the table; cut its longest texts if it exceeds `most_bytes`."""
         record = self
         while len(data := record._compressed()) > most_bytes:
             record = record._with_longest_cut()

@@ -63,13 +63,13 @@ class Trigger(Value):
 
     Attributes:
         type: The kind of trigger.
-        seq: The message that the prompt marks: the newest one of a person or, if there is none, the
-            newest one of an agent.
+        seq: The message that the prompt marks: the newest message of a person or, without one, the
+            newest message of an agent.
         from_seq: The first message that the run answers; set if `seq` is.
         to_seq: The last message that the run answers, if an agent wrote it after `seq`.
         by: The author of the message `seq`, or the person who requested the run.
-        traced_to: The person that an agent's message or a plan traces back to; null for a person's
-            own message, and if there is no such person.
+        traced_to: The person whose message led to the agent's message or the plan. Null for a
+            person's own message, and if no person's message led to the trigger.
         plan: The plan, if a plan triggered the run.
         service: The service and its payload, if a webhook triggered the run.
     """
@@ -100,7 +100,7 @@ class Trigger(Value):
 
     @property
     def user_id(self) -> str | None:
-        """The person that the trigger traces back to; None if there is none.
+        """The person whose message led to the trigger; None if there is no such person.
 
         The run's tokens count against this person's limits. The run may post in a private chat
         other than its own only if this person is a member there.

@@ -84,7 +84,7 @@ class SharingState(Value):
         return any(each.first_seq <= seq <= each.last_seq for each in self.kept)
 
     def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
-        """Return whether the talk of a message is over, so that the talk can no longer be kept."""
+        """Return whether the talk of a message is over; from then on, it cannot be kept private."""
         return seq < self.talk_from or now >= self.quiet_at(pause)
 
     def kept_since(self, earlier: "SharingState | None") -> SeqSpan | None:

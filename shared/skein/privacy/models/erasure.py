@@ -85,8 +85,8 @@ class Erasure(LeasedItem):
         stage: The current stage; `resting` between two sweeps.
         after: The cursor of the stage.
         sweeps: The counts of each sweep that has begun.
-        canceled: How many runs the current sweep has canceled and memberships it has closed. If
-            this is not 0, another sweep follows.
+        canceled: The number of runs canceled and memberships closed by the current sweep. If this
+            is not 0, another sweep follows.
     """
 
     tenant: Tenant
@@ -179,7 +179,7 @@ class ErasedChat(Stored):
     the erasure is done.
 
     Attributes:
-        private: Whether the chat is private. Its agents may then own items in the chat's scope.
+        private: Whether the chat is private. If so, its agents can own items in the chat's scope.
         agents: All agents that are or were members.
         others: All other people who are or were members.
         since: The time from which messages may mention the person.

@@ -1,4 +1,4 @@
-"""Forgettings: a person's yes to delete messages, and requests to be asked about it.
+"""Forgettings: confirmed requests of people to delete messages, and requests to confirm.
 
 The transaction that stores the answer also stores the forgetting. Its due pointer makes it an
 outbox item: a job deletes the messages, and the tick queues a lost job again. A request is also an
@@ -88,7 +88,6 @@ class Forgetting(Stored):
 
     @property
     def job(self) -> ForgettingJob:
-        """The job that deletes the messages."""
         return ForgettingJob(tenant=self.tenant, user_id=self.user_id, forgetting_id=self.id)
 
     def to_item(self, due_at: datetime) -> Item:
@@ -127,7 +126,6 @@ class ForgetRequest(Stored):
 
     @property
     def job(self) -> ForgettingJob:
-        """The job that searches for the messages and asks the person."""
         return ForgettingJob(tenant=self.tenant, user_id=self.user_id, forgetting_id=self.id)
 
     def due(self, at: datetime) -> dict[str, Any]:

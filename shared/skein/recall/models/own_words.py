@@ -14,10 +14,10 @@ OwnWordsText = Annotated[str, StringConstraints(min_length=1, max_length=PASSAGE
 
 
 class OwnWordsMemory(AgentItem):
-    """A memory made from one person's own words, to which the words' sharing rules also apply.
+    """A memory made only from one person's messages, to which the messages' sharing rules apply.
 
-    Its sources are the individual messages of `made_from`. The memory is only shown by a rule,
-    because the person's own prompts have the memories of everything that was said there.
+    Its sources are the individual messages of `made_from`. The memory is shown only by a sharing
+    rule. Prompts for the person show other memories, which were made from the whole conversation.
 
     Attributes:
         id: `own_<ulid>`.

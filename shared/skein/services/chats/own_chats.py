@@ -20,7 +20,7 @@ ROWS_READ = 50  # query at least this many rows, because some are keywords and n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnChats:
-    """The service that reads an agent's chats and stages borrowed context."""
+    """The service that reads an agent's chats, and stores messages to show in another chat."""
 
     table: Table
 

@@ -170,7 +170,7 @@ class AnswerEffects:
     extensions: Callable[[], Extensions]  # a function, to import them at the first question only
 
     def of(self, purpose: str, data: dict[str, Any]) -> AnswerEffect:
-        """Return the effect for a purpose; for some purposes, the question's data decides.
+        """Return the effect for a purpose, which can also depend on the question's data.
 
         Raises:
             KeyError: The purpose is unknown, because newer code has asked the question.

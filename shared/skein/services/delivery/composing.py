@@ -80,13 +80,11 @@ def compose(
 
     Args:
         table: The table, from which the person's open choices are read.
-        delivery: The delivery.
         message: The message to deliver; None if it was deleted.
         membership: The recipient's membership; None if the recipient is not a member.
         settings: The settings of the chat, which limit the length of a text; None if the chat was
             deleted.
         templates: The tenant's templates.
-        now: The current time.
     """
     if message is not None and message.kind == "deleted":
         return DeliveryText(refusal=DELETED)

@@ -286,7 +286,7 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
 
 
 def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
-    """Return a change with a corrected previous value, if the removed change `gone` had set it."""
+    """Return `change` with a correct previous value, after the change `gone` was removed."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
     return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})
