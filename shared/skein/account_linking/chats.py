@@ -1,7 +1,7 @@
 """Merge of users in a chat: replace the former user's membership by the known user's.
 
-One transaction changes all data that decides on disclosure: the roster, the membership, and the
-audiences of summaries, of borrowed context and of queued runs. Messages do not change.
+One transaction changes all data that decides who may see content: the roster, the membership, and
+the audiences of summaries, of borrowed context and of queued runs. Messages do not change.
 """
 
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ def _left(table: Table, membership: Membership, chat: Chat) -> list[Write]:
 
 
 def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -> list[Write]:
-    """Return the writes that make a membership one of `new`; an existing membership is merged."""
+    """Return the writes that give a membership to `new`, merged with an existing membership."""
     keys = membership_keys(chat.tenant, chat.id, new.ref)
     found = table.get_many(keys)
     item = next((found[key] for key in keys if key in found), None)

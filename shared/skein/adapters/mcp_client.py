@@ -292,7 +292,6 @@ def _replies(content: dict[str, Any], state: str | None) -> dict[str, Any]:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Return the first error of a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

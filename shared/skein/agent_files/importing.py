@@ -181,10 +181,11 @@ class AgentImport:
     def _changed_tools(
         self, tenant: str, tools: Sequence[FileTool], *, overwrite: bool
     ) -> list[FileTool]:
-        """Return the tools that are new to the tenant, or differ from its tool of the name.
+        """Return the tools that the tenant does not have yet, or has with other values.
 
         Raises:
-            Conflict: A tool differs from the tenant's tool of the name, and `overwrite` is not set.
+            Conflict: A tool differs from the tenant's tool of the same name, and `overwrite` is not
+                set.
         """
         keys: list[Key[OwnTool]] = [OwnTool.key_of(tenant, tool.name) for tool in tools]
         found = self.table.get_many(keys) if keys else {}
@@ -197,7 +198,11 @@ class AgentImport:
     def _changed_skills(
         self, tenant: str, skills: Sequence[NewSkill], *, overwrite: bool
     ) -> list[NewSkill]:
-        """Return the skills that are new to the tenant or differ from it; see `_changed_tools`."""
+        """Return the skills that the tenant does not have yet, or has with other values.
+
+        Raises:
+            Conflict: See `_changed_tools`.
+        """
         keys: list[Key[Skill]] = [Skill.key_of(tenant, skill.name) for skill in skills]
         found = self.table.get_many(keys) if keys else {}
         known = {skill.name: skill_of(skill) for skill in Skill.read_each(found, keys)}

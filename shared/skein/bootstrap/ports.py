@@ -244,14 +244,12 @@ class Ports:
 
     @lazy
     def static_embeddings(self) -> StaticEmbeddings:
-        """The embeddings that are computed inside the function."""
         from skein.adapters.static_embeddings import StaticEmbeddings
 
         return StaticEmbeddings()
 
     @lazy
     def embeddings(self) -> Embeddings:
-        """The embeddings of messages."""
         if not self.settings.embeddings_model:
             return self.static_embeddings
         from skein.adapters.openai.embeddings import OpenAIEmbeddings
@@ -273,7 +271,6 @@ class Ports:
 
     @lazy
     def text_embeddings(self) -> TextEmbeddings:
-        """The embeddings of memories and documents."""
         return self.static_embeddings if self.settings.embeddings_model else self.embeddings
 
     @lazy

@@ -82,7 +82,8 @@ class Drafts:
 
         Args:
             holder_id: The operator who holds the chat.
-            agent_id: The agent; None for the one that asked for a person, or else the first.
+            agent_id: The agent; None for the agent that asked for a person or, without such an
+                agent, the chat's first agent.
 
         Raises:
             NotFound: The chat does not exist, or the agent is not in it.

@@ -59,8 +59,8 @@ class LiveRuns:
         """Stop the agents' runs in a chat that is held (idempotent).
 
         Runs that answer messages are canceled. Depending on the settings, runs of plans and
-        services wait for the return or are canceled. The worker of a stopped run loses its lease,
-        writes nothing more, and retracts the words that it has streamed.
+        services wait until the chat is handed back or are canceled. The worker of a stopped run
+        loses its lease, writes nothing more, and retracts the words that it has streamed.
         """
         chat = snapshot.chat
         if not chat.held or chat.desk is None:
@@ -79,7 +79,7 @@ class LiveRuns:
             self.completion.cancel(run, reason=Reason.DESK, error=HELD)
 
     def _hold_back(self, key: Key) -> None:
-        """Take a run from its worker; the run starts again with a new prompt at the return."""
+        """Take a run from its worker; it starts again with a new prompt after the hand-back."""
 
         def attempt() -> None:
             run = Run.read(self.table, key)

@@ -57,8 +57,8 @@ class DeskQueue:
         """Return a chat on the desk.
 
         Raises:
-            NotFound: The chat does not exist or is not on the desk; the details describe its newest
-                return.
+            NotFound: The chat does not exist or is not on the desk; the error's details say how it
+                was last handed back.
         """
         chat = read_chat(self.table, tenant, chat_id)
         stay = read_stay(self.table, chat)
@@ -71,7 +71,8 @@ class DeskQueue:
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: The operator does not hold it; the details describe its newest return.
+            Conflict: The operator does not hold it; the error's details say how the chat was last
+                handed back.
         """
         chat = read_chat(self.table, tenant, chat_id)
         if chat.holder is None or chat.holder.id != holder_id:
@@ -80,7 +81,7 @@ class DeskQueue:
 
 
 def _newest_return(chat: Chat) -> dict[str, Any]:
-    """Return the details of a chat's newest return for an error; empty if there was none."""
+    """Return how a chat was last handed back, for an error's details; empty if it never was."""
     last = chat.briefing
     if last is None or chat.held:
         return {}

@@ -36,7 +36,6 @@ class Briefings(SectionItems):
         return cls(briefing if shown and first <= briefing.seq else None)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the briefing may hold."""
         return [self.briefing.authors] if self.briefing is not None else []
 
 

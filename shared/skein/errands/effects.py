@@ -84,7 +84,7 @@ class ErrandEffect(AnswerEffect):
 
 
 class OrderEffect(AnswerEffect):
-    """The effect of the asker's answer: a yes orders the errands."""
+    """The effect of the asker's answer: a yes starts the errands."""
 
     is_consent: ClassVar[bool] = True
 

@@ -1,7 +1,8 @@
-"""Merge of users: move the former user's errands, meetings and prompt lines to the known user.
+"""Merge of users: move the former user's errands and meetings to the known user.
 
-An errand keeps its key, because questions and jobs refer to it. Only its line in prompts of the
-former user's direct chat moves, and the errand records the new place.
+An errand keeps its key, because questions and jobs refer to it. Only its item `OpenErrand`, which
+prompts of the former user's direct chat show, moves to the known user. The errand records the new
+place.
 """
 
 from collections.abc import Iterator
@@ -76,7 +77,7 @@ def _renamed(thing: Errand | Meeting, old: str, new: NamedMember) -> dict[str, A
 def _line_moved(
     table: Table, before: Errand, after: Errand, old: str, new: NamedMember
 ) -> Iterator[Write]:
-    """Yield the writes that move an errand's line in prompts, or that delete a leftover line."""
+    """Yield the writes that move an errand's `OpenErrand` item, or delete a leftover one."""
     key, moved_key = before.line_key, after.line_key
     line = OpenErrand.read(table, key)
     if line is not None:

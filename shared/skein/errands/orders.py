@@ -72,14 +72,14 @@ class ErrandOrders:
         """Find the people that a run names, among the members of chats that the asker is in.
 
         Args:
-            run: The run; it traces back to the asker.
+            run: The run, to which a message of the asker led.
             readers: The readers of the active chat. A chat that may not be shown to these readers
                 is left out, so that its members are not revealed.
             names: Names or ids.
 
         Raises:
             Correctable: No person, or more than one, has such a name.
-            Failed: The run does not trace back to a person.
+            Failed: No person's message led to the run.
         """
         if run.trigger.user_id is None:
             raise Failed(NOBODY_ASKS)
@@ -113,8 +113,8 @@ class ErrandOrders:
             The message that asks for approval; None if the errands are ordered.
 
         Raises:
-            Forbidden: The run has no chat or no asker, or may not pass on the content that it
-                holds.
+            Forbidden: The run has no chat or no asker, or its prompt has content that it may not
+                pass on.
             Unprocessable: The question is too long.
             AlreadyAsked, RateLimited: See `Asking.ask`.
             LostLease, ExtraWriteFailed: Another worker has taken the run over.
@@ -146,8 +146,8 @@ class ErrandOrders:
         """Ask all people of a run's chat for their times (idempotent by `cause`).
 
         Raises:
-            Forbidden: The run has no group or no asker, or may not pass on the content that it
-                holds.
+            Forbidden: The run has no group or no asker, or its prompt has content that it may not
+                pass on.
             Unprocessable: The group has too many people, or the topic is too long.
             LostLease: Another worker has taken the run over.
         """

@@ -43,7 +43,6 @@ class Errands(SectionItems):
         return cls(tuple(shown[-MAX_SHOWN:]))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the questions hold."""
         return (errand.authors for errand in self.errands)
 
 

@@ -55,7 +55,6 @@ class EventQueue:
             return  # the stream has reported the change before
 
     def _endpoints(self, tenant: str) -> tuple[EventEndpoint, ...]:
-        """Return the enabled endpoints of a tenant."""
         now = self.clock.now()
         until, endpoints = self.known.get(tenant, (now, ()))
         if until > now:

@@ -47,7 +47,6 @@ class HistoryEntry:
 
     @property
     def line(self) -> str:
-        """The entry as the prompt shows it."""
         return self.frame(self.text)
 
     @property

@@ -102,7 +102,6 @@ class History(SectionItems):
         return cls(tuple(messages), before=before, fuller=fuller)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words are in the messages and the summaries."""
         summaries = (each for each in (self.before, self.fuller) if each is not None)
         return [words_of(self.messages), *(summary.authors for summary in summaries)]
 
@@ -252,7 +251,7 @@ def addressed(
 
 
 def conversation_summary(given: SectionInput) -> Section | None:
-    """Render the summary of the messages before the history; None if there is none."""
+    """Render the summary of the messages before the history; None without a summary."""
     before = given.reading.of(History).before
     if before is None:
         return None

@@ -67,7 +67,7 @@ class Names:
         return Names(self.agent, known, self.formerly)
 
     def stored(self, ref: MemberRef, name: str) -> str:
-        """Return the name of a member of which an item stores the reference and the name."""
+        """Return the name of a member, from the reference and the name that an item stores."""
         return self[named_member(ref, name)]
 
     def speaker(self, message: Message) -> str:

@@ -134,7 +134,7 @@ class SectionReads:
         return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
 
     def admits(self, message: Message) -> bool:
-        """Return whether the prompt may have the words of a message in the active chat.
+        """Return whether the prompt may contain the words of a message in the active chat.
 
         The agent's questions and reports to the readers on behalf of others are included, such as
         the question of an errand and its answer; see `Insiders.of_readers`.
@@ -146,7 +146,7 @@ class SectionReads:
         return self.insiders.admit(message.words)
 
     def may_have(self, kind: "type[SectionItems]") -> bool:
-        """Return whether there may be items of this kind; see `SectionItems.optional`."""
+        """Return whether items of this kind possibly exist; see `SectionItems.optional`."""
         if not kind.optional:
             return True
         if kind.owned and any(item["sk"].startswith(kind.owned) for item in self.owned):
@@ -156,7 +156,7 @@ class SectionReads:
         )
 
     def possible(self, kinds: "Iterable[type[SectionItems]]") -> "Iterator[type[SectionItems]]":
-        """Return the kinds of which there may be items; see `SectionItems.optional`."""
+        """Return the kinds of which items possibly exist; see `SectionItems.optional`."""
         return (kind for kind in kinds if self.may_have(kind))
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
@@ -176,10 +176,10 @@ class SectionItems(ABC):
 
     Attributes:
         owned: The sort keys of the agent's items that `found` uses from `SectionReads.owned`.
-        in_chat: Attributes of the active chat. If one of them is set, there may be items of this
-            kind.
-        in_reads: Attributes of `SectionReads`. If one of them is set, there may be items of this
-            kind.
+        in_chat: Attributes of the active chat. If one of them is set, items of this kind possibly
+            exist.
+        in_reads: Attributes of `SectionReads`. If one of them is set, items of this kind possibly
+            exist.
         optional: Whether the reader skips this kind if no `owned` item was read and none of the
             attributes in `in_chat` and `in_reads` is set.
     """
@@ -249,7 +249,7 @@ class Reading:
         config: The settings and the token buckets that apply.
         items: The items of the sections; see `of`.
         person: The user record of a direct chat's person, if it may be shown.
-        insiders: The insiders of the run, and whether the prompt may have only their words.
+        insiders: The insiders of the run, and whether the prompt must leave out words of outsiders.
         listeners: The ids of connected people in the run's own chat, if answers are streamed to
             them.
         snapshot: The snapshot of a direct chat, so that an answer does not have to read it again.
@@ -282,7 +282,6 @@ class Reading:
         return next((each for each in self.items if type(each) is kind), kind())
 
     def has(self, kind: type[SectionItems]) -> bool:
-        """Return whether there are items of this kind."""
         return self.of(kind) != kind()
 
     def having(self, items: SectionItems) -> "Reading":

@@ -89,7 +89,6 @@ class Activation:
 
     @property
     def run(self) -> Run:
-        """The run as last written."""
         return self.claim.run
 
     def begin_again(self) -> None:
@@ -98,10 +97,10 @@ class Activation:
         self.enter_chat_failed = self.ended = False
 
     def add_held(self, audience: Audience, authors: Authors) -> None:
-        """Add content that a tool has shown to the run's held content.
+        """Record that a tool has shown this content, because it limits where the run may post.
 
         Args:
-            audience: The people who were present for all of the content.
+            audience: The people who were present for all of this content.
             authors: The people whose words are in the content, by digest.
         """
         if self.run.held is not None:
@@ -112,7 +111,7 @@ class Activation:
         """Record what a tool has shown because of sharing rules; it restricts later posts.
 
         Args:
-            stamp: What was shown.
+            stamp: The versions of the sharing rules that allowed it.
             records: The records of what was shown, which are stored with the tool's result.
         """
         if self.run.held is not None:
@@ -122,7 +121,7 @@ class Activation:
         self.disclosed.extend(records)
 
     def add_items(self, items: Iterable[DerivedItem | None]) -> None:
-        """Add items that a tool has shown to the held content, each with its audience."""
+        """Record that a tool has shown these items, each with its audience."""
         for item in items:
             if item is not None:
                 self.add_held(item.audience, item.authors)

@@ -40,7 +40,7 @@ class DocumentText(NamedTuple):
 
     Attributes:
         text: The document as it is now.
-        authors: The people whose words it may hold, by digest.
+        authors: The people whose words it can contain, by digest.
     """
 
     text: str
@@ -157,7 +157,7 @@ def _described(original: Original, held: Authors) -> dict[str, Any]:
     """Return the description and the authors that a copy takes from its original.
 
     Args:
-        held: The authors of the words that the sending run held, by digest.
+        held: The authors of the words that the sending run was shown, by digest.
     """
     if isinstance(original, MediaFile):
         words = {"copied_from": original.id, "authors": original.words.joined(held)}

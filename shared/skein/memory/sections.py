@@ -46,7 +46,6 @@ class Memories(SectionItems):
         return cls(tuple(few_open(core_first, members_of(read.chat))))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words are in the memories."""
         return (memory.authors for memory in self.memories)
 
     def of_kind(self, kind: MemoryKind) -> list[Memory]:

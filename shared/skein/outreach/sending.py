@@ -237,7 +237,7 @@ class OutreachSender:
         self.dispatch.send([started.job])
 
     def _marked(self, outreach: Outreach, contact: Contact, now: datetime) -> Chat:
-        """Return the chat, whose prompts show the outreach from now on.
+        """Record in the chat that its prompts show the outreach, and return the chat.
 
         If a worker dies after this write, the chat's record remains, and the next worker writes the
         message.

@@ -316,7 +316,7 @@ def _agreed_in(choice: Choice) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return `agreed`. If its question showed other arguments, its version is `NO_VERSION`."""
+    """Return `agreed`, with the version `NO_VERSION` if its question showed other arguments."""
     if question is None:
         return agreed
     try:

@@ -243,7 +243,7 @@ class OwnCalls:
         """Make the calls of a step, all at the same time.
 
         Args:
-            activation: The activation. The results are added to the content that it holds.
+            activation: The activation, which records the content of the results.
             step: The step, with the writes that have already begun.
             planned: The calls.
             until: The time by which all calls must have ended.
@@ -357,7 +357,7 @@ class OwnCalls:
         return over
 
     def _keep(self, activation: Activation, tool: CallableTool, outcome: Outcome) -> None:
-        """Add the content that an outcome shows to the activation's content, and log the call."""
+        """Record the content that an outcome shows to the model, and log the call."""
         run = activation.run
         if outcome.shows:
             readers = run.held.readers if run.held is not None else OPEN

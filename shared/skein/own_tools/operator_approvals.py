@@ -102,7 +102,7 @@ class OperatorApprovals:
         return WaitingCall(approval, found)
 
     def decide(self, tenant: str, approval_id: str, decision: Decision, *, by: str) -> ToolApproval:
-        """Decide on a call, which starts a run of the agent (idempotent).
+        """Approve or reject a call; the decision starts a run of the agent (idempotent).
 
         Args:
             by: The operator.

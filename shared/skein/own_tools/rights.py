@@ -1,7 +1,7 @@
 """Who must approve a call, and what a service may learn from it (docs/security.md).
 
-An activation may hold private content, and words of people from other chats. A call that cannot
-harm anyone is made at once. For any other call, a person or an operator is asked first.
+A prompt can contain private content, and words of people from other chats. A call that cannot harm
+anyone is made at once. For any other call, a person or an operator is asked first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ def who_is_asked(
     """Return who must approve a call before it is made.
 
     Args:
-        run: The run, with the content that its activation holds.
+        run: The run, with the record of what its prompt contains.
         insiders: The insiders of the run.
         person: The only person whose messages the activation answers.
 
@@ -96,7 +96,7 @@ def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
 
 
 def tells_choices(run: Run, tool: CallableTool) -> bool:
-    """Return whether the mere choice to call a tool reveals something of a private activation."""
+    """Return whether the mere choice to call a tool reveals something private."""
     private = run.held is None or not run.held.audience.open
     return private and tool.tool.privacy == "shared"
 

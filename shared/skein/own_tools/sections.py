@@ -41,8 +41,8 @@ class RecordedCalls(SectionItems):
         answered: The first and the last message that the activation answers, or None.
         calls: The agent's calls for these messages and newer ones, by message and run.
         before: The calls in `calls` that were made before this activation for the same messages.
-        shown: The newest of `before` whose words the prompt may hold.
-        steps: The steps that hold these words, by key.
+        shown: The newest calls in `before` whose words the prompt may show.
+        steps: The steps that contain these words, by key.
     """
 
     answered: tuple[int, int] | None = None
@@ -92,7 +92,6 @@ class RecordedCalls(SectionItems):
         return cls(answered, tuple(calls), tuple(before), tuple(shown), steps)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the calls may hold."""
         return (call.authors for call in self.shown)
 
 

@@ -65,7 +65,7 @@ class Outcome:
         status: Whether the tool did its work.
         content: The text for the model.
         usage: Time, attempts and size; None if nothing was sent.
-        shows: Whether the text holds words of the service.
+        shows: Whether the text contains words of the service.
         question: The question that the service asks a person first.
     """
 

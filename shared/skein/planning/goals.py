@@ -57,11 +57,12 @@ class Goals(OwnedStore[Goal]):
             guard: A check on the run that sets the goal.
 
         Returns:
-            The goal; the stored one, if there was one with this id.
+            The new goal or, if a goal with this id was stored before, the stored goal.
 
         Raises:
             Unprocessable: The text or the priority is invalid.
-            Conflict: The agent has 100 active goals there that may be shown, or 200 in all.
+            Conflict: The scope has 100 active goals that may be shown to the readers, or 200 in
+                all.
             LostLease: The guard does not hold.
         """
         try:

@@ -123,7 +123,8 @@ class Plans(OwnedStore[Plan]):
             owner: The agent, and the chat and audience in which the plan is made.
             name: The plan's name, unique within its partition, 1 to 100 characters.
             instruction: What the agent must do when the plan fires, 1 to 4,000 characters.
-            reach: The plans that may be shown there; None for all plans in the owner's partition.
+            reach: The plans that may be shown to the readers; None for all plans in the owner's
+                partition.
             run_after: `<n> second|minute|hour|day|week(s)` from now.
             scheduled_at: RFC 3339, or a local time of `time_zone`; in the future.
             cron: Five fields in `time_zone`; the plan first fires at its next time, not at once.
@@ -140,10 +141,10 @@ class Plans(OwnedStore[Plan]):
             The plan; for a repeated effect, the plan that the first call returned.
 
         Raises:
-            Unprocessable: Not exactly one of the three times is given, a value is invalid, the
-                cron expression fires too often, or there is no such template.
-            Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
-                plan of this name may not be changed within `reach`.
+            Unprocessable: Not exactly one of the three times is given, a value is invalid, the cron
+                expression fires too often, or there is no such template.
+            Conflict: The scope has 100 active plans that may be shown to the readers, or 200 in
+                all. Or the plan of this name may not be changed within `reach`.
             LostLease: The guard does not hold.
         """
         given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
@@ -345,12 +346,12 @@ class Plans(OwnedStore[Plan]):
 
 
 def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
-    """Return the generation for a new plan, and whether a hidden plan must move away from it.
+    """Return the generation for a new plan, and whether a hidden plan must give it up.
 
     The new plan replaces an active plan within reach that may be changed, or else an ended plan
-    within reach. If there is neither, it gets the first generation, and a hidden plan that has it
-    moves to the first unused one. So the id of the new plan does not reveal whether a hidden plan
-    exists.
+    within reach. Without such a plan, the new plan gets the first generation. A hidden plan with
+    this generation then moves to the first unused generation. So the id of the new plan does not
+    reveal whether a hidden plan exists.
 
     Args:
         named: The plans of the name by generation; the last generation is unused.

@@ -31,7 +31,6 @@ class Goals(SectionItems):
         return cls(tuple(sorted(goals, key=lambda one: not one.by_operator)))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the goals hold."""
         return (goal.authors for goal in self.goals)
 
 
@@ -51,7 +50,6 @@ class Plans(SectionItems):
         return cls(tuple(plan for _, _, plan in sorted(coming, key=lambda entry: entry[:2])))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the plans hold."""
         return (plan.authors for plan in self.plans)
 
 

@@ -113,7 +113,7 @@ class RecallRebuild:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
-        """Yield the chats in which the person comes first, and the chats that they left empty."""
+        """Yield the chats that list the person first, and empty chats that the person has left."""
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):
             if chat.person_ids[:1] == (user_id,):

@@ -1,4 +1,4 @@
-"""Sharing rules: which people agents may tell what other people said to them privately."""
+"""Sharing rules, which let agents tell people what other people said to them privately."""
 
 __all__ = [
     "api",

@@ -143,7 +143,7 @@ class Explanations:
         return tuple(shown)
 
     def of_item(self, agent: Agent, thing: DerivedItem, readers: AskedReaders) -> Explanation:
-        """Explain an item that was created by an agent, or for it by an operator."""
+        """Explain an item that an agent created, or that an operator created for the agent."""
         admitted = thing.trusted or self._insiders(agent, readers).admit(thing.authors)
         return _of_made(thing.audience, thing.authors, thing.home, readers, admitted=admitted)
 
@@ -232,7 +232,7 @@ def _of_made(
 
     Args:
         home: The chat in which it was made.
-        admitted: Whether the agent's prompt for these readers may hold the item's words.
+        admitted: Whether the agent's prompt for these readers may contain the item's words.
     """
     if authors.by_rule and readers.elsewhere(home):
         return Explanation(AccessRefusal.STAYS)

@@ -50,7 +50,7 @@ def ask_agent(
     In a chat with many agents, each agent has its own question, so the system prompt is cut.
 
     Args:
-        previous: The previous summary; None if there is none.
+        previous: The previous summary, if any.
         messages: The newest messages, oldest first.
         missing: How many messages between the previous summary and `messages` are left out.
     """

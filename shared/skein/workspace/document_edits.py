@@ -47,10 +47,10 @@ class Author:
     """The author of a change to a document or thread; an operator by default.
 
     Attributes:
-        audience: The audience of everything that the change is made from. A new document gets
-            this audience.
+        audience: The audience of everything that the change is made from. A new document gets this
+            audience.
         authors: The people whose words the run was shown, by digest.
-        made_from: The material of the change.
+        made_from: The messages and items from which the change is made.
         source_chat_id: The chat in which the change is made.
         source_run_id: The run that makes the change.
         activation: The number of the run's activation.
@@ -165,7 +165,7 @@ def changed_document(
 
 
 def material_of(before: DerivedItem, author: Author) -> MadeFrom:
-    """Return the material of an item joined with the material of a change.
+    """Return the sources of an item, joined with the sources of a change.
 
     Raises:
         Conflict: 100 other chats already contributed. An erasure checks each of them, so the list

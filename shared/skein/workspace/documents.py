@@ -159,7 +159,7 @@ class Documents:
 
         Args:
             reach: The folders in which to look for the document.
-            name: The document's name; for an existing document also its id.
+            name: The name of the document, or the id of an existing document.
             text: The whole text, at most 256 KiB of UTF-8.
             new_in: The folder for a new document, one of the folders of `reach`. None requires that
                 the document exists.

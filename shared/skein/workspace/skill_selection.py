@@ -55,14 +55,15 @@ def skills_for(
     """Select the names of the skills for a piece of work, without duplicates.
 
     Args:
-        heads: The heads of all skills of the tenant.
+        heads: All skills of the tenant, without their texts.
         bound: Names of skills that were selected manually.
         mode: How the work is done; selects the skills of this mode.
         tags: Topics of the work; each selects the skills with this tag.
 
     Returns:
         `core`, then bound skills, then skills of the mode, then skills of each tag in turn. Skills
-        of one mode or tag are sorted by name. Bound skills are included even if they do not exist.
+            of one mode or tag are sorted by name. Bound skills are included even if they do not
+            exist.
     """
     known = sorted(heads, key=lambda head: head.name)
     of_mode = [head.name for head in known if mode is not None and mode.lower() in head.modes]

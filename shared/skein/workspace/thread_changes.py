@@ -45,7 +45,7 @@ class ThreadResources(NamedTuple):
         return {name: document_in(thread, name, found, self.reach) for name in names}
 
     def skills(self, tenant: str, names: Iterable[str] = ()) -> dict[str, SkillHead]:
-        """Get the heads of all skills of a tenant, and check that `names` exist.
+        """Get all skills of a tenant without their texts, and check that `names` exist.
 
         Raises:
             NotFound: A skill of `names` does not exist.

@@ -64,7 +64,7 @@ class Threads(OwnedStore[Thread]):
         return thread_id if still_open else None
 
     def run_links(self, thread: Thread) -> tuple[ThreadRunLink, ...]:
-        """List the activations that worked with this thread active, oldest first."""
+        """List the activations in which the thread was active, oldest first."""
         prefix = ThreadRunLink.prefix_of(thread.id)
         page = self.table.query(Query.under(thread.key.pk, prefix))
         return tuple(sorted(ThreadRunLink.each_of(page.items), key=lambda each: each.shown_at))
@@ -165,14 +165,14 @@ class Threads(OwnedStore[Thread]):
         """Make an open thread the active one; None makes no thread active.
 
         The thread becomes active only in the last scope of `reach`. The open scope belongs to all
-        open chats, so a run with words of outsiders cannot make a thread active there. If the
-        thread may not be changed from here, this chat is not added to its `chat_ids`. The run is
-        added to the thread's export only if the thread is in the same scope, and only people of
+        open chats, so a run that was shown words of outsiders cannot make a thread active there. If
+        the thread may not be changed from here, this chat is not added to its `chat_ids`. The run
+        is added to the thread's export only if the thread is in the same scope, and only people of
         this scope may see it.
 
         Args:
-            reach: The partitions in which to look for the thread; the thread becomes active in
-                the last scope.
+            reach: The partitions in which to look for the thread; the thread becomes active in the
+                last scope.
             author: The author of the change.
 
         Raises:

@@ -120,7 +120,6 @@ class BorrowedItems(SectionItems):
         return first <= summary.from_seq and summary.seq <= last
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words may be in the borrowed messages."""
         return [_words_of(self.context.messages if self.context is not None else ())]
 
 

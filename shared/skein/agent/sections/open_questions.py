@@ -73,7 +73,6 @@ class OpenQuestions(SectionItems):
         )
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the questions may have."""
         return [words_of(self.messages)]
 
 

@@ -79,7 +79,6 @@ class OtherSummaries(SectionItems):
         return cls(tuple(chats[:MAX_CONVERSATIONS]), _last_session(read))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words are in the summaries and titles."""
         shown = [(own.chat, summary) for own, summary in self.chats]
         if self.last_session is not None:
             shown.append((self.last_session.chat, self.last_session.summary))

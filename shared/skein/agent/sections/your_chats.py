@@ -106,7 +106,6 @@ class YourChats(SectionItems):
         return cls(tuple(listed), complete, runs, _question(read))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words are in the titles and the open question."""
         words = [self.question.words] if self.question is not None else []
         return (*(own.chat.title_authors for own in self.listed), *words)
 

@@ -75,7 +75,7 @@ class ErrandRef(Value):
 
 
 class ErrandOrder(Value):
-    """A person's order that an agent asks people a question, with one errand for each person.
+    """A person's request that an agent asks people a question; each of them gets one errand.
 
     Attributes:
         chat_id: The home chat, where the result is posted.
@@ -84,10 +84,10 @@ class ErrandOrder(Value):
         asked: The people who are asked.
         question: The words of the question.
         text: The whole text to the people, as the asker has approved it.
-        readers: The readers of the home chat at the time of the order. Only they are shown the
+        readers: The readers of the home chat at the time of the request. Only they are shown the
             answer.
         audience: The people who were present for the content that the question was made from.
-        authors: The people whose words the question may hold, by digest.
+        authors: The people whose words the question can contain, by digest.
         until: The deadline.
     """
 
@@ -111,17 +111,17 @@ class ErrandData(Stored):
 
 
 class OrderData(Stored):
-    """The data that a request for approval stores: the errands that a yes orders."""
+    """The data that a request for approval stores: the errands that start after a yes."""
 
     orders: ErrandOrder
 
 
 class Errand(Stored):
-    """A question that an agent takes to one person.
+    """A question that an agent asks one person on behalf of someone else.
 
     Attributes:
         id: `err_<digest>`, derived from the call or the choice that ordered the errand.
-        group_id: An id that all errands share that one tool call started, one for each person.
+        group_id: The id that is shared by all errands that the same tool call started.
         asked_at: When the person was asked. None before that, or if the person cannot be reached.
         choice_chat_id: The chat of the question.
         choice_seq: The message of the question.

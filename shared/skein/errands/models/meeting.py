@@ -98,7 +98,7 @@ class Meeting(Stored):
         return due_pointer("choice", self.key, at) | {"due_tries": None}
 
     def created(self) -> Iterator[Write]:
-        """Yield the writes that store a new meeting, with its line in prompts of the group."""
+        """Yield the writes that store a new meeting, and the item that the group's prompts show."""
         due = due_pointer("choice", self.key, self.until)
         yield Put(self.key, self.attributes() | due, Missing())
         shown = OpenErrand(

@@ -57,7 +57,7 @@ class OutreachFields(BaseModel):
 
 
 class Outreach(OutreachFields, Stored):
-    """An outreach; its people are items of their own.
+    """An outreach. Each of its people is a separate item.
 
     Attributes:
         user_ids: The ids of the people, until each has an item; None afterwards.
@@ -112,7 +112,8 @@ class OutreachPerson(Stored):
     """One person of an outreach.
 
     Attributes:
-        delay: The seconds from the first person's turn to this one; a wait does not change it.
+        delay: The seconds from the first person's turn to this person's turn. Postponing a turn
+            does not change this value.
         next_at: When to write to the person; None once the person's state is decided.
         state: What was decided; `written` once a text is posted or a run was started to write it.
         reason: Why the person was not written to, or why that is postponed.

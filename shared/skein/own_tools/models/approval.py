@@ -19,7 +19,7 @@ class ToolApproval(Stored):
 
     Attributes:
         chat_id: The chat of the run that asked. The run after the decision belongs to this chat.
-        private: Whether the arguments may hold private content.
+        private: Whether the arguments can contain private content.
         decision: The operator's decision, or None while the call waits.
         version: The optimistic lock. Every change raises it.
         expires_at: The time after which no decision is possible, in seconds since 1970.

@@ -290,7 +290,7 @@ class OwnToolVersion(Stored):
     """One version of a tool: its fields as they were then, without its secret.
 
     Attributes:
-        restored_from: The version that was restored, if this one is a roll-back.
+        restored_from: The earlier version that this version restores; None for any other change.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("TOOLVERSION#")

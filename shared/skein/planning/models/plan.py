@@ -48,8 +48,8 @@ class Plan(PlanFields, AgentItem):
         next_at: When the plan fires next; None once it has ended.
         active_at: When the plan's person was last active, if known.
         deferred_from: When the plan was originally due, if quiet hours deferred it to `next_at`.
-        set_by: The person whose run set the plan; None if it was set by an operator, or by a run
-            that does not trace back to a person.
+        set_by: The person whose run set the plan; None if an operator set the plan, or if no
+            person's message led to that run.
         own_time: Whether `set_by` chose the time; see `Plans.set`.
         source_chat_id: The plan's chat, to which its runs belong: the chat in which the plan was
             set, or the chat that an operator named. None for runs without a chat.
@@ -75,10 +75,10 @@ class Plan(PlanFields, AgentItem):
 
     @property
     def person(self) -> str | None:
-        """The person that the plan traces back to; None for an operator's plan.
+        """The person whose message led to the plan; None for an operator's plan.
 
-        If the run that set the plan does not trace back to a person, as with a webhook service,
-        this is the only person of the audience.
+        If no person's message led to the run that set the plan, as with a webhook service, this is
+        the only person of the audience.
         """
         if self.set_by is None and not self.by_operator:
             return self.audience.only_person

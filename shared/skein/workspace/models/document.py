@@ -108,7 +108,7 @@ class Document(DerivedItem):
         scope: The scope of the agent's document; see `owned_partition`.
         chat_id: The chat that owns the document. Every agent that reads the chat sees the document.
         audience: The people who were present for all sources of the document.
-        made_from: The combined material of all writes.
+        made_from: The combined sources of all writes.
         source_chat_id: The chat in which the document was made; None if an API call or a run
             without a chat made it.
         name: One line, unique in the folder.
@@ -231,7 +231,8 @@ class DocumentReach(Readers):
     """The folders to find documents in, and the readers who must be allowed to see them.
 
     Attributes:
-        folders: The folders to search; a document hides one of the same name in a later folder.
+        folders: The folders to search; a document hides a document of the same name in a later
+            folder.
     """
 
     folders: Annotated[tuple[Folder, ...], Field(min_length=1, max_length=10)]

@@ -80,10 +80,10 @@ class Skill(SkillFields, Stored):
 
 
 class SkillCatalog(Stored):
-    """The heads of a tenant's skills in one item, so that choosing skills needs no query.
+    """A tenant's skills without their texts, in one item, so that choosing skills needs no query.
 
     Attributes:
-        heads: The heads, sorted by name.
+        heads: The skills without their texts, sorted by name.
         version: The optimistic lock: every change raises it.
     """
 
@@ -101,13 +101,13 @@ class SkillCatalog(Stored):
         return cls() if item is None else cls.from_item(item)
 
     def with_head(self, head: SkillHead) -> "SkillCatalog":
-        """Return the catalog with a head added, or replaced by name."""
+        """Return the catalog with a skill added, or replaced by name."""
         others = [each for each in self.heads if each.name != head.name]
         heads = sorted([*others, head], key=lambda each: each.name)
         return self.model_copy(update={"heads": tuple(heads), "version": self.version + 1})
 
     def without(self, name: str) -> "SkillCatalog":
-        """Return the catalog without the head of this name."""
+        """Return the catalog without the skill of this name."""
         heads = tuple(each for each in self.heads if each.name != name)
         return self.model_copy(update={"heads": heads, "version": self.version + 1})
 

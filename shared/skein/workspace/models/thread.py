@@ -1,4 +1,4 @@
-"""Threads: units of work that own documents and skills, and the active one of a scope."""
+"""Threads: units of work with documents and skills, and which thread of a scope is active."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal

@@ -55,7 +55,6 @@ class Documents(SectionItems):
         return cls(tuple(shown))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the documents hold."""
         documents = (each.document for each in self.documents)
         return (document.authors for document in documents if document is not None)
 

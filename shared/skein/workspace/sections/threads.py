@@ -73,7 +73,6 @@ class Threads(SectionItems):
         return replace(threads, documents=tuple(documents))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the threads and the active one's documents hold."""
         threads = [*self.pending, *([self.active] if self.active is not None else [])]
         documents = (each.document for each in self.documents if each.document is not None)
         return (each.authors for each in (*threads, *documents))

@@ -73,7 +73,7 @@ def document_reach(call: ToolContext) -> DocumentReach:
 def file_of_chat(call: ToolContext, name: str) -> MediaFile:
     """Return a file of the active chat, by its id, or by a name such as `picture 12.1`.
 
-    The file and its message count as shown to the activation.
+    The agent then counts as having seen the file and its message.
 
     Raises:
         NotFound: No message that the agent may see has such a file.
