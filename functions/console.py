@@ -97,7 +97,7 @@ def config(settings: Settings) -> dict[str, Any]:
 
 
 def content_security_policy(settings: Settings) -> str:
-    """Return a policy that allows own files, and calls to the API, the issuer and live channel."""
+    """Return the policy: own files, and calls to the API, the issuer and the live channel."""
     addresses = (settings.console_issuer, settings.live_url, *settings.console_origins)
     origins = dict.fromkeys(
         [*(_origin(address) for address in addresses if address), *_bucket(settings)]

@@ -40,19 +40,15 @@ class MessageLog:
     twilio_account: str
 
     def get(self, key: Key) -> Item | None:
-        """See `skein.ports.Table`."""
         return self.table.get(key)
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
         return self.table.get_many(keys, consistent=consistent)
 
     def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`."""
         return self.table.query(query)
 
     def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
         self.table.write(write)
 
     def transact(self, writes: Sequence[Write]) -> None:

@@ -40,7 +40,6 @@ class LocalPush:
         self._shown: deque[ShownNotification] = deque(maxlen=MAX_SHOWN)
 
     def register(self, platform: Platform, token: str) -> str:
-        """See `skein.ports.MobilePush`."""
         return f"{platform}/{token}"
 
     def forget(self, address: str) -> None:

@@ -117,27 +117,22 @@ class PermittedTable:
     resource: str | None = None
 
     def get(self, key: Key) -> Item | None:
-        """See `skein.ports.Table`."""
         self._check("dynamodb:GetItem")
         return self.table.get(key)
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
         self._check("dynamodb:BatchGetItem")
         return self.table.get_many(keys, consistent=consistent)
 
     def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`."""
         self._check("dynamodb:Query", query.index)
         return self.table.query(query)
 
     def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
         self._check(WRITE_ACTIONS[type(write)])
         self.table.write(write)
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
         for kind in {type(write) for write in writes}:
             self._check(WRITE_ACTIONS[kind])
         self.table.transact(writes)
@@ -155,7 +150,6 @@ class PermittedVectors:
     permissions: Permissions
 
     def nearest(self, search: VectorSearch) -> list[Item]:
-        """See `skein.ports.VectorIndex`."""
         self.permissions.check(SEARCH, f"{self.permissions.table}/{VECTOR_INDEX}")
         return self.vectors.nearest(search)
 
@@ -171,38 +165,31 @@ class PermittedFiles:
     permissions: Permissions
 
     def put(self, name: str, content: bytes, content_type: str) -> None:
-        """See `skein.ports.Files`."""
         self._check("s3:PutObject", name)
         self.files.put(name, content, content_type)
 
     def get(self, name: str) -> bytes | None:
-        """See `skein.ports.Files`."""
         self._check("s3:GetObject", name)
         return self.files.get(name)
 
     def head(self, name: str) -> StoredFile | None:
-        """See `skein.ports.Files`."""
         self._check("s3:GetObject", name)
         return self.files.head(name)
 
     def delete(self, name: str) -> None:
-        """See `skein.ports.Files`."""
         self._check("s3:DeleteObject", name)
         self.files.delete(name)
 
     def copy(self, source: str, target: str) -> bool:
-        """See `skein.ports.Files`."""
         self._check("s3:GetObject", source)
         self._check("s3:PutObject", target)
         return self.files.copy(source, target)
 
     def upload_url(self, name: str, upload: FileUpload, *, seconds: int) -> SignedUpload:
-        """See `skein.ports.Files`."""
         self._check("s3:PutObject", name)
         return self.files.upload_url(name, upload, seconds=seconds)
 
     def download_url(self, name: str, *, content_type: str, inline: bool, seconds: int) -> str:
-        """See `skein.ports.Files`."""
         self._check("s3:GetObject", name)
         return self.files.download_url(
             name, content_type=content_type, inline=inline, seconds=seconds
@@ -220,7 +207,6 @@ class PermittedQueues:
     permissions: Permissions
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
-        """See `skein.ports.Queues`."""
         for queue in {job.queue for job in jobs}:
             self.permissions.check(SEND, self.permissions.queues[queue])
         self.queues.send(jobs, delay_seconds=delay_seconds)
@@ -234,12 +220,10 @@ class PermittedSockets:
     permissions: Permissions
 
     def push(self, connection_id: str, text: str) -> None:
-        """See `skein.ports.Sockets`."""
         self.permissions.check(CONNECT)
         self.sockets.push(connection_id, text)
 
     def close(self, connection_id: str) -> None:
-        """See `skein.ports.Sockets`."""
         self.permissions.check(CONNECT)
         self.sockets.close(connection_id)
 
@@ -252,18 +236,15 @@ class PermittedPush:
     permissions: Permissions
 
     def register(self, platform: Platform, token: str) -> str:
-        """See `skein.ports.MobilePush`."""
         self.permissions.check("sns:CreatePlatformEndpoint")
         self.permissions.check("sns:SetEndpointAttributes")
         return self.push.register(platform, token)
 
     def forget(self, address: str) -> None:
-        """See `skein.ports.MobilePush`."""
         self.permissions.check("sns:DeleteEndpoint")
         self.push.forget(address)
 
     def notify(self, address: str, notification: Notification) -> None:
-        """See `skein.ports.MobilePush`."""
         self.permissions.check("sns:Publish")
         self.push.notify(address, notification)
 
@@ -282,7 +263,6 @@ class PermittedSecrets:
     resources: Mapping[str, str]
 
     def get(self, name: str) -> Mapping[str, str]:
-        """See `skein.ports.Secrets`."""
         self.permissions.check(READ_SECRET, self.resources.get(name, TOOL_SECRETS))
         return self.secrets.get(name)
 

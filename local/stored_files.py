@@ -42,32 +42,27 @@ class LocalFiles:
         write_whole(path, content)
 
     def get(self, name: str) -> bytes | None:
-        """See `skein.ports.Files`."""
         try:
             return self._path(name).read_bytes()
         except FileNotFoundError:
             return None
 
     def head(self, name: str) -> StoredFile | None:
-        """See `skein.ports.Files`."""
         content = self.get(name)
         if content is None:
             return None
         return StoredFile(size=len(content), sha256=hashlib.sha256(content).hexdigest())
 
     def delete(self, name: str) -> None:
-        """See `skein.ports.Files`."""
         self._path(name).unlink(missing_ok=True)
 
     def copy(self, source: str, target: str) -> bool:
-        """See `skein.ports.Files`."""
         content = self.get(source)
         if content is not None:
             self.put(target, content, "")
         return content is not None
 
     def upload_url(self, name: str, upload: FileUpload, *, seconds: int) -> SignedUpload:
-        """See `skein.ports.Files`."""
         checksum = base64.b64encode(bytes.fromhex(upload.sha256)).decode()
         headers = {
             "content-type": upload.content_type,
@@ -77,7 +72,6 @@ class LocalFiles:
         return SignedUpload(url=self._signed("PUT", name, headers, seconds), headers=headers)
 
     def download_url(self, name: str, *, content_type: str, inline: bool, seconds: int) -> str:
-        """See `skein.ports.Files`."""
         headers = {
             "content-type": content_type,
             "content-disposition": "inline" if inline else "attachment",

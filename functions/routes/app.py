@@ -440,7 +440,7 @@ def _query_name(parameter: Parameter) -> str:
 
 
 def check_still_valid(caller: Principal) -> None:
-    """Check the rights of a caller that may have ended since the authorizer verified the signature.
+    """Check that a caller's rights have not ended since the authorizer verified the signature.
 
     Raises:
         Unauthenticated: The token or the key has expired, was revoked, or precedes a sign-out.

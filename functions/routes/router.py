@@ -217,7 +217,6 @@ class ApiRouter:
         """Register a function as a route. Its docstring describes the call in the OpenAPI document.
 
         Args:
-            method: The method.
             rule: The path, with `<name>` for each parameter.
             summary: A short summary of the call.
             errors: Error statuses, from `STATUSES`, besides those of the method.

@@ -63,7 +63,7 @@ def playing(folder: Path, ahead: timedelta) -> Iterator[tuple[Actors, list[Step]
     """Play the recorded day on a stack in a folder; yield the actors and the tour.
 
     Args:
-        folder: The data folder, which may have the keys of another stack.
+        folder: The data folder, which can already contain the keys of another stack.
         ahead: The clock offset of the stack for which the day is played. The day ends at the
             present time of that clock.
     """

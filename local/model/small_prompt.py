@@ -75,7 +75,8 @@ class Conversation:
         character: The agent's system prompt, shortened, on one line.
         turns: The last messages, oldest first.
         by_tool: Whether the agent reaches people only by the tool `send_message`.
-        instruction: The instruction of the plan that started the run in a chat; None if none did.
+        instruction: The instruction of the plan that started the run in a chat; None if no plan
+            started it.
     """
 
     name: str

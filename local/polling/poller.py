@@ -95,7 +95,6 @@ class Poller(Sweeper):
             return {queue: count for queue, count in self._running.items() if count}
 
     def _busy(self) -> bool:
-        """Whether a batch is running."""
         return bool(self._running.total())
 
     def _sweep(self) -> int:

@@ -89,7 +89,6 @@ class SqliteChanges:
             connection.execute("DELETE FROM changes WHERE feed NOT IN (SELECT name FROM feeds)")
 
     def read(self, source: FeedSource) -> list[Event]:
-        """See `local.polling.feed.Changes`."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT id, record FROM changes WHERE feed = ? ORDER BY id LIMIT ?",
@@ -98,7 +97,6 @@ class SqliteChanges:
         return [_numbered(*row) for row in rows]
 
     def done(self, source: FeedSource, last: Event) -> None:
-        """See `local.polling.feed.Changes`."""
         with self._database.writing() as connection:
             connection.execute(*_forget(source, last))
 

@@ -100,7 +100,6 @@ class SqliteInbox:
         self._lock = threading.Lock()
 
     def next_due(self) -> datetime | None:
-        """See `local.polling.inbox.Inbox`."""
         running = self._ids()
         with self._database.reading() as connection:
             found = [
@@ -114,7 +113,6 @@ class SqliteInbox:
         return min((_time(row[0]) for row in found if row is not None), default=None)
 
     def waiting(self) -> list[Held]:
-        """See `local.polling.inbox.Inbox`."""
         now = self._clock.now()
         with self._database.reading() as connection:
             return [
@@ -124,7 +122,6 @@ class SqliteInbox:
             ]
 
     def shift(self, by: timedelta) -> int:
-        """See `local.polling.inbox.Inbox`."""
         running = self._ids()
         with self._database.writing() as connection:
             changed = connection.execute(
@@ -134,7 +131,6 @@ class SqliteInbox:
             return changed.rowcount
 
     def take(self, source: PolledQueue) -> list[Held]:
-        """See `local.polling.inbox.Inbox`."""
         now = self._clock.now()
         with self._database.reading() as connection:
             found = self._next(connection, source, now)
@@ -152,11 +148,9 @@ class SqliteInbox:
         return found
 
     def succeed(self, held: Held) -> None:
-        """See `local.polling.inbox.Inbox`."""
         self._finish(held, "DELETE FROM messages WHERE id = ?", [])
 
     def fail(self, held: Held) -> None:
-        """See `local.polling.inbox.Inbox`."""
         queue, now = held.source.queue, self._clock.now().timestamp()
         if not held.is_last_attempt:
             self._finish(

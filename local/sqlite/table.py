@@ -75,14 +75,12 @@ class SqliteTable:
         self._changed = changed
 
     def get(self, key: Key) -> Item | None:
-        """See `skein.ports.Table`."""
         check_key(key)
         found = self._living([key])
         self._report("get", found)
         return item_of(found[0][1]) if found else None
 
     def get_many(self, keys: Sequence[Key], *, consistent: bool = True) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
         check_batch(keys)
         if not keys:
             return {}
@@ -92,7 +90,6 @@ class SqliteTable:
         return {Key(item["pk"], item["sk"]): item for item in items}
 
     def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`."""
         check_query(query)
         if is_impossible(query):
             return Page(())
@@ -106,12 +103,10 @@ class SqliteTable:
         return Page(items, {name: items[-1][name] for name in keys})
 
     def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
         check_write(write)
         self._carry_out("write", [write])
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
         check_transaction(writes)
         if writes:
             self._carry_out("transact", writes)

@@ -204,7 +204,6 @@ class SqliteVectors:
         self._partitions: OrderedDict[tuple[str, str], _Partition] = OrderedDict()
 
     def nearest(self, search: VectorSearch) -> list[Item]:
-        """See `skein.ports.VectorIndex`."""
         check_search(search)
         now = -math.inf if self._clock is None else self._clock.now().timestamp()
         with self._database.reading() as connection:

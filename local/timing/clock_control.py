@@ -219,7 +219,7 @@ class ClockControl:
         """Wait until the pollers and the Twilio sandbox have no work left.
 
         Returns:
-            The moves so far; more moves later mean that new work has begun.
+            Counts of the work so far. Higher counts in a later call mean that new work has begun.
 
         Raises:
             RestlessError: Work is left at the moment `until`.

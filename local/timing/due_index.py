@@ -60,7 +60,6 @@ class DueIndex:
 
 
 def due_at(pointer: Item) -> datetime:
-    """Return the due time of a due pointer."""
     return datetime.fromisoformat(str(pointer["gsi2sk"]).split("#", 1)[0])
 
 

@@ -230,7 +230,7 @@ class WaitingWork:
 
 
 def _waits_for_quiet(held: Held) -> bool:
-    """Return whether a message indexes a conversation when it is over, which needs real silence."""
+    """Return whether a message waits until a person is silent, to index the conversation."""
     return held.source.function.logical_id == "UpkeepWorker" and (
         json.loads(held.message.body).get("kind") == RecallJob.model_fields["kind"].default
     )

@@ -109,7 +109,6 @@ class LiveServer:
             raise ConnectionGone("the connection is closed")
 
     def close(self, connection_id: str) -> None:
-        """See `skein.ports.Sockets`."""
         self._put(connection_id, None)
 
     def _put(self, connection_id: str, text: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Routes of the errands that the caller has ordered."""
+"""Routes of the errands that agents carry out for the caller."""
 
 from routes.app import Limit, PageCursor
 from routes.audited import Unaudited
