@@ -213,7 +213,7 @@ class LiveServer:
 
 
 class _Outgoing:
-    """The frames that wait for one reader; changed by the server's thread alone.
+    """The frames that wait for one reader; only the server's thread changes them.
 
     Attributes:
         too_slow: Whether the connection is being closed because its reader is too slow.

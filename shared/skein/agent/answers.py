@@ -73,7 +73,7 @@ def review(
         claim: The run's claim, before the answer.
         step: The answer, with the fault that the provider reports.
         earlier: The earlier steps of the activation.
-        reading: The reading from which the prompt was built.
+        reading: The data from which the prompt was built.
         tools: The tools that the model could call.
     """
     if step.tool_calls:
@@ -108,7 +108,7 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     Args:
         claim: The run's claim, with the messages that the step sent.
         step: The step with its results.
-        reading: The reading from which the prompt was built.
+        reading: The data from which the prompt was built.
     """
     if step.fault is not None or any(each.status != "done" for each in step.results or ()):
         return False
@@ -141,7 +141,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
     Args:
         claim: The run's claim, with the answer.
         step: The last answer. It has no follow-up, and its calls only sent or saved something.
-        reading: The reading from which the prompt was built.
+        reading: The data from which the prompt was built.
     """
     if step.fault == "unspoken":
         return Ending(None, Reason.UNSPOKEN_TEXT)

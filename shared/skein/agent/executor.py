@@ -66,7 +66,7 @@ class ToolExecutor:
         Args:
             activation: The state of the activation, which the calls change.
             step: The step with the calls.
-            reading: The reading from which the prompt was built.
+            reading: The data from which the prompt was built.
             until: When calls to the tenant's own tools must have ended.
 
         Raises:

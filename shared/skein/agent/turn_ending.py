@@ -100,7 +100,7 @@ class TurnEndings:
         Args:
             activation: The state of the activation.
             step: The final step.
-            reading: The reading from which the prompt was built.
+            reading: The data from which the prompt was built.
             step_recording: The recording of the step; None if the step is recorded already.
 
         Raises:

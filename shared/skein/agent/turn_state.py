@@ -22,11 +22,11 @@ from skein.services.runs.claim import PrefetchedItems
 
 @dataclass(slots=True, kw_only=True)
 class Opened:
-    """An activation that is ready to work: its reading, its prompt and its steps so far.
+    """An activation that is ready to work: its data, its prompt and its steps so far.
 
     Attributes:
         number: The number of the activation.
-        reading: The reading from which the prompt was built.
+        reading: The data from which the prompt was built.
         steps: The recorded steps.
         fixed: The fixed answer to the run's message; None if the model answers. With a fixed
             answer, `tools`, `prompt` and `budget` are not set.

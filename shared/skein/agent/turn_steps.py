@@ -97,7 +97,7 @@ class ModelSteps:
 
         Args:
             activation: The state of the activation.
-            reading: The reading from which the prompt was built.
+            reading: The data from which the prompt was built.
             prompt: The prompt of the activation.
             earlier: The steps of the activation so far.
             tools: The tools that the model may call.
@@ -190,7 +190,7 @@ class ModelSteps:
 
         Args:
             activation: The state of the activation.
-            reading: The reading from which the prompt was built.
+            reading: The data from which the prompt was built.
             prompt: The prompt for the activation's first step; None for later steps.
             marks: The marks that the run gets for the answer.
         """

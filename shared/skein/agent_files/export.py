@@ -75,7 +75,7 @@ class AgentExport:
         """Export an agent.
 
         Only items that operators alone wrote are exported. Items that a run has made or changed,
-        and items of a chat, may have words of people.
+        and items of a chat, can contain words of people.
 
         Raises:
             NotFound: The agent does not exist or was deleted.

@@ -37,7 +37,11 @@ class DeskQueue:
     table: Table
 
     def list(self, tenant: str) -> Sequence[DeskEntry]:
-        """List at most 200 chats on the desk: those that wait first, each group oldest first."""
+        """List the chats on the desk, at most 200.
+
+        Waiting chats come before chats that a person of the team has taken over. Each of the two
+        groups begins with the oldest chat.
+        """
         rows = rows_after(
             self.table, desk_relation(tenant), None, limit=MAX_LISTED, newest_first=False
         )

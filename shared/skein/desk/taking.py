@@ -166,7 +166,7 @@ class Taking:
 def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, created: bool) -> Write:
     """Return the write of a stay that is taken over.
 
-    The stay is due when the holder may have been silent for too long.
+    The stay is due at the time from which the holder's silence counts as too long.
     """
     revised, update = revise(stay, changes, also=due_pointer("desk", stay.key, silent_at))
     if not created:

@@ -78,7 +78,7 @@ class ErrandOrders:
             names: Names or ids.
 
         Raises:
-            Correctable: No person, or more than one, has such a name.
+            Correctable: A name fits no person, or more than one person.
             Failed: No person's message led to the run.
         """
         if run.trigger.user_id is None:

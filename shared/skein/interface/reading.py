@@ -71,7 +71,7 @@ class SectionReads:
 
     Attributes:
         run: The run, with its trigger.
-        chat: The active chat; None if there is none.
+        chat: The active chat, if any.
         member: The agent's membership in the active chat.
         now: The time of the reading.
         messages: The newest messages of the active chat, which the history can show.

@@ -58,7 +58,7 @@ class SectionInput:
 
     Attributes:
         run: The run, with its trigger.
-        reading: The reading.
+        reading: The data that was read for the prompt.
         manner: How the agent replies, and how the prompt shows the history.
         names: The names of members in the prompt.
         context: How the entries of the history are rendered.

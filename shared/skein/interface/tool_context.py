@@ -63,7 +63,7 @@ class Activation:
 
     Attributes:
         claim: The claim as last written; the cleanup after an error also uses it.
-        insiders: The insiders of the run, as found by the activation's reading.
+        insiders: The insiders of the run, as read for the prompt.
         sent: The messages that the current step has sent so far.
         earlier: The activation's steps before the current step.
         disclosed: Records of what tools have shown because of sharing rules in the current step.
@@ -134,7 +134,7 @@ class ToolContext:
     Attributes:
         effect: The id of this call, which is the same in each retry.
         activation: The activation.
-        reading: The reading from which the prompt was built.
+        reading: The data from which the prompt was built.
         services: The services, by class; see `service`.
         names: Returns the names of people and agents in the prompt.
         clock: The clock.

@@ -139,7 +139,7 @@ class Memories(OwnedStore[Memory]):
 
         Raises:
             NotFound: No memory within reach has this id.
-            Conflict: This reach has no right to change the memory.
+            Conflict: The caller has no right to change the memory.
             LostLease: The guard does not hold.
         """
         return self.edit(reach, memory_id, self._removed, guard=guard)

@@ -221,7 +221,7 @@ class AgentChunk(NamedTuple):
         return not self.owner.audience.open or self.insiders.wrote(memory.authors)
 
     def reach(self, authors: Authors = NO_AUTHORS) -> Reach:
-        """Return the reach of memories that may be shown to the chunk's audience.
+        """Return the reach that finds the memories which the chunk's audience may see.
 
         Args:
             authors: The people whose words are in the question in addition to the chunk's authors,

@@ -200,9 +200,9 @@ class Approvals:
         """Return a step with the calls that people approved in the messages that a run answers.
 
         No model is called for this step. It is recorded and carried out like any other step. A call
-        that another run or activation has already made keeps its outcome. A call that was erased
-        with the message that asked for it, or whose tool is gone, is refused when it is carried
-        out, so that the model learns why the answer has no effect.
+        that another run or activation has already made keeps its outcome. If a call was erased with
+        the message that asked for it, or if its tool is gone, the call is refused when it is
+        carried out. So the model learns why the answer has no effect.
 
         Args:
             run: The run, before the first step of an activation.

@@ -85,7 +85,7 @@ class Goals(OwnedStore[Goal]):
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: The goal has another status, or may not be changed within `reach`.
+            Conflict: The goal has another status, or may not be changed by the caller.
             LostLease: The guard does not hold.
         """
 

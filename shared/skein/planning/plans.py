@@ -117,7 +117,7 @@ class Plans(OwnedStore[Plan]):
     ) -> Plan:
         """Create a plan, or replace the plan of the same name.
 
-        An existing plan of this name that may not be shown within `reach` is kept under another id.
+        An existing plan of this name that may not be shown to the readers is kept under another id.
 
         Args:
             owner: The agent, and the chat and audience in which the plan is made.
@@ -144,7 +144,7 @@ class Plans(OwnedStore[Plan]):
             Unprocessable: Not exactly one of the three times is given, a value is invalid, the cron
                 expression fires too often, or there is no such template.
             Conflict: The scope has 100 active plans that may be shown to the readers, or 200 in
-                all. Or the plan of this name may not be changed within `reach`.
+                all. Or the plan of this name may not be changed by the caller.
             LostLease: The guard does not hold.
         """
         given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
@@ -266,7 +266,7 @@ class Plans(OwnedStore[Plan]):
 
         Raises:
             NotFound: There is no such plan within reach.
-            Conflict: The plan may not be changed within `reach`.
+            Conflict: The plan may not be changed by the caller.
             LostLease: The guard does not hold.
         """
 
@@ -295,7 +295,7 @@ class Plans(OwnedStore[Plan]):
 
         Raises:
             NotFound: There is no such plan within reach.
-            Conflict: The plan may not be changed within `reach`.
+            Conflict: The plan may not be changed by the caller.
         """
         return self.edit(reach, item_id, self._canceled)
 

@@ -1,6 +1,6 @@
 """Agents' data about an erased person: memories, goals, plans, documents, threads and effects.
 
-An agent's scope for the person alone is deleted completely. In all other scopes, the rules
+All items that an agent keeps for this person only are deleted. In all other scopes, the rules
 (`erasure_rules.py`) apply to items made from the person's chats. Before items are deleted, the
 consolidation watermarks are set back to the messages from which the items were made, so that agents
 consolidate other people's messages again.
@@ -105,7 +105,7 @@ class KeptEraser:
                 yield position
 
     def _erase_own_scope(self, sweep: Sweep, agent_id: str) -> None:
-        """Delete everything in an agent's scope for the person alone, postings included."""
+        """Delete all items that an agent keeps for this person only, including postings."""
         for user_id in sweep.subject.ids:
             scope = f"user:{user_id}"
             for pk in (
@@ -224,7 +224,7 @@ def folders_made_from(table: Table, sweep: Sweep, agents: Sequence[str]) -> set[
 
 
 def scopes_of(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str | None]:
-    """Return the agent's scopes that may have items made from the person's words.
+    """Return the agent's scopes that can contain items made from the person's words.
 
     The person's own scope is left out. The agent's open scope (None) is the last one.
     """

@@ -63,7 +63,8 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
 
     This is the case for a message that the person sent and for a question to the person. It is also
     the case for a message of an agent or of the team if its author was shown only the person's
-    words, or if it is in a private chat in which no other person ever was.
+    words. The same applies to all their messages in a private chat in which no other person ever
+    was.
 
     Args:
         sweep: The sweep of the person.
@@ -85,8 +86,9 @@ def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
 
     This concerns memories from consolidation and reflection. A memory is deleted if the person is
     one of its known writers. If the writers are not known exactly, or if it was made only from
-    agents' messages, two things are required: its messages reach beyond the person's first message,
-    and it was made before the end of the first sweep. An operator's memory is never made again.
+    agents' messages, two things are required: at least one of its messages is not older than the
+    person's first message, and it was made before the end of the first sweep. An operator's memory
+    is never made again.
     """
     if not isinstance(thing, Memory) or thing.by_operator:
         return False

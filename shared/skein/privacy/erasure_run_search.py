@@ -135,7 +135,7 @@ class RunSearch:
         return Run.each_of(item for item in items if not Step.is_stored_as(item))
 
     def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
-        """Yield runs in another person's private chats that may have the erased person's words.
+        """Yield runs in another person's private chats that can contain the erased person's words.
 
         The two people share a private chat. Each run belongs to an agent of this chat, and was
         created after messages there may first mention the erased person. Borrowed context of these

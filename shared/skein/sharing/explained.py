@@ -39,7 +39,7 @@ class Explanation:
 
     Attributes:
         decided_by: The reason, or the first condition of sharing rules that fails.
-        decision: The decision of the sharing rules; empty if it depends on presence alone.
+        decision: The decision of the sharing rules; empty if it depends only on who was present.
     """
 
     decided_by: AccessGrant | AccessRefusal | SharingRefusal

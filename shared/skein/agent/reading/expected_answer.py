@@ -20,7 +20,7 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
 
     Args:
         home: The run's own chat; None if the run has no chat.
-        reading: The reading from which the prompt is built.
+        reading: The data from which the prompt is built.
     """
     if home is None or run.own_chat_id != home.id:
         return False
@@ -32,7 +32,7 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
 
 
 def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
-    """Return the messages that triggered the run, as far as they are in the reading."""
+    """Return the messages that triggered the run, as far as they were read."""
     shown = reading.of(History).messages if reading.shows(home.id) else ()
     found = {one.seq: one for one in shown}
     message = reading.of(ShownTrigger).message

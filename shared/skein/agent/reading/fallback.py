@@ -106,9 +106,9 @@ def _shown_trigger(run: Run, chat: Chat | None, shown: Sequence[Message]) -> Sho
 
 
 def without_context(run: Run, reading: Reading) -> Reading:
-    """Reduce a reading to the messages that the run answers.
+    """Reduce the data for a prompt to the messages that the run answers.
 
-    A run may answer no message, for example after a wait has timed out. The reading then has the
+    A run may answer no message, for example after a wait has timed out. The data then includes the
     newest message of another member. For the run of a plan or a service, it has the trigger.
     """
     if reading.chat is not None and run.leaves_messages(reading.chat.id):

@@ -13,7 +13,7 @@ from skein.recall.sections import RecalledMessages
 
 
 def held_by(reading: Reading, run: Run) -> HeldContent:
-    """Return the record of what a reading's prompt contains."""
+    """Return the record of what the prompt contains that is built from this data."""
     may_be_shown = reading.of(ShownTrigger).may_be_shown
     borrowed, authors = reading.of(BorrowedItems).context, _authors_in(reading, run)
     return HeldContent(
@@ -35,7 +35,7 @@ def told_by_rules(reading: Reading) -> SharingStamp | None:
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:
-    """Return the people whose words are in a reading, even if the prompt leaves them out."""
+    """Return the people whose words are in the data for a prompt, even if the prompt omits them."""
     person, plan = reading.person, run.trigger.plan
     return Authors.in_digests([person.id] if person is not None else []).joined(
         *(authors for items in reading.items for authors in items.authors()),
@@ -44,7 +44,7 @@ def _authors_in(reading: Reading, run: Run) -> Authors:
 
 
 def _goes_beyond_session(reading: Reading, run: Run) -> bool:
-    """Return whether a reading has people's words from outside the chat's current session."""
+    """Return whether the data for a prompt has people's words from outside the current session."""
     chat, plan, history = reading.chat, run.trigger.plan, reading.of(History)
     if chat is None or (reading.person is not None and reading.person.profile):
         return True

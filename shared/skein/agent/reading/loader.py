@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextLoader:
-    """Service that loads readings, from which prompts are built.
+    """Service that loads the data from which prompts are built.
 
     Args:
         reader: Reads everything for a prompt.
@@ -121,7 +121,7 @@ class ContextLoader:
         return self.reader.read(run, chat, member, prefetched, recalls=False)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
-        """Remove the context from a reading if its phone number is unproven.
+        """Remove the context from the data for a prompt if the person's phone number is unproven.
 
         An unproven number may have a new owner. The context is also removed if the roll-out does
         not include the chat's person.

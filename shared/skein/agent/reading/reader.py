@@ -118,7 +118,7 @@ class Reader:
         """Read the data for an activation of a run.
 
         Args:
-            chat: The active chat; None if there is none.
+            chat: The active chat, if any.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
             recalls: Whether to recall old messages.

@@ -63,7 +63,7 @@ PLAIN = frozenset({"IDENTITY", "INSTRUCTIONS"})  # the sections of a prompt with
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptBuilder:
-    """Service that builds prompts from readings."""
+    """Service that builds prompts from the data that was read for them."""
 
     tokens: RememberedTokens
     settings: Settings

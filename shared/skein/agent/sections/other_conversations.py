@@ -100,7 +100,7 @@ def _last_session(read: SectionReads) -> LastSession | None:
     """Return the person's last session, if it was in another chat than the active one.
 
     If the current session began with a reset, no session from before the reset is returned. A
-    summary that may have words shown by a sharing rule is never shown in another chat.
+    summary that possibly contains words shown by a sharing rule is never shown in another chat.
     """
     person = person_at(read.chat)
     if person is None or not read.active:

@@ -72,7 +72,7 @@ def participants(given: SectionInput) -> Section | None:
 
 
 def names_in(reading: Reading) -> Names:
-    """Return the names in the prompt of a reading.
+    """Return the names that a prompt shows.
 
     The members of the active chat come first. They are followed by the members of other chats, the
     senders of other shown messages, the people who asked for the agent's messages, the authors in

@@ -3,7 +3,7 @@
 - Read: as many of the agent's most recently active chats as fit into the batch, each with the
   agent's membership, and the marks of its runs without a chat.
 - Kept: the active chat and the most recently active other chats that may be shown, 20 in all. A
-  private prompt shows only a few chats of outsiders, who are people that do not read the prompt
+  private prompt shows only a few chats of outsiders, that is, of people who do not read the prompt
   (`for_readers`).
 - Order: newest first. If all chats are shown, they are in the order of creation instead, which new
   messages do not change, and the section comes before the history. In a private prompt, chats of

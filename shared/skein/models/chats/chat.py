@@ -372,7 +372,7 @@ class Chat(ChatFields, Stored):
         return self.model_copy(update={"invited": tuple(i for i in self.invited if i.open(now))})
 
     def invitation(self, user_id: str) -> Invited | None:
-        """Return a person's invitation, open or expired; None if there is none."""
+        """Return a person's invitation, open or expired; None if the person was not invited."""
         return next((each for each in self.invited if each.member.id == user_id), None)
 
     def without_invitation(self, user_id: str) -> tuple[Invited, ...]:

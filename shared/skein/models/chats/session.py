@@ -14,10 +14,10 @@ class Session(Value):
         started_at: The time of the session's first message.
         first_seq: The session's first message.
         reset: Whether a person's reset began the session; otherwise a gap did.
-        reset_seq: The newest reset of the chat, in this session or an earlier one; 0 if there is
-            none. Nothing is derived from earlier messages any more.
+        reset_seq: The newest reset of the chat, in this or an earlier session; 0 if the chat was
+            never reset. Nothing is derived from earlier messages any more.
         before_at: The time of the last message before the session; None in the first session.
-        earlier_reset_at: The time of the newest reset before this session; None if there is none.
+        earlier_reset_at: The time of the newest reset before this session, if any.
     """
 
     id: Identifier

@@ -42,7 +42,7 @@ class DeliveryPart(Value):
     """One SMS of a delivery.
 
     Attributes:
-        file: The file that is sent with the SMS; None if there is none.
+        file: The file that is sent with the SMS, if any.
         content: The template in which the SMS is sent; None if the body is sent as it is.
         segments: The number of the channel's units; for SMS, the segments that the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and

@@ -38,7 +38,7 @@ class ProfileChange(Value):
     Attributes:
         id: `pch_<ulid>`.
         field: The name of the field.
-        before: The value before the change; None if there was none.
+        before: The value before the change; None if the field had no value.
         before_source: For an agent's change of the name, the source of the earlier name.
         value: The value after the change; None if the field was removed.
         source: The source of an agent's value; None if the person set the value in the app.

@@ -39,7 +39,7 @@ class EntryProvenance(Stored):
 
     @classmethod
     def of_item(cls, section: str, kind: EntryKind, item_id: str, item: DerivedItem) -> Self:
-        """Return the provenance of an agent's item, based on its material in its source chat."""
+        """Return the provenance of an agent's item, based on its messages in its source chat."""
         span = item.made_from.span_in(item.source_chat_id)
         return cls(
             section=section,

@@ -143,7 +143,10 @@ class HeldContent(Value):
 
     @property
     def without_stamp(self) -> "HeldContent":
-        """The held content of a run that begins to wait: its next activation gets a new stamp."""
+        """The content without the sharing epoch, for a run that begins to wait.
+
+        The next activation sets a new epoch.
+        """
         return self.model_copy(update={"sharing_epoch": None})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":

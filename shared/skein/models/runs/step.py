@@ -67,7 +67,8 @@ class PromptRecord(Value):
         total_tokens: Tokens of all sections, including the blank lines between them.
         stable: Number of sections before the `turns`.
         turns: The history as messages with roles; null if the history is a section.
-        current: Position in `turns` of the message to answer; the end if there is none.
+        current: Position in `turns` of the message to answer; without such a message, the end of
+            `turns`.
         nudge: The text of the final user message, if no message to answer comes last.
         marks: Notes on how the prompt was built, e.g. that content was left out.
         entries: The sources of individual entries of sections.

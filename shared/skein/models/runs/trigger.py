@@ -23,7 +23,7 @@ class PlanTrigger(Value):
             named.
         by_operator: Whether an operator set the plan.
         authors: The people whose messages were shown to the run that set the plan, by digest.
-        made_from: The material of the plan.
+        made_from: The messages and items from which the plan was made.
         template: The message template of the run's final message, for times when free text may not
             be sent.
     """

@@ -164,14 +164,14 @@ class SourceLabel(Value):
     def of(
         cls, people: Iterable[NamedMember], *, title: str | None = None, others: int = 0
     ) -> "SourceLabel":
-        """Return the label of material that these members wrote; agents are left out."""
+        """Return the label of messages that these members wrote; agents are left out."""
         known = {each.id: each for each in people if each.kind == "user"}
         named = tuple(known.values())[:MAX_NAMED]
         more = others + len(known) - len(named)
         return cls(named=named, others=more, title=_cut(title) if title else None)
 
     def joined(self, other: "SourceLabel") -> "SourceLabel":
-        """Return the label for the material of both labels."""
+        """Return one label for the sources of both labels."""
         title = self.title if self.title == other.title else None
         others = max(self.others, other.others)
         return SourceLabel.of((*self.named, *other.named), title=title, others=others)
@@ -227,7 +227,7 @@ class MadeFrom(Value):
         return tuple(dict.fromkeys(span.chat_id for span in self.spans))
 
     def joined(self, *others: "MadeFrom") -> "MadeFrom":
-        """Return the combined material; too many spans are widened, but none is dropped."""
+        """Return the combined sources; too many spans are widened, but none is dropped."""
         parts = (self, *others)
         labels = [part.source for part in parts if part.source is not None]
         return MadeFrom(
@@ -238,7 +238,7 @@ class MadeFrom(Value):
         )
 
     def naming(self, ids: Iterable[str]) -> "MadeFrom":
-        """Return the material with further items that the call refers to."""
+        """Return the sources, extended by further items that the call refers to."""
         return self.model_copy(update={"items": tuple(sorted({*self.items, *ids}))})
 
     def span_in(self, chat_id: str | None) -> Span | None:

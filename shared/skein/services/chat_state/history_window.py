@@ -26,8 +26,8 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 
     The start moves in blocks. Between two moves, the prompts of consecutive runs have the same
     beginning, so a provider's prefix cache can serve them. A move drops two thirds of the window at
-    once, to balance two costs: messages that stay after a move are charged in full again, and every
-    message shown is charged at the lower cached price each time.
+    once. This balances two costs: messages that stay after a move are charged in full again, and
+    each further prompt charges all shown messages at the lower cached price.
 
     Args:
         last_seq: The seq of the newest message.

@@ -188,7 +188,7 @@ def reason_of(delivery: Delivery, predecessor: Delivery | None, now: datetime) -
     """Return why a delivery has not reached the phone; None if the delivery has arrived.
 
     Args:
-        predecessor: The previous delivery to the same phone, if there was one.
+        predecessor: The previous delivery to the same phone, if any.
     """
     if delivery.settled:
         return delivery.reason or SETTLED_REASONS.get(delivery.status)
