@@ -103,7 +103,7 @@ class Poller(Sweeper):
             return self._start_due()
 
     def _pause(self) -> float:
-        """Return the seconds until a message may be due, at most a second.
+        """Return the seconds until the next message is due, at most one second.
 
         Finished batches and sent messages wake the loop earlier.
         """

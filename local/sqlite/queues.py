@@ -43,7 +43,7 @@ class SqliteQueues:
 
     Args:
         clock: The clock by which messages become due.
-        names: The names of the queues, by the queue that a job has.
+        names: The names of the stored queues, by the queue name of jobs.
         sent: Called after each commit of messages.
     """
 

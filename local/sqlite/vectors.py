@@ -1,7 +1,7 @@
 """The vector index on SQLite: a side table, searched by cosine.
 
 A write of an item changes the side table in the same transaction. A process keeps the vectors of
-the partitions that it has searched in memory, and reads only changes again.
+each partition that it has searched in memory, and from then on reads only changes.
 """
 
 import heapq

@@ -188,7 +188,7 @@ class ClockControl:
             self._wait_until(min(delays + models), waiting, until)
 
     def _barrier(self, waiting: Iterable[Waiting], moment: datetime) -> datetime:
-        """Return the latest time to which a drain may turn the clock on the way to `moment`."""
+        """Return how far a drain may turn the clock on the way to `moment`."""
         others = (*waiting, *self._waiting.due_until(moment))
         barred = (each.until for each in others if each.kind in BARRIERS)
         return min(barred, default=moment)

@@ -21,7 +21,7 @@ UNSENT = frozenset({None, "failed", "canceled"})  # statuses of deliveries that 
 
 
 class MessageBehind(NamedTuple):
-    """The message that an SMS brought or delivered."""
+    """The message that was stored from an SMS, or that an SMS delivered."""
 
     tenant: str
     chat_id: str

@@ -1,4 +1,4 @@
-"""Add a write to the transaction of a service, without a change of the service.
+"""Add a write to the transaction of a service, without changing the service.
 
 The services of an app get the table as a `JointTable`. An object that a caller puts into `joining`
 sees each transaction before it is carried out, and may add one write.

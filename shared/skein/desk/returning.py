@@ -227,7 +227,7 @@ def _trigger_of(asked: Sequence[Message]) -> Trigger:
 
 
 def _answered_by(message: Message, runs: dict[str, str]) -> Update:
-    """Return the write that records on a message which runs answer it after the return."""
+    """Return the write that records in a message which runs answer it after the hand-back."""
     return Update(message.key, set={"runs": {**message.runs, **runs}}, condition=Exists())
 
 

@@ -134,7 +134,7 @@ class Taking:
     def _stopped(self, snapshot: ChatSnapshot, now: datetime) -> _Stopped:
         """Cancel queued runs, end waits, and note which messages the chat's runs leave unanswered.
 
-        A run of another chat that waits here resumes there without a reply.
+        If a run of another chat waits for a reply here, it resumes in that chat without the reply.
         """
         busy = [agent for agent in snapshot.agents if not agent.free]
         working = slot_runs(self.table, busy) if busy else {}

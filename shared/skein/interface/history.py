@@ -311,10 +311,10 @@ def history_entries(
 ) -> list[HistoryEntry]:
     """Return the history entries of the prompt.
 
-    Keywords, notices and erased messages are left out. They are included if the effective settings
-    say so, or if they answer a question that is shown, so that the agent learns the outcome.
-    Invitations are always left out, because they show a chat that the person has not joined. In a
-    timeline, the first entry of each day also includes the tokens of the day's line.
+    Keywords, notices and erased messages are included only if the effective settings say so, or if
+    they answer a question that is shown. In the latter case, the agent learns the outcome of its
+    question. Invitations are always left out, because they show a chat that the person has not
+    joined. In a timeline, the first entry of each day also includes the tokens of the day's line.
     """
     current = current_seq(run, reading.chat)
     staying = {

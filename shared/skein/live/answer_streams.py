@@ -131,7 +131,7 @@ class AnswerStream:
         self._failures = 0  # in a row
 
     def show(self, text: str) -> None:
-        """Send an answer's new words that are certain to be posted, after the pauses of `PAUSES`.
+        """Send the new words of an answer that are certain to be posted, with pauses (`PAUSES`).
 
         Args:
             text: The whole text of the model so far.

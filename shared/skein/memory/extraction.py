@@ -70,8 +70,8 @@ class Extraction(NamedTuple):
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
         """Return the entries for one of the agents that share the question.
 
-        The question may show the memory of another agent. If an entry replaces such a memory, the
-        returned entry replaces this agent's memory with the same words, if there is one.
+        The question may show the memory of another agent. If an entry is to replace such a memory,
+        the returned entry names the memory of this agent that has the same words, if any.
 
         Args:
             live: The agent's memories.

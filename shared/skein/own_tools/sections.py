@@ -165,7 +165,7 @@ def _answered(read: SectionReads) -> range:
 
 
 def _unanswered_from(read: SectionReads) -> int:
-    """Return the sequence number after the agent's last message from before this run."""
+    """Return the number that follows the agent's last message from before this run."""
     run, agent = read.run, _agent_of(read.run)
     own = [
         each.seq

@@ -93,7 +93,7 @@ class ErasurePreview:
         return self.left > 0
 
     def read(self, items: Iterable[Item]) -> list[Item]:
-        """Return the items, cut off at the number of items that the preview may still read."""
+        """Return the items, but no more than the preview may still read."""
         found = list(islice(items, self.left))
         self.left -= len(found)
         return found

@@ -409,7 +409,7 @@ def _of_messages(stored: Indexed) -> Indexed:
 
 
 def _in_order(*passages: Passages) -> Passages:
-    """Return all passages of one message in the order of their keys, as they are read."""
+    """Return all passages of one message, in the order of their keys."""
     return tuple(sorted((each for one in passages for each in one), key=lambda each: each.key.sk))
 
 

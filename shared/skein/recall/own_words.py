@@ -1,7 +1,7 @@
 """Passages of memories that were made from a person's own words.
 
-They are stored beside the passages of the memory's last source message, and only in partitions that
-also contain all of its source messages.
+Each is stored next to the passages of the last message from which its memory was made, and only in
+partitions that contain all of these messages.
 """
 
 from collections import defaultdict

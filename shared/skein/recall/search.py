@@ -405,7 +405,7 @@ def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
 
 
 def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> list[RecalledEntry]:
-    """Drop entries shown by sharing rules that would exceed the run's limit of different people."""
+    """Drop entries shown by sharing rules that exceed the run's limit on the number of people."""
     readers = request.reader_rules.versions if request.reader_rules is not None else {}
     people, kept = {*request.told, *readers}, list[RecalledEntry]()
     for entry in entries:

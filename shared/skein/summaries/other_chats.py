@@ -70,9 +70,9 @@ class OtherChats:
     def _needs_asking(self, chat: Chat, other: OwnChat, now: datetime) -> bool:
         """Return whether a summary is stale and is renewed only if `chat` requests it.
 
-        A chat with a stale summary is due for upkeep, unless no reader of the summary was found.
-        Its upkeep does not find a private chat of other people. Such a chat requests the summary
-        itself when no cooldown is running.
+        Normally, a chat with a stale summary is due for upkeep, which requests the summary. Upkeep
+        does not find private chats of other people in which the summary could be shown. Such a chat
+        requests the summary itself, unless a cooldown is running.
         """
         state = other.member.summary_state or SummaryState()
         untried = state.model_copy(update={"tried_seq": 0})

@@ -193,7 +193,7 @@ class KeptReads:
         return kept
 
     def _unchanging(self, item: Item) -> bool:
-        """Return whether a message can no longer change; an open choice can still be answered."""
+        """Return whether a message can no longer change. A message with an open choice can."""
         if "choice" not in item:
             return True
         choice = Choice.model_validate(item["choice"])

@@ -302,7 +302,7 @@ def active_runs(given: SectionInput) -> Section | None:
 
 
 def _until(live: LiveRun, zone: tzinfo) -> str:
-    """Return until when a wait of several days lasts; '' for a shorter wait."""
+    """Return the end of a wait of several days, in words; '' for a shorter wait."""
     if live.wait is None or live.wait.any_until is None:
         return ""
     return f" until {live.wait.until.astimezone(zone):%Y-%m-%d %H:%M %Z}"

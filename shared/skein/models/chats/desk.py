@@ -24,7 +24,7 @@ DeskReason = Literal["agent", "words", "failed_answers", "tool", "operator"]
 class Holder(Value):
     """A person of the team who holds a chat.
 
-    The holder is not a member of the chat, and never counts as a reader, an asker or an outsider.
+    The holder is not a member of the chat, and does not count as one of its readers.
     """
 
     id: Annotated[Identifier, Field(description="The operator, as the token's `sub`.")]

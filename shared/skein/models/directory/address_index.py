@@ -134,7 +134,7 @@ class AddressOwner(Stored):
             today: The day (UTC).
             unproven: The days of silence that make the address unproven.
             channel: The channel of the message.
-            consents: The consents after the message; None if the message changes none.
+            consents: The consents after the message; None if the message does not change them.
         """
         same = all_of(
             Is("user_id", self.user_id), Is("unproven", self.unproven), Is("reassigned", None)

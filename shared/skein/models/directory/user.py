@@ -132,7 +132,7 @@ class User(UserFields, NamedModel, Stored):
 
     @classmethod
     def unknown(cls, tenant: str, person: NamedMember, now: datetime) -> "User":
-        """Return the first record of a person who has no record yet.
+        """Return a new record for a person who has no record yet.
 
         Args:
             person: The person, with the name from the sign-in or from a roster.

@@ -109,7 +109,7 @@ class Trigger(Value):
 
     @property
     def names_chat(self) -> str | None:
-        """The chat that a webhook or an operator's plan names; None if they name none."""
+        """The chat that a webhook or an operator's plan names; None if they name no chat."""
         if self.service is not None:
             return self.service.chat_id
         return self.plan.chat_id if self.plan is not None and self.traced_to is None else None

@@ -133,7 +133,7 @@ class SharingRules(Stored):
 
 
 class SharingStamp(Value):
-    """The versions of rules and people when sharing rules shared content with a run.
+    """The versions of rules and people at the time when sharing rules showed content to a run.
 
     Each post of the run checks that these versions have not changed.
 

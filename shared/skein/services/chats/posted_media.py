@@ -15,7 +15,7 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 def media_kept_until(chat: Chat, posted_at: datetime) -> datetime:
-    """Return when the files of a message are deleted, at the latest together with the message."""
+    """Return when a message's files are deleted: no later than the message itself."""
     retention = chat.retention or Retention()
     days = min(retention.media_days, retention.message_days or retention.media_days)
     return posted_at + timedelta(days=days)

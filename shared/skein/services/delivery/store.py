@@ -243,7 +243,7 @@ class DeliveryStore:
             )
 
     def _count_usage(self, before: Delivery, after: Delivery) -> None:
-        """Count each SMS whose id the write has recorded for the first time."""
+        """Count each SMS that has got its id with this write."""
         known = before.parts or after.parts
         if len(known) < len(after.parts):  # a notice was added before the first post
             return

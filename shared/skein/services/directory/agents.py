@@ -263,7 +263,7 @@ class Agents:
         """Delete an agent (idempotent); its runs are canceled when they are claimed.
 
         A deleted agent is no longer listed, but stays in the rosters of its chats. A job removes
-        its blocks from the recall index; a repeated deletion sends the job again.
+        its passages from the recall index; a repeated deletion sends the job again.
 
         Raises:
             NotFound: The agent never existed.

@@ -20,7 +20,7 @@ from skein.services.common.pagination import read_items
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextConsents:
-    """The service that keeps the consents to texts on people's numbers, by channel."""
+    """The service that keeps people's consents to get texts on their numbers, by channel."""
 
     table: Table
     clock: Clock

@@ -36,7 +36,7 @@ class Ending:
     notice: str | None = None
 
     def outcome(self, run: Run) -> Outcome:
-        """Return the outcome of the run; the outcome of a run that has answered has no reason."""
+        """Return the outcome of the run; it has no reason if the run has answered."""
         if self.failed and self.reason is not None:
             return Outcome("failed", self.reason, self.reason.meaning)
         silence = self.reason
