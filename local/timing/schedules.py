@@ -105,7 +105,7 @@ class Schedules:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Block other threads from firing rules within the block, after the current firing."""
+        """Let no other thread fire rules in the `with` block; wait for a current firing first."""
         with self._firing:
             yield
 

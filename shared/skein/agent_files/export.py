@@ -138,7 +138,9 @@ def values_of(file: AgentFile) -> dict[str, Any]:
 
 
 def plan_of(plan: Plan, zone: str) -> FilePlan:
-    """Return a plan in the form of an agent's file. A plan that runs once has its next time.
+    """Return a plan in the form of an agent's file.
+
+    The form of a plan that runs once includes the time at which it will run.
 
     Args:
         zone: The agent's time zone.

@@ -1,6 +1,6 @@
 """ERRANDS: questions that the agent has asked people for this chat and that have no answer yet.
 
-The items are stored beside the agent's goals. An errand is kept if it belongs to the active chat
+The items are stored with the agent's goals. An errand is kept if it belongs to the active chat
 and the readers were present for the question. Once the errand has ended, the chat has the result as
 a message.
 """

@@ -241,7 +241,7 @@ class Exports:
     def _records(
         self, user: User, number: int, at: ExportCursor
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield consents, disclosures and errands. They follow the chats as list `number`."""
+        """Yield consents, disclosures and errands: the list `number`, which follows the chats."""
         behind = (at.key or "") if at.relation >= number else ""
         for position, user_id in enumerate((user.id, *user.former_ids)):
             pk = User.key_of(user.tenant, user_id).pk

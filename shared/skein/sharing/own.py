@@ -76,7 +76,7 @@ class OwnSharing:
     def disclosures(
         self, tenant: str, user_id: str
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return the newest records of words of a person that others were told; see `named`."""
+        """Return the newest records of a person's words that others were shown; see `named`."""
         partition, prefix = DisclosureRecord.partition_of(tenant, user_id), DisclosureRecord.PREFIX
         query = Query.under(partition, prefix, limit=MAX_DISCLOSURES, newest_first=True)
         records = list(DisclosureRecord.each_of(self.table.query(query).items))

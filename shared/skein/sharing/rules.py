@@ -26,7 +26,7 @@ def read_rules(table: Table, tenant: str) -> SharingRules:
 
 
 def _announced(table: Table, tenant: str, now: datetime) -> Write:
-    """Return the write that makes the tenant's turns read the rules from now on."""
+    """Return the write after which the tenant's runs read the rules."""
     key = TenantSettings.key_of(tenant)
     tenant_settings = TenantSettings.read(table, key)
     if tenant_settings is not None:
@@ -76,7 +76,7 @@ class RuleChanges:
 
         Raises:
             NotFound: There is no such rule.
-            Conflict: The rule has ended; words since then were not said under it.
+            Conflict: The rule has ended, so it does not cover what was said since.
             Unprocessable: The rule would end before it begins.
         """
 
@@ -144,7 +144,11 @@ class RuleChanges:
         *,
         withdraws: bool = False,
     ) -> None:
-        """Write the next version; the first one also makes the tenant's turns read the rules."""
+        """Write the next version; after the first version, the tenant's runs read the rules.
+
+        Args:
+            withdraws: Whether the change stops words from being shared.
+        """
         now, kept = self.clock.now(), ended[-MAX_ENDED:]
         change = {"rules": rules, "ended": kept, "changed_at": now, "changed_by": by}
         revised, write = revise(known, change)

@@ -477,7 +477,7 @@ def runs_relation(tenant: str, agent_id: str, day: date) -> str:
 def live_key(run: Run) -> Key:
     """Return the key of the pointer to a live run that belongs to no chat.
 
-    The pointer is stored beside the agent's goals and plans. Live runs in chats are found through
+    The pointer is stored with the agent's goals and plans. Live runs in chats are found through
     the agent's memberships instead.
     """
     return Key(run.key.pk, f"{LIVE_RUN}{run.key.sk}")

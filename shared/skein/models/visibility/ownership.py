@@ -100,7 +100,7 @@ class Actor(Value):
 
     Attributes:
         authors: The people whose messages the actor was shown, by digest.
-        outsiders: Whether an author may be an outsider; see `services/visibility/insiders.py`.
+        outsiders: Whether an author is possibly an outsider; see `services/visibility/insiders.py`.
     """
 
     chat_id: Identifier | None = None
@@ -110,9 +110,10 @@ class Actor(Value):
     def changes_open(self, thing: "DerivedItem") -> bool:
         """Return whether this actor may change or end an open item that no operator made.
 
-        It must act in the item's own chat, or have been shown only messages of the item's authors.
-        If it may have been shown messages of an outsider, both conditions apply. An actor that was
-        shown no messages may also change an item made outside of chats and from no messages.
+        An actor in the item's own chat may change it. In another chat, all authors of the messages
+        that the actor was shown must also be authors of the item. If one of these authors is
+        possibly an outsider, both conditions apply. An actor that was shown no messages may also
+        change an item that was made outside of chats and from no messages.
         """
         here = thing.home is not None and thing.home == self.chat_id
         authored = self.authors.only(thing.authors.ids)
@@ -123,14 +124,14 @@ class Actor(Value):
 
 
 class Readers(Value):
-    """The readers of a caller, which decide the items that the caller may find and change.
+    """The people to whom a caller shows items, as the basis for what it may find and change.
 
     A caller without `readers` and `content` is an operator, who may change all items.
 
     Attributes:
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
         content: The audience of all content that a change is based on; None if it equals `readers`.
-        insiders: The insiders of a run; items with other people's words may be hidden from the run.
+        insiders: The insiders of a run; items with other people's words can be hidden from the run.
         chat_id: The chat in which items are shown. An item with words that a sharing rule shared in
             a chat is shown only in that chat.
         actor: The actor of the change, with the people whose messages it was shown.
@@ -157,9 +158,12 @@ class Readers(Value):
     def changes(self, thing: "DerivedItem") -> bool:
         """Return whether the caller may change, end or supersede `thing`, an item of any kind.
 
-        Operators change all items. A run changes an operator's item only if agents work on items of
-        this kind and the run has no words of outsiders. Words from sharing rules change only items
-        of the same chat. For another open item, `Actor.changes_open` decides.
+        An operator's item may be changed by operators only. Exception: a run that was shown no
+        outsider's words may change items of the kinds that agents work on.
+
+        A private item may be changed if all of its people were present for the content of the
+        change. For an open item, `Actor.changes_open` decides. A run that received words through a
+        sharing rule may change only items of the same chat.
         """
         if self._operates:
             return True
@@ -234,7 +238,7 @@ class DerivedItem(Stored):
 
     @property
     def trusted(self) -> bool:
-        """Whether all text of the item is an operator's, and no agent may have worked on it."""
+        """Whether an operator wrote all text of the item, and no agent can have worked on it."""
         return self.by_operator and not self.WORKED_ON
 
     @property

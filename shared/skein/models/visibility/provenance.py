@@ -33,7 +33,7 @@ class Authors(Value):
 
     Attributes:
         ids: At most 20 ids or digests, sorted.
-        many: Whether there may be others. In that case, rights fail closed.
+        many: Whether there are possibly others. Checks of rights then assume the worst.
         by_rule: True if a sharing rule brought some of their words into the chat where they were
             used. Items made from them must not leave that chat.
     """
@@ -97,8 +97,9 @@ class Insiders(Value):
     Attributes:
         digests: Their digests, as in `authors`.
         alone: Whether prompts and tool results of the run must not contain words of outsiders.
-        of_readers: Whether there is an exception to `alone` for words that the readers know: those
-            in questions and errands of the active chat, and in titles of the readers' chats.
+        of_readers: Whether `alone` has an exception for outsiders' words that the readers know
+            anyway. These are words in questions and errands of the active chat, and in titles of
+            the readers' chats.
     """
 
     digests: frozenset[str] = frozenset()
@@ -106,11 +107,11 @@ class Insiders(Value):
     of_readers: bool = False
 
     def wrote(self, authors: Authors) -> bool:
-        """Return whether all authors are insiders or agents; False for many."""
+        """Return whether all authors are insiders or agents; False if `authors.many`."""
         return not authors.many and self.digests.issuperset(authors.ids)
 
     def admit(self, authors: Authors) -> bool:
-        """Return whether the activation may hold the words of these authors.
+        """Return whether prompts and tool results may contain the words of these authors.
 
         An operator has given the agent its tools, so text from tools counts as an insider's here.
         """
@@ -152,8 +153,8 @@ class SourceLabel(Value):
     Attributes:
         named: At most three people, with their names at that time.
         others: The number of further people.
-        title: The title of the chat at that time; None if it had none, if there are several chats,
-            or if not everyone who may see the item may know the title.
+        title: The title of the chat at that time; None if the chat had no title, if there are
+            several chats, or if some people who may see the item may not know the title.
     """
 
     named: tuple[NamedMember, ...] = ()
@@ -190,7 +191,7 @@ class MadeFrom(Value):
         spans: The messages, by chat and number, without overlaps.
         writers: The people who wrote these messages, by id.
         items: The ids of the agent's items that the call referred to, sorted.
-        source: The names of people and chat, for prompts; None if there are none.
+        source: The names of people and chat, for prompts; None without names.
     """
 
     spans: tuple[Span, ...] = ()

@@ -61,7 +61,7 @@ class RecallPassage(Stored):
         created_at: When the message was posted, in whole seconds since 1970.
         expires_at: When the message expires, in seconds since 1970; None if never.
         memory_id: The memory, if the passage is of a memory that sharing rules may show. Such a
-            passage is stored beside the passages of the memory's last source message.
+            passage is stored next to the passages of the memory's last source message.
         sources: For a passage of a memory, the number and the time of each source message.
     """
 

@@ -118,5 +118,5 @@ def read_stay(table: Table, chat: Chat) -> DeskStay | None:
 
 
 def silence(settings: DeskSettings) -> timedelta:
-    """Return how long the team may be silent before a chat goes back to its agents."""
+    """Return after how long without a message from the team the agents get their chat back."""
     return timedelta(minutes=settings.desk_silence_minutes)

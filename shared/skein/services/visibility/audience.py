@@ -46,8 +46,9 @@ def scope_of(chat: Chat | None) -> str | None:
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
     """Return the scope of a run's new items if the run's prompt shows `chat`.
 
-    Without a chat, new items of a run with a private audience get the scope of the run's plan
-    (`Run.scope`) or of the only person in the audience.
+    If the prompt shows no chat and the run has a private audience, new items get the scope of the
+    run's plan (`Run.scope`). Without a plan's scope, they get the scope of the only person in the
+    audience.
 
     Returns:
         The scope; None if the items are open. For a run with a private audience, None means that
@@ -61,9 +62,10 @@ def own_scope_of(run: Run, chat: Chat | None) -> str | None:
 
 
 def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> SourceLabel | None:
-    """Return the label of material from a chat; None if only agents wrote the material.
+    """Return the label of messages from a chat; None if only agents wrote the messages.
 
-    It has the title only of a group, and only if the people who may see the item may know it.
+    The label has a title only for a group, and only if all who may see the new item may know the
+    title.
     """
     known = chat.kind == "group" and may_show(chat.readers, audience)
     label = SourceLabel.of(senders, title=chat.title if known else None)

@@ -56,13 +56,15 @@ def check_post(run: Run, chat: Chat) -> None:
 
 
 def check_effect(run: Run, chat_id: str | None) -> None:
-    """Check that words of outsiders have no effect outside the run's own chats.
+    """Check that text by people outside the run's own chats has no effect elsewhere.
 
-    Words that sharing rules shared must have no effect outside the chat in which they were shared.
-    The readers of `chat_id` notice the effect; if it is None, other people may notice it.
+    Text that was shared by a sharing rule must have no effect outside the chat where it was shared.
+
+    Args:
+        chat_id: The chat whose readers notice the effect; None if other people may notice it.
 
     Raises:
-        NeedsConsent: The activation contains words that may have no effect in this chat.
+        NeedsConsent: The activation contains text that must not have an effect in this chat.
     """
     outsiders = run.held is None or run.held.outsiders
     by_rule = run.held is not None and run.words.by_rule and chat_id != run.held.chat_id
@@ -71,7 +73,7 @@ def check_effect(run: Run, chat_id: str | None) -> None:
 
 
 def check_readers(held: HeldContent, chat: Chat) -> None:
-    """Check that an activation was made for everyone who reads its chat now.
+    """Check that an activation's prompt was made for all current readers of its chat.
 
     Raises:
         ReadersChanged: Someone has joined since the prompt was built.
@@ -81,7 +83,12 @@ def check_readers(held: HeldContent, chat: Chat) -> None:
 
 
 def made_for_all(readers: Audience, chat: Chat) -> bool:
-    """Return whether an activation for these readers was made for all who read its chat now."""
+    """Return whether an activation's prompt was made for all current readers of its chat.
+
+    Args:
+        readers: The people for whom the prompt was made.
+        chat: The chat that the prompt showed, in its current state.
+    """
     return readers.open or set(chat.readers.people) <= set(readers.people)
 
 

@@ -18,8 +18,8 @@ class SharingReading:
 
     Attributes:
         for_readers: The rules for content that may be shared with these people.
-        unnoticed: The rules of which the person of a direct chat, whom they cover, was not notified
-            there.
+        unnoticed: The rules that cover the person of a direct chat, and about which the person was
+            not notified in this chat.
     """
 
     for_readers: ReaderRules
@@ -60,7 +60,13 @@ def read_sharing(
 def read_covered(
     table: BatchReader, chat: Chat, now: datetime, settings: Settings
 ) -> AuthorRules | None:
-    """Read the sharing rules and the person of a chat; None if rules cannot cover its messages."""
+    """Read the sharing rules that may cover a chat's messages, and the person of the chat.
+
+    Nothing is read for a chat whose person was never notified of a rule.
+
+    Returns:
+        The rules in force and the person; None if rules cannot cover messages of this chat.
+    """
     if chat.sharing is None:
         return None
     rules_key = SharingRules.key_of(chat.tenant)

@@ -224,7 +224,7 @@ class ReaderRules:
         return {reader.user_id: reader.version for reader in self.readers}
 
     def partitions(self, tenant: str, agent_id: str) -> tuple[str, ...]:
-        """Return the partitions of an agent's index whose content rules share with all readers.
+        """Return the index partitions with content that the rules share with all readers.
 
         At most eight are returned, in the order of the rules.
         """
