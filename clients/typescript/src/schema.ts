@@ -1574,7 +1574,7 @@ export interface paths {
         };
         /**
          * Export a user's data
-         * @description The export comes in pages of one JSON document; a page may be short.
+         * @description Each page of the export is one JSON document. The last page has no `next_cursor`.
          */
         get: operations["export_user"];
         put?: never;

@@ -80,7 +80,7 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
 
 @router.get("/v1/users/<user_id>/export", "Export a user's data", audit="export")
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
-    """The export comes in pages of one JSON document; a page may be short."""
+    """Each page of the export is one JSON document. The last page has no `next_cursor`."""
     page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
     sharing = service(OwnSharing)
     view = sharing.view(page.user.tenant, page.user.as_member) if cursor is None else None
