@@ -342,9 +342,9 @@ class Api(APIGatewayHttpResolver):
         return principal
 
     def _refusals(self) -> APIGatewayHttpResolver:
-        """Build a resolver that raises `Forbidden` for loaded routes, `NotFound` for other paths.
+        """Build a resolver for callers without the scope of this API.
 
-        It does not check parameters or read the body.
+        It raises `Forbidden` on the paths of routes, and `NotFound` on other paths. It does not check parameters or read the body.
         """
 
         def forbid(**_: str) -> NoReturn:

@@ -275,7 +275,7 @@ class ApiRouter:
     def _audited(
         self, method: Method, status: int, audit: Audit, role: Role | None, *, polled: bool
     ) -> Audited | Unaudited:
-        """Return the given middleware, or one that audits the given kind of resource."""
+        """Return `audit` if it is a middleware; otherwise one that audits this kind."""
         if isinstance(audit, Audited | Unaudited):
             return audit
         verb = "change" if method == "POST" and status != CREATED else VERBS[method]

@@ -2511,7 +2511,8 @@ export interface paths {
          * Create an API key
          * @description The key is shown only once. It is the bearer token of the server's calls.
          *
-         *     A caller gives only roles that the caller has; `tokens` needs the role `privacy`.
+         *     A caller can give a key only roles that the caller has.
+         *     The role `tokens` can be given only by callers with the role `privacy`.
          */
         post: operations["create_key"];
         delete?: never;
@@ -3899,7 +3900,7 @@ export interface components {
             client_id: string;
             /** @description The `seq` of the message that this one replies to; null for none. */
             reply_to: number | null;
-            /** @description The question of a `choice`; null for others. */
+            /** @description The question; null unless the kind is `choice`. */
             choice: components["schemas"]["ChoiceResource"] | null;
             /** @description The agent whose words the sender agreed to post; null for own words. */
             via: components["schemas"]["ViaResource"] | null;
@@ -4802,7 +4803,7 @@ export interface components {
         };
         /**
          * UploadResource
-         * @description Where to upload a file: send exactly it, by this method and with these headers.
+         * @description Where to upload a file: send its bytes as the body, by this method and with these headers.
          */
         UploadResource: {
             /** @description The id, an opaque text. */
@@ -9167,7 +9168,7 @@ export interface components {
             stay_id: string;
             /** @description What put the chat on the desk. */
             reason_code: components["schemas"]["DeskReason"];
-            /** @description The agent that asked; null for others. */
+            /** @description The agent that asked for help; null if it was no agent. */
             agent_id: string | null;
             /** @description The chat on the desk, in the console. */
             link: string;

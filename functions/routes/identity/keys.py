@@ -28,7 +28,8 @@ router = ApiRouter("keys", "key", role="owner")
 def create_key(new: NewKey) -> NewKeyResource:
     """The key is shown only once. It is the bearer token of the server's calls.
 
-    A caller gives only roles that the caller has; `tokens` needs the role `privacy`.
+    A caller can give a key only roles that the caller has.
+    The role `tokens` can be given only by callers with the role `privacy`.
     """
     caller = router.caller
     keys = service(ApiKeys)

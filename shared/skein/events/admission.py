@@ -97,7 +97,7 @@ class LaneAdmission:
     def _write(
         self, lanes: EndpointLanes, step: Step, *, finds_own_write: bool = False
     ) -> tuple[EndpointLanes, EndpointLanes]:
-        """Change which lanes are sent, and send the jobs of lanes that no longer have to wait.
+        """Change an endpoint's lanes, and send the jobs of the lanes that may be sent now.
 
         Returns:
             The lanes before and after the change.

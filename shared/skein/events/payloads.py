@@ -105,7 +105,9 @@ class HelpRequested(Payload):
     chat_id: IdOfChat
     stay_id: Annotated[str, Field(description="The id of the chat's stay on the desk.")]
     reason_code: Annotated[DeskReason, Field(description="What put the chat on the desk.")]
-    agent_id: Annotated[str | None, Field(description="The agent that asked; null for others.")]
+    agent_id: Annotated[
+        str | None, Field(description="The agent that asked for help; null if it was no agent.")
+    ]
     link: Annotated[str, Field(description="The chat on the desk, in the console.")]
 
 

@@ -50,7 +50,7 @@ class NewMedia(Request):
 
 
 class UploadResource(Resource):
-    """Where to upload a file: send exactly it, by this method and with these headers."""
+    """Where to upload a file: send its bytes as the body, by this method and with these headers."""
 
     model_config = ConfigDict(
         json_schema_extra={

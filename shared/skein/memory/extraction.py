@@ -68,10 +68,10 @@ class Extraction(NamedTuple):
     removed: tuple[str, ...] = ()
 
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
-        """Return the entries for one of the agents that share the question.
+        """Return the entries for one of the agents that were asked together.
 
-        The question may show the memory of another agent. If an entry is to replace such a memory,
-        the returned entry names the memory of this agent that has the same words, if any.
+        The model was shown memories of all of them. An entry that replaces another agent's memory
+        replaces this agent's memory with the same words instead, or none if there is none.
 
         Args:
             live: The agent's memories.
@@ -218,7 +218,7 @@ def _part_of(batch: AgentChunk) -> str:
 
 
 def _identity(batch: AgentChunk) -> str:
-    """Return the text that introduces the agent, or the agents that share the question."""
+    """Return the text that introduces the agents for which the model is asked."""
     if not batch.others:
         return batch.target.agent.identity
     known = batch.target.names()

@@ -70,12 +70,11 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: The position of the current list in `_relations`. One further list contains
-            consents, disclosures and errands.
+        relation: The position of the current list in `_relations`. After these lists comes one
+            of consents, disclosures and errands.
         row: Sort key of the chat's row in that list.
-        key: Position within the chat, within the last list, or within the agent's data. In a chat,
-            it is the sort key of the last item read, or the position among items made from the
-            chat.
+        key: The sort key of the last item read in the current chat, list or agent's data. For
+            items made from a chat, their position among these.
         agent: The agent whose data is being exported; set after all chats are exported.
     """
 

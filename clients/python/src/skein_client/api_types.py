@@ -379,7 +379,7 @@ class ToolCall(TypedDict):
 
 class UploadResource(TypedDict):
     """
-    Where to upload a file: send exactly it, by this method and with these headers.
+    Where to upload a file: send its bytes as the body, by this method and with these headers.
     """
 
     id: str

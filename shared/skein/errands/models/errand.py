@@ -222,7 +222,7 @@ class Errand(Stored):
 
     @property
     def line_key(self) -> Key:
-        """The key of the open item that tells prompts of the asking chat about the errand."""
+        """The key of the `OpenErrand`, which shows the errand in prompts of the chat that asked."""
         scope = self.line_scope or self.scope
         return OpenErrand.key_of(self.tenant, self.ref.model_copy(update={"scope": scope}))
 

@@ -422,7 +422,7 @@ class MessageResource(Resource):
         Field(description="The `seq` of the message that this one replies to; null for none."),
     ]
     choice: Annotated[
-        ChoiceResource | None, Field(description="The question of a `choice`; null for others.")
+        ChoiceResource | None, Field(description="The question; null unless the kind is `choice`.")
     ]
     via: Annotated[
         ViaResource | None,
@@ -458,10 +458,11 @@ class MessageResource(Resource):
 
         Stored ids that could reveal a private chat are not shown. A run id contains the id of the
         chat or agent that holds the run, and an agent's `client_id` contains the run id. The
-        `client_id` of a text that a person agreed to post names the question.
+        `client_id` of a text that was posted after a person's yes contains the id of the question.
 
         Args:
-            now: The current time, at which a choice has its status; needed for a choice.
+            now: The current time. It decides whether a choice is still open, so a message with a
+                choice needs it.
             files: The files of the message, by id.
         """
         if message.choice is not None and now is None:

@@ -152,7 +152,9 @@ class ChatViews:
     def direct_chats(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[OwnChat]:
-        """List a person's direct chats in the order of `chats`; a page may be short or empty.
+        """List a person's direct chats, the chat with the newest message first.
+
+        A page may be short or empty.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -170,7 +172,7 @@ class ChatViews:
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Chat]:
-        """List an agent's chats in the order of `chats`.
+        """List an agent's chats, the chat with the newest message first.
 
         The index lists only an agent's open chats. Its private chats are found through a person.
 

@@ -1,7 +1,7 @@
 """State machine of a delivery: how events change its parts, and how they set its status.
 
-All functions are pure. Within one try, the status of a part only moves forward. A new try raises
-`tries`.
+All functions are pure. Within one try, the status of a part only moves forward. A new try adds 1
+to `tries`.
 """
 
 from collections.abc import Callable
