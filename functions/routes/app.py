@@ -344,7 +344,8 @@ class Api(APIGatewayHttpResolver):
     def _refusals(self) -> APIGatewayHttpResolver:
         """Build a resolver for callers without the scope of this API.
 
-        It raises `Forbidden` on the paths of routes, and `NotFound` on other paths. It does not check parameters or read the body.
+        It raises `Forbidden` on the paths of routes, and `NotFound` on other paths. It does not
+        check parameters or read the body.
         """
 
         def forbid(**_: str) -> NoReturn:
