@@ -638,6 +638,18 @@ LET_IN_AT_AN_ANSWER_THAT_ONE_RUN_LACKS = (
         asked=2,
     ),
 )
+# The chat that an SMS opens has the same id in both runs, however much was written before it.
+TEXTED_AT_AN_ANSWER_THAT_ONE_RUN_LACKS = (
+    Say(who=ALICE.id, chat=ALICES.id, to=COACH.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        to=COACH.id,
+        tactic=Tactic(((Move("chat_document", code="whether"),),)),
+        events=(Answer(who=BOB.id, yes=False, sms=True),),
+        asked=2,
+    ),
+)
 # What a person answers to an errand of an open chat is told to everybody, strangers included.
 ANSWERED_TO_AN_OPEN_CHAT = (
     Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("errand")),

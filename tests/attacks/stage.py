@@ -411,10 +411,16 @@ class Stage(World):
         How often it is asked may be up to the secret, but both runs of a story play all steps.
         """
         steps, self._meanwhile = self._meanwhile[1], (0, ())
+        if steps:
+            self._begin_meanwhile()
         for step in steps:
             self.apply(step)
         self._scan()
         self.rest()
+
+    def _begin_meanwhile(self) -> None:
+        """Go on with the same ids in both runs, however many were made in this step before."""
+        self.ids.skip_to(self.step * IDS_PER_STEP + IDS_PER_STEP // 2)
 
     def _check_events(self) -> None:
         """Check that no event holds a word of the story, and no notification: nobody asked for any.
@@ -880,6 +886,7 @@ class Stage(World):
         asked, steps = self._meanwhile
         if steps and seen.answered == asked:
             self._meanwhile = (0, ())
+            self._begin_meanwhile()
             Context().run(self._happen, steps)  # not with the worker's permissions
         return self._moves(seen)
 
