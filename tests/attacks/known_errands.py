@@ -3,7 +3,7 @@
 from tests.attacks.cast import ALICE, ALICES, BOB, CAROL, COACH, HALL, OPENED, PAIR, PHONES, TEAM
 from tests.attacks.errands import Reach, Reply
 from tests.attacks.known import does
-from tests.attacks.steps import Answer, Join, Open, Pass, Say, Story, Text
+from tests.attacks.steps import Answer, Join, Open, Outage, Pass, Say, Story, Text
 
 FIND = Say(who=ALICE.id, chat=PAIR.id, to=COACH.id, tactic=does("find_time"))
 LOOKS = Say(who=ALICE.id, chat=PAIR.id, to=COACH.id, tactic=does("look", "recall", speaks=True))
@@ -26,6 +26,16 @@ ERRANDS: dict[str, Story] = {
         LOOKS,
         Pass(minutes=1_500),
         Reply(who=ALICE.id),
+        LOOKS,
+    ),
+    "times_read_again_after_an_outage": (
+        FIND,
+        Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+        Reply(who=ALICE.id),
+        Outage(minutes=90),
+        Reply(who=BOB.id, sms=True),
+        Pass(minutes=120),
+        Answer(who=ALICE.id),
         LOOKS,
     ),
     "topic_after_someone_joined": (

@@ -100,6 +100,7 @@ from tests.attacks.steps import (
     Text,
     asides_of,
 )
+from tests.faults.deployment import WORKERS
 from tests.support.agents import actor, asked_by_service
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World
@@ -434,10 +435,11 @@ class Stage(World):
                 raise Leak(f"an event or a notification holds a word: {told}")
 
     def handle(self, job: Job) -> None:
+        if isinstance(job, ErrandJob):
+            self._look_after(job)
+            return
         if not isinstance(job, RunJob):
             super().handle(job)
-            if isinstance(job, ErrandJob):
-                self._scan()
             if isinstance(job, ConsentJob):  # the words count as typed by the person
                 self._scan()
                 self.givers |= {job.user_id} if self.givers else set()
@@ -446,6 +448,14 @@ class Stage(World):
         self.ledger.note(self.step, OTHERS)
         super().handle(job)
         self._note_run()
+
+    def _look_after(self, job: ErrandJob) -> None:
+        """Play the job of an errand; while the model is down, its queue gives it again later."""
+        try:
+            super().handle(job)
+        except Unavailable:
+            self.queues.give_again(job, seconds=WORKERS[job.queue].visibility_seconds)
+        self._scan()
 
     def work(self, task: Task[J, Any, Any, Any], job: J, *, seconds: float = 900) -> None:
         """Play a job of a background task; see `World`."""
