@@ -4893,7 +4893,7 @@ export interface components {
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools?: (components["schemas"]["ToolName"] | string)[] | null;
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            /** @description Whether private prompts may quote outsiders, who are in none of the chats that the run serves. `none`: their words are left out, but not operators' items. Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`. */
             outsiders?: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
@@ -4964,7 +4964,7 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            /** @description Whether private prompts may quote outsiders, who are in none of the chats that the run serves. `none`: their words are left out, but not operators' items. Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`. */
             outsiders: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
@@ -5006,7 +5006,7 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            /** @description Whether private prompts may quote outsiders, who are in none of the chats that the run serves. `none`: their words are left out, but not operators' items. Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`. */
             outsiders: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
@@ -5119,7 +5119,7 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            /** @description Whether private prompts may quote outsiders, who are in none of the chats that the run serves. `none`: their words are left out, but not operators' items. Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`. */
             outsiders: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
@@ -6299,7 +6299,7 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            /** @description Whether private prompts may quote outsiders, who are in none of the chats that the run serves. `none`: their words are left out, but not operators' items. Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`. */
             outsiders: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
@@ -6701,7 +6701,7 @@ export interface components {
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. Default: `["send_message", "read_messages", "recall", "save_memory", "set_plan", "cancel_plan", "ask_choice", "ask_a_person", "end_run"]`. */
             enabled_tools?: (components["schemas"]["ToolName"] | string)[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            /** @description Whether private prompts may quote outsiders, who are in none of the chats that the run serves. `none`: their words are left out, but not operators' items. Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`. */
             outsiders?: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
@@ -8855,7 +8855,7 @@ export interface components {
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. Default: `["send_message", "read_messages", "recall", "save_memory", "set_plan", "cancel_plan", "ask_choice", "ask_a_person", "end_run"]`. */
             enabled_tools?: (components["schemas"]["ToolName"] | string)[];
-            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`. */
+            /** @description Whether private prompts may quote outsiders, who are in none of the chats that the run serves. `none`: their words are left out, but not operators' items. Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`. */
             outsiders?: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;

@@ -122,7 +122,8 @@ def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
 def _closed(tool: CallableTool) -> dict[str, int]:
     """Return the closed parameters of a tool, and the number of choices for each.
 
-    The result is empty for an MCP server's tool unless the operator has confirmed its values.
+    A closed parameter has a schema that lists all its values. For a tool of an MCP server, the
+    result is empty until an operator has confirmed these lists.
     """
     confirmed = all(each.values_confirmed for each in tool.tool.rights.values())
     return closed_values(tool.schema) if confirmed else {}

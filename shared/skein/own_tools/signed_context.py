@@ -1,8 +1,8 @@
 """The signed context of a call: the person it is made for, and the readers of its result.
 
 It is signed according to Standard Webhooks (https://www.standardwebhooks.com): the header
-`webhook-signature` signs the id, the time and the JSON. This takes ten lines of code, and the
-library for it would be another package in every function.
+`webhook-signature` signs the id, the time and the JSON. Signing takes ten lines of code; its
+library would be one more package in each Lambda function.
 """
 
 import base64

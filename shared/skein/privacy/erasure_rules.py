@@ -259,7 +259,7 @@ def _without_their_origin(sweep: Sweep, message: Message) -> Message:
 
 
 def _without_reader(sweep: Sweep, message: Message) -> Message:
-    """Return a question without the person among the readers and the members in its data."""
+    """Return a question from whose data the person's id is removed."""
     choice = message.choice
     if choice is None:
         return message

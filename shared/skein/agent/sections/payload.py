@@ -1,8 +1,8 @@
 """Render the payload of a webhook as lines behind bars.
 
 A payload can contain any text. A JSON payload is indented, but not quoted again. All unprintable
-characters are escaped, so that no string can begin a new line. Numbers keep their digits, and
-repeated names stay.
+characters are escaped, so that no string can begin a new line. Numbers keep their digits, and a
+name that occurs twice in an object is shown twice.
 """
 
 import json

@@ -148,9 +148,9 @@ class AgentFields(BaseModel):
     outsiders: Annotated[
         Outsiders | None,
         Field(
-            description="Whether private prompts may quote outsiders: people of none of the chats "
-            "for which the run works. `none`: their words are left out, but not operators' items. "
-            "Null: `none` if a tool of the tenant that the agent may call writes, else `quoted`."
+            description="Whether private prompts may quote outsiders, who are in none of the chats "
+            "that the run serves. `none`: their words are left out, but not operators' items. "
+            "Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`."
         ),
     ] = None
     summary_instruction: Annotated[

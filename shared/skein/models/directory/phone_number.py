@@ -12,7 +12,7 @@ Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterVali
 
 
 def line_address(text: str) -> str:
-    """Convert the address of a line to the stored form of its kind.
+    """Convert the address of a line, such as a phone number, to its stored form.
 
     Raises:
         ValueError: The text is not a full address of any kind.

@@ -143,7 +143,9 @@ class FirstContact:
         self._not_opted_out(self._way(parties), parties)
 
     def charges(self, contact: Contact) -> tuple[Write, ...]:
-        """Return the writes for the text's transaction: charge the limits and check the consent.
+        """Return the writes that charge the limits and check the consent.
+
+        They belong in the transaction that posts the text.
 
         The writes fail if another writer has charged the person or the line in the meantime, or has
         changed the person's consents (optimistic lock). So no text is posted after its consent was

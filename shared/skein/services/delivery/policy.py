@@ -88,5 +88,5 @@ def look_up_from(posted_at: datetime) -> datetime:
 
 
 def may_look_up_again(posted_at: datetime, now: datetime) -> bool:
-    """Return whether to repeat a failed look-up of a post whose outcome is unclear."""
+    """Return whether to ask again if the provider has a text that may or may not be posted."""
     return now < posted_at + MAX_UNCLEAR
