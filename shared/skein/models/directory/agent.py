@@ -148,9 +148,10 @@ class AgentFields(BaseModel):
     outsiders: Annotated[
         Outsiders | None,
         Field(
-            description="Whether private prompts may quote outsiders, who are in none of the chats "
-            "that the run serves. `none`: their words are left out, but not operators' items. "
-            "Null: `none` if the agent may call a tool of the tenant that has effects, else `quoted`."
+            description="Whether private prompts may quote outsiders, who are in none of the "
+            "chats that the run serves. `none`: their words are left out, but not operators' "
+            "items. Null: `none` if the agent may call a tool of the tenant that has effects, "
+            "else `quoted`."
         ),
     ] = None
     summary_instruction: Annotated[
