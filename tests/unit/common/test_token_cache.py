@@ -53,13 +53,13 @@ def test_a_text_is_counted_once_while_it_is_among_those_asked_for_last() -> None
 
 
 def test_token_cache_stays_within_its_memory() -> None:
-    limit = 3_000_000
+    limit = 750_000
     tracemalloc.start()
     remembered = RememberedTokens(CounterWrites(), limit)
     try:
         for n in range(3 * limit // ENTRY_BYTES):
             remembered.count(f"{n} " * 100)
-            if n % 1_000 == 0:
+            if n % 50 == 0:
                 remembered._counter.asked.clear()  # type: ignore[attr-defined]
         gc.collect()
         now, peak = tracemalloc.get_traced_memory()
