@@ -1,18 +1,27 @@
 """Play longer generated stories: `make stories N=10000`; print the shortest of those that fail."""
 
 import argparse
+import gc
 import os
 import random
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
+from skein.models.directory import number_code
 from tests.attacks.steps import Story
 from tests.stories.judge import judge
 from tests.stories.moves import MOVES, PLACES
 from tests.stories.telling import Telling, report_of
 
 LONGEST = 30  # moves
+
+
+def prepare() -> None:
+    """Make a process as fast as `tests/conftest.py` makes one of the tests."""
+    number_code.HASH_COST = 2  # its hashes are slow on purpose
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 def played(number: int, seed: str) -> tuple[Story, Exception] | None:
@@ -36,7 +45,7 @@ def main(given: list[str]) -> int:
     parser.add_argument("--seed", default="1")
     options = parser.parse_args(given)
     failed: list[tuple[Story, Exception]] = []
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=prepare) as pool:
         stories = pool.map(partial(played, seed=options.seed), range(options.count), chunksize=5)
         failed.extend(found for found in stories if found is not None)
     sys.stdout.write(
