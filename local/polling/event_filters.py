@@ -57,15 +57,16 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _pattern(pattern: Mapping[str, Any]) -> Test:
     """Return a check of an object, in which all fields of the pattern must match."""
-    tests = {name: _field(name, inner) for name, inner in pattern.items()}
+    tests = [(name, _field(name, inner)) for name, inner in pattern.items()]
 
     def check(value: Any) -> bool:
-        if value is not ABSENT and not isinstance(value, Mapping):
+        fields = {} if value is ABSENT else value
+        if not isinstance(fields, dict):
             return False
-        fields: Mapping[str, Any] = {} if value is ABSENT else value
-        return all(
-            test(fields if name == OR else fields.get(name, ABSENT)) for name, test in tests.items()
-        )
+        for name, test in tests:  # noqa: SIM110 - a generator takes twice as long
+            if not test(fields if name == OR else fields.get(name, ABSENT)):
+                return False
+        return True
 
     return check
 
@@ -87,7 +88,7 @@ def _leaf(rules: Sequence[Test]) -> Test:
     """Return a check of a value: a rule must match the value, or one of its elements."""
 
     def check(value: Any) -> bool:
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return False  # rules are about values, not about objects
         values = value if isinstance(value, list) else [value]
         return any(rule(one) for rule in rules for one in values)
