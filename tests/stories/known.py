@@ -107,8 +107,9 @@ KNOWN: Mapping[str, Known] = {
     "a call of a service that dies over its first try": Known(
         (
             Setting(tool=NOTIFY, name="idempotent", value=True),
-            Fault(what="dies"),
             _writes("notify", chat=TEAM.id),
+            Fault(what="dies"),
+            YES,
         ),
         lambda town: [call.tool for call in town.services.calls] == [NOTIFY],
     ),
