@@ -148,14 +148,20 @@ class Setting(Deed):
 
 @dataclass(frozen=True)
 class Decide(Deed):
-    """An operator approves the oldest call that waits for operators, or refuses it."""
+    """An operator approves the oldest call that waits for operators, or refuses it.
+
+    Operators read what they decide on: of equal calls that wait, they approve one.
+    """
 
     yes: bool = True
 
     def happen(self, town: "Town") -> None:
         """See `Deed`."""
-        for waiting in town.waiting_calls()[:1]:
-            town.decided(str(waiting["id"]), yes=self.yes)
+        waiting = town.waiting_calls()
+        for oldest in waiting[:1]:
+            asked = town.call_of(oldest)[1]
+            for each in [each for each in waiting if town.call_of(each)[1] == asked]:
+                town.decided(each, yes=self.yes and each == oldest)
 
     @property
     def sentence(self) -> str:

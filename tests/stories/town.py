@@ -215,18 +215,22 @@ class Town(Stage):
         if call.key not in self.approved:
             super()._check_agreed(call)
 
-    def waiting_calls(self) -> list[dict[str, Any]]:
-        """The calls that wait for an operator, oldest first."""
-        items: list[dict[str, Any]] = self.admin.get("/v1/approvals").body["items"]
-        return items
+    def waiting_calls(self) -> list[str]:
+        """The ids of the calls that wait for an operator, oldest first."""
+        return [each.id for each in self.app.get(OperatorApprovals).list(TENANT)]
+
+    def call_of(self, approval_id: str) -> tuple[str, str]:
+        """The key of a call that waits, and its arguments, or the key if they were erased."""
+        found = self.app.get(OperatorApprovals).get(TENANT, approval_id, private=True)
+        key = found.approval.call.key
+        return key, found.arguments or key
 
     def decided(self, approval_id: str, *, yes: bool) -> None:
         """Let an operator decide on a call."""
-        decision = {"decision": "approved" if yes else "refused"}
-        path = f"/v1/approvals/{approval_id}"
-        if self.admin.post(path, decision, reason=WHY).status == 200 and yes:
-            stored = self.app.get(OperatorApprovals).get(TENANT, approval_id, private=True)
-            self.approved.add(stored.approval.call.key)
+        decision, key = {"decision": "approved" if yes else "refused"}, self.call_of(approval_id)[0]
+        made = self.admin.post(f"/v1/approvals/{approval_id}", decision, reason=WHY)
+        if made.status == 200 and yes:
+            self.approved.add(key)
 
     # ------------------------------------------------------------------ doors
 
