@@ -5,13 +5,13 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from skein.own_tools.asking import CHANGED
-from tests.attacks.cast import ALICE, ALICES, BOB, BOBS, BOBS_PHONE, CAROL, CAROLS, PAIR, TEAM
+from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, PAIR, TEAM
 from tests.attacks.errands import Reach
 from tests.attacks.known_codes import FULL
-from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET, SPEAKS
+from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
 from tests.attacks.services import BOOK, NOTIFY
-from tests.attacks.sharing import GiveRoles, Refuse, Withdraw
-from tests.attacks.steps import Answer, Erase, Pass, Report, Say, Step, Story
+from tests.attacks.sharing import Refuse
+from tests.attacks.steps import Answer, Erase, Pass, Report, Step, Story
 from tests.stories.deeds import (
     CancelOutreach,
     Delete,
@@ -68,27 +68,12 @@ def keeps_all_questions(town: Town) -> bool:
     return asked(ALICES.id, task_of(len(FULL) + 1))(town) and len(whole) == len(FULL)
 
 
-def answered_by_rule(town: Town) -> bool:
-    """Bob's newest question was answered, with words that a rule lets him be told."""
-    return town.knowledge.told_by_rule > 0 and town.runs(BOBS.id)[-1].status == "done"
-
-
-def each_time(*events: Step, times: int) -> Step:
-    """The same happens each time that the model thinks."""
-    again = (each_time(*events, times=times - 1),) if times > 1 else ()
-    return Meanwhile(events=(*events, *again))
-
-
 def _writes(task: str, who: str = ALICE.id, chat: str = ALICES.id, other: str = BOB.id) -> Step:
     return Write(who=who, chat=chat, task=task, other=other)
 
 
 BOOKS, YES = _writes("book"), Answer(who=ALICE.id)
 TYPES_YES = Write(who=ALICE.id, chat=ALICES.id, text="Yes please")
-CAROL_WITHDRAWS = (
-    Write(who=CAROL.id, chat=CAROLS.id, text="I went for a walk."),
-    Withdraw(who=CAROL.id, chat=CAROLS.id),
-)
 TAKES, RETURNS = DeskDoes(chat=ALICES.id), DeskDoes(chat=ALICES.id, does="hand back")
 
 KNOWN: Mapping[str, Known] = {
@@ -149,19 +134,6 @@ KNOWN: Mapping[str, Known] = {
     "a rule for a reader who turned it off": Known(
         (*RULED, HELLO, SECRET, OVER, Refuse(who=BOB.id), ASKS),
         lambda town: not town.knowledge.told_by_rule,
-    ),
-    "others change their minds while the agent tells by a rule": Known(
-        (
-            *RULED,
-            GiveRoles(who=CAROL.id, role="daughter"),
-            Say(who=CAROL.id, chat=CAROLS.id),
-            HELLO,
-            SECRET,
-            OVER,
-            each_time(*CAROL_WITHDRAWS, times=4),
-            SPEAKS,
-        ),
-        answered_by_rule,
     ),
     "an erasure after a person was called to the desk": Known(
         (_writes("help", BOB.id, BOBS_PHONE.id, ALICE.id), Erase(who=BOB.id)),
