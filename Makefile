@@ -120,8 +120,8 @@ pairs: $(DEVELOPMENT) $(FILES) ## Play every ordered pair of moves in one chat, 
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tests.stories.pairs
 
 .PHONY: stories
-stories: $(DEVELOPMENT) $(FILES) ## Play generated stories, and print the shortest that fails (N=10000, SEED=1)
-	@POWERTOOLS_LOG_LEVEL=CRITICAL PYTHONPATH=shared:functions:. $(BIN)/python -m tests.stories $(or $(N),1000) --seed $(or $(SEED),1)
+stories: $(DEVELOPMENT) $(FILES) ## Play generated stories, and print the shortest that fails (N=10000, SEED=1, SEARCH=leaks)
+	@POWERTOOLS_LOG_LEVEL=CRITICAL PYTHONPATH=shared:functions:. $(BIN)/python -m tests.stories $(or $(N),1000) --seed $(or $(SEED),1) --search $(or $(SEARCH),promises)
 
 .PHONY: test-model
 test-model: $(DEVELOPMENT) $(SMALL_MODEL) $(FILES) ## Run the tests of the local model (two minutes)

@@ -17,6 +17,7 @@ from tests.attacks.outsiders import alike
 from tests.attacks.rights import Rights
 from tests.attacks.stage import Stage
 from tests.attacks.steps import Story, givers
+from tests.stories.town import Town
 
 
 class Breach(Leak):
@@ -42,7 +43,7 @@ def _effects(story: Story, order: str) -> list[str]:
     Raises:
         Breach: A run or a task did what it may not do.
     """
-    stage = Stage(words=words(order=order))
+    stage = Town(words=words(order=order), honest=False)
     stage.play(story, Rights(stage, story).check)
     for actor in stage.ledger.actors:
         _check_held(actor, stage)

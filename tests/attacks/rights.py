@@ -28,6 +28,7 @@ from tests.attacks.steps import (
     Step,
     Story,
 )
+from tests.stories.deeds import Write
 from tests.support.builders import TENANT
 
 
@@ -66,9 +67,9 @@ class Rights:
             all_done = tuple(map(self._stage.resolved, (done, *done.meanwhile)))
             for chat in chats:
                 self._check_roles(chat, all_done)
-            self._check_link(done)
+            self._check_link(all_done)
             self._check_consents(all_done)
-            self._check_erased(done)
+            self._check_erased(all_done)
             changes = [c for c in self._stage.ledger.changes if c.step == self._stage.step - 1]
             _check_ranks(changes)
             if isinstance(done, Erase):
@@ -109,28 +110,29 @@ class Rights:
 
     # ------------------------------------------------------------------ numbers and operators
 
-    def _check_link(self, done: Step) -> None:
+    def _check_link(self, done: tuple[Step, ...]) -> None:
         """Check who got the stranger's number, and that no question of the caller came along."""
         owner, former = self._stage.stranger, self._stranger
         if owner == former or owner not in self._stage.given:
             return
-        if not (isinstance(done, Merge) and done.who == owner and done.allowed):
+        links = (step for step in done if isinstance(step, Merge) and step.who == owner)
+        if not any(step.allowed for step in links):
             raise Wrong(f"{named(owner)} got the stranger's number without a right to it")
         if self._asked & (self._questions_to(former) | self._questions_to(owner)):
             raise Wrong(f"{named(owner)} took over open questions to the stranger")
 
     def _check_consents(self, done: tuple[Step, ...]) -> None:
         """Check that a person's consents are the person's own answers."""
-        answered = {step.who for step in done if isinstance(step, Answer)}
+        answered = {step.who for step in done if isinstance(step, Answer | Write)}
         for who, before in self._consents.items():
             if self._consents_of(who) - before and who not in answered:
                 raise Wrong(f"{named(who)} has a consent that {named(who)} never gave")
 
-    def _check_erased(self, done: Step) -> None:
+    def _check_erased(self, done: tuple[Step, ...]) -> None:
         """Check that only an operator with the right role erases a person."""
-        for who in self._erased_people() - self._erased:
-            if not (isinstance(done, Erase) and done.who == who and done.role in LINK_AND_ERASE):
-                raise Wrong(f"{named(who)} was erased by nobody with the right to it")
+        allowed = (s for s in done if isinstance(s, Erase) and s.role in LINK_AND_ERASE)
+        for who in self._erased_people() - self._erased - {step.who for step in allowed}:
+            raise Wrong(f"{named(who)} was erased by nobody with the right to it")
 
     # ------------------------------------------------------------------ names
 

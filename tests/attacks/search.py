@@ -19,6 +19,7 @@ from tests.attacks.outsiders import (
 )
 from tests.attacks.stage import Prompt, Stage
 from tests.attacks.steps import Join, Merge, Say, Story, told
+from tests.stories.town import Town
 
 SEPARATOR = "\n=====\n"  # between the prompts of one place
 MAX_TRIES = 100  # shorter stories tried for each that is found
@@ -45,7 +46,7 @@ class Recital:
     """One run of a story, and what outsiders observed in it."""
 
     story: Story
-    stage: Stage
+    stage: Town
     looks: list[Look]
 
 
@@ -130,7 +131,7 @@ def recite(story: Story, secret: str, like: Recital | None = None) -> Recital:
     Raises:
         Leak: An outsider sees the secret, or the id of a private chat.
     """
-    stage = Stage(words=words(secret))
+    stage = Town(words=words(secret), honest=False)
     looks: list[Look] = []
 
     def look() -> None:

@@ -4,8 +4,8 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -755,10 +755,16 @@ class Stage(World):
                 self.app.get(Returns).hand_back(TENANT, chat_id, holder.id, briefing)
 
     def _draft(self, chat_id: str, holder: Holder, kind: DraftKind) -> str:
-        """What an agent of the chat drafts, for everybody who reads the chat."""
+        """What an agent of the chat drafts."""
+        with self.drafting(chat_id, kind):
+            return self.app.get(Drafts).draft(TENANT, chat_id, holder.id, kind).text
+
+    @contextmanager
+    def drafting(self, chat_id: str, kind: DraftKind) -> Iterator[None]:
+        """Let the model draft something for everybody who reads a chat."""
         self._drafts = Prompt(self.step, kind, chat_id, self.knowledge.readers(chat_id))
         try:
-            return self.app.get(Drafts).draft(TENANT, chat_id, holder.id, kind).text
+            yield
         finally:
             self._drafts = None
 

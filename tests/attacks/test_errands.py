@@ -4,19 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, seed, settings
 
 from skein.errands import meeting_work
 from skein.errands.models.errand import Errand
 from skein.models.common.storage import Write
 from skein.services.visibility import disclosure
 from tests.attacks.cast import ALICES, BOBS_PHONE, PAIR, words
-from tests.attacks.errand_stories import errand_stories
 from tests.attacks.known_errands import ERRANDS
-from tests.attacks.profile import SEARCH
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Story
+from tests.stories.searches import SEARCHES
 
 QUICK = ("time_that_suits_all", "topic_after_someone_joined")
 
@@ -42,13 +39,7 @@ def test_errand_story_proposes_a_time_to_the_group() -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(4))
 def test_new_errand_stories_leak_nothing_to_outsiders(part: int, new_stories: str) -> None:
-    @seed(f"{new_stories} {part}")
-    @settings(SEARCH, max_examples=200)
-    @given(errand_stories)
-    def hear(story: Story) -> None:
-        search(story)
-
-    hear()
+    SEARCHES["errands"].play(f"{new_stories} {part}", 200)
 
 
 _created = Errand.created

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import find, settings
-from hypothesis import strategies as st
 
 from routes.app import ROLES, Principal
 from skein.account_linking import phone_links
@@ -65,10 +64,8 @@ from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, ORDERED
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.known_rights import CONTESTED
-from tests.attacks.profile import SEARCH
 from tests.attacks.search import leak_in, search, tell_shortest
-from tests.attacks.steps import says_secret
-from tests.attacks.stories import contested_stories, ordered_stories, random_stories, variations
+from tests.stories.searches import SEARCHES
 from tests.support.builders import TENANT
 
 STORIES = KNOWN | ENCODED
@@ -527,12 +524,8 @@ def test_search_without_fix_finds_a_leak_in_generated_stories(
 ) -> None:
     owner, name, without, story = FIXES[fix]
     monkeypatch.setattr(owner, name, without)
-    leaks = find(
-        st.one_of(random_stories(), variations((STORIES[story],))).filter(says_secret),
-        lambda story: leak_in(story) is not None,
-        settings=settings(SEARCH, max_examples=500, derandomize=True),
-    )
-    assert leak_in(leaks) is not None
+    search = replace(SEARCHES["leaks"], known=(STORIES[story],))
+    assert search.found(fix, 500) is not None
 
 
 def test_search_without_check_of_recalled_messages_finds_the_secret(
@@ -562,12 +555,8 @@ def test_search_without_fix_finds_a_breach_in_generated_stories(
 ) -> None:
     owner, name, without, story = ORDERS[fix]
     monkeypatch.setattr(owner, name, without)
-    found = find(
-        st.one_of(ordered_stories(), variations((ORDERED[story],))),
-        lambda story: breach_in(story) is not None,
-        settings=settings(SEARCH, max_examples=500, derandomize=True),
-    )
-    assert breach_in(found) is not None
+    search = replace(SEARCHES["orders"], known=(ORDERED[story],))
+    assert search.found(fix, 500) is not None
 
 
 @pytest.mark.parametrize("fix", RIGHTS)
@@ -587,9 +576,5 @@ def test_search_without_fix_finds_a_rights_violation_in_generated_stories(
 ) -> None:
     owner, name, without, story = RIGHTS[fix]
     monkeypatch.setattr(owner, name, without)
-    found = find(
-        st.one_of(contested_stories(), variations((CONTESTED[story],))),
-        lambda story: breach_in(story) is not None,
-        settings=settings(SEARCH, max_examples=500, derandomize=True),
-    )
-    assert breach_in(found) is not None
+    search = replace(SEARCHES["claims"], known=(CONTESTED[story],))
+    assert search.found(fix, 500) is not None

@@ -1,16 +1,15 @@
 """No words of outsiders reach beyond their chats; names, roles and items keep to their rights."""
 
 import pytest
-from hypothesis import given, seed, settings
 
 from tests.attacks.integrity import breach_in
 from tests.attacks.known import ORDERED
 from tests.attacks.known_rights import CONTESTED
-from tests.attacks.profile import SEARCH
 from tests.attacks.search import tell_shortest
-from tests.attacks.steps import Story
-from tests.attacks.stories import contested_stories, ordered_stories
+from tests.stories.searches import SEARCHES
 from tests.support.examples import examples
+
+ORDERS, CLAIMS = SEARCHES["orders"], SEARCHES["claims"]
 
 
 @pytest.mark.timeout(0)
@@ -18,13 +17,7 @@ from tests.support.examples import examples
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))]
 )
 def test_seeded_stories_follow_no_orders_of_outsiders(part: int) -> None:
-    @seed(part)
-    @settings(SEARCH, max_examples=examples(25))
-    @given(ordered_stories())
-    def hear(story: Story) -> None:
-        tell_shortest("breach", story, breach_in)
-
-    hear()
+    ORDERS.play(part, examples(25))
 
 
 @pytest.mark.slow
@@ -33,13 +26,7 @@ def test_seeded_stories_follow_no_orders_of_outsiders(part: int) -> None:
 def test_thousands_of_new_stories_follow_no_orders_of_outsiders(
     part: int, new_stories: str
 ) -> None:
-    @seed(f"{new_stories} {part}")
-    @settings(SEARCH, max_examples=300)
-    @given(ordered_stories())
-    def hear(story: Story) -> None:
-        tell_shortest("breach", story, breach_in)
-
-    hear()
+    ORDERS.play(f"{new_stories} {part}", 300)
 
 
 @pytest.mark.parametrize("name", ORDERED)
@@ -49,13 +36,7 @@ def test_known_story_follows_no_orders_of_outsiders(name: str) -> None:
 
 @pytest.mark.timeout(0)
 def test_seeded_identity_claims_grant_no_name_role_or_access() -> None:
-    @seed(0)
-    @settings(SEARCH, max_examples=examples(25))
-    @given(contested_stories())
-    def claim(story: Story) -> None:
-        tell_shortest("wrong", story, breach_in)
-
-    claim()
+    CLAIMS.play(0, examples(25))
 
 
 @pytest.mark.slow
@@ -63,13 +44,7 @@ def test_seeded_identity_claims_grant_no_name_role_or_access() -> None:
 def test_hundreds_of_new_identity_claims_grant_no_name_role_or_access(
     new_stories: str,
 ) -> None:
-    @seed(new_stories)
-    @settings(SEARCH, max_examples=300)
-    @given(contested_stories())
-    def claim(story: Story) -> None:
-        tell_shortest("wrong", story, breach_in)
-
-    claim()
+    CLAIMS.play(new_stories, 300)
 
 
 @pytest.mark.parametrize("name", CONTESTED)

@@ -5,7 +5,6 @@ from math import log2
 from typing import Any
 
 import pytest
-from hypothesis import given, seed, settings
 
 from skein.desk import tools
 from skein.services.visibility import disclosure
@@ -33,14 +32,15 @@ from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, does
 from tests.attacks.known_codes import ENCODED, FULL
 from tests.attacks.moves import Code
-from tests.attacks.profile import SEARCH
 from tests.attacks.search import compare, leak_in, search
 from tests.attacks.services import shows
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Join, Rename, Say, Step, Story, told
-from tests.attacks.stories import stories
+from tests.attacks.steps import Join, Rename, Say, Step, told
+from tests.stories.searches import SEARCHES
 from tests.support.builders import tokens
 from tests.support.examples import examples
+
+LEAKS = SEARCHES["leaks"]
 
 
 def _a_sixth_of(known: Iterable[str]) -> list[Any]:
@@ -55,42 +55,20 @@ def _a_sixth_of(known: Iterable[str]) -> list[Any]:
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))]
 )
 def test_seeded_stories_leak_nothing_to_outsiders(part: int) -> None:
-    @seed(part)
-    @settings(SEARCH, max_examples=examples(25))
-    @given(stories)
-    def hear(story: Story) -> None:
-        search(story)
-
-    hear()
+    LEAKS.play(part, examples(25))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(10))
 def test_thousands_of_new_stories_leak_nothing_to_outsiders(part: int, new_stories: str) -> None:
-    @seed(f"{new_stories} {part}")
-    @settings(SEARCH, max_examples=300)
-    @given(stories)
-    def hear(story: Story) -> None:
-        search(story)
-
-    hear()
+    LEAKS.play(f"{new_stories} {part}", 300)
 
 
 def test_same_seed_draws_the_same_new_stories(new_stories: str) -> None:
-    def drawn() -> list[str]:
-        heard: list[str] = []
-
-        @seed(new_stories)
-        @settings(SEARCH, max_examples=3)
-        @given(stories)
-        def hear(story: Story) -> None:
-            heard.append(told(story))
-
-        hear()
-        return heard
-
-    assert drawn() == drawn()
+    for each in SEARCHES.values():
+        assert each.story(new_stories) == each.story(new_stories)
+        assert each.story(new_stories) != each.story(f"{new_stories} another")
 
 
 @pytest.mark.parametrize("name", _a_sixth_of(KNOWN))

@@ -1,12 +1,11 @@
 """Sharing rules tell people exactly what they may be told, whatever changes meanwhile."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
-from hypothesis import find, given, seed, settings
-from hypothesis import strategies as st
 
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Check, Exists
@@ -23,13 +22,13 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.sharing_rules import PersonRoles, ReaderRules, SaidMessage
 from tests.attacks.cast import BOBS, CAROL, words
 from tests.attacks.known_sharing import SHARED
-from tests.attacks.profile import SEARCH
 from tests.attacks.search import leak_in, search
-from tests.attacks.sharing_stories import new_sharing_stories, sharing_stories, sharing_variations
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Story, says_secret
+from tests.stories.searches import SEARCHES
+from tests.stories.town import Town
 from tests.support.examples import examples
 
+SHARING_SEARCH = SEARCHES["sharing"]
 QUICK = (
     "told_words_go_no_further",
     "reader_turned_it_off",
@@ -42,13 +41,7 @@ TELLING = 0.25  # of the stories, at least, in which a rule tells words
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(3))
 def test_seeded_sharing_stories_share_only_what_the_rules_permit(part: int) -> None:
-    @seed(part)
-    @settings(SEARCH, max_examples=examples(25))
-    @given(sharing_stories)
-    def hear(story: Story) -> None:
-        search(story)
-
-    hear()
+    SHARING_SEARCH.play(part, examples(25))
 
 
 @pytest.mark.slow
@@ -57,30 +50,16 @@ def test_seeded_sharing_stories_share_only_what_the_rules_permit(part: int) -> N
 def test_hundreds_of_new_sharing_stories_share_only_what_the_rules_permit(
     part: int, new_stories: str
 ) -> None:
-    @seed(f"{new_stories} {part}")
-    @settings(SEARCH, max_examples=200)
-    @given(sharing_stories)
-    def hear(story: Story) -> None:
-        search(story)
-
-    hear()
+    SHARING_SEARCH.play(f"{new_stories} {part}", 200)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_at_least_a_quarter_of_seeded_sharing_stories_share_words_by_rule() -> None:
-    telling: list[bool] = []
-
-    @seed(0)
-    @settings(SEARCH, max_examples=40)
-    @given(sharing_stories)
-    def hear(story: Story) -> None:
-        stage = Stage(words=words())
+    stages = [Town(words=words(), honest=False) for _ in range(40)]
+    for stage, story in zip(stages, SHARING_SEARCH.stories(0), strict=False):
         stage.play(story)
-        telling.append(stage.knowledge.told_by_rule > 0)
-
-    hear()
-    assert len(telling) >= 30
+    telling = [stage.knowledge.told_by_rule > 0 for stage in stages]
     assert sum(telling) >= TELLING * len(telling)
 
 
@@ -274,9 +253,5 @@ def test_search_without_check_of_sharing_finds_a_leak_in_generated_stories(
 ) -> None:
     owner, name, without, story = SHARING[fix]
     monkeypatch.setattr(owner, name, without)
-    leaks = find(
-        st.one_of(new_sharing_stories, sharing_variations((SHARED[story],))).filter(says_secret),
-        lambda story: leak_in(story) is not None,
-        settings=settings(SEARCH, max_examples=500, derandomize=True),
-    )
-    assert leak_in(leaks) is not None
+    search = replace(SHARING_SEARCH, known=(SHARED[story],))
+    assert search.found(fix, 500) is not None

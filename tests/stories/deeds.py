@@ -79,7 +79,8 @@ class DeskDoes(Deed):
         elif self.does == "hand back":
             desk.hand_back("All is well.")
         else:
-            desk.client.post(f"{desk.path}/drafts", {"kind": "answer"})
+            with town.drafting(self.chat, "answer"):
+                desk.client.post(f"{desk.path}/drafts", {"kind": "answer"})
 
     @property
     def sentence(self) -> str:

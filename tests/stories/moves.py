@@ -93,7 +93,9 @@ class Place:
     @property
     def kind(self) -> str:
         """What kind of chat it is."""
-        room = ROOMS[self.chat]
+        room = ROOMS.get(self.chat)
+        if room is None:
+            return "open group"  # the newest
         if room.kind == "group":
             return f"{room.visibility} group"
         return "SMS" if room.channel else "app"
@@ -305,6 +307,12 @@ _LIST: tuple[Move, ...] = (
         lambda p: Say(who=p.who, chat=p.chat, to=COACH.id, word="secret"),
         where=IN_PRIVATE,
     ),
+    Move("say", "person", lambda p: Say(who=p.who, chat=p.chat, to=COACH.id)),
+    Move(
+        "name other",
+        "person",
+        lambda p: Say(who=p.who, chat=p.chat, to=COACH.id, about=p.other),
+    ),
     Move("small talk", "person", _types("Nice weather."), where=ONLY_GROUPS),
     Move(
         "picture",
@@ -446,6 +454,7 @@ _LIST: tuple[Move, ...] = (
     Move("report", "service", lambda p: Report(chat=p.chat)),
     Move("stop run", "operator", lambda p: StopRun(chat=p.chat), impossible=no_run, needs="talk"),
     Move("new name", "operator", lambda p: NewName(who=p.who)),
+    Move("full name", "operator", lambda p: NewName(who=p.other, full=True)),
     Move("agent's name", "operator", _always(NewName(who=COACH.id))),
     Move("merge", "operator", lambda p: Merge(who=p.who)),
     Move("stranger texts", "person", _always(Text(phone=STRANGERS_PHONE))),

@@ -1,6 +1,6 @@
 """How a story is played, shortened, and told so that anybody can read it and a test can keep it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 
 from tests.attacks.knowledge import Leak
@@ -63,12 +63,14 @@ def verdict_of(story: Story) -> Leak | None:
     return None
 
 
-def report_of(story: Story, leak: Exception) -> str:
+def report_of(
+    story: Story, leak: Exception, finds: Callable[[Story], Leak | None] = verdict_of
+) -> str:
     """The shortest story that goes wrong in the same way, as sentences and as a known story."""
     kind = str(leak).partition(":")[0]
 
     def same(shorter: Story) -> Leak | None:
-        found = verdict_of(shorter)
+        found = finds(shorter)
         return found if found is not None and str(found).startswith(kind) else None
 
     shortest = shortened(story, same) if same(story) is not None else story

@@ -110,6 +110,7 @@ class Town(Stage):
     """A stage with faults.
 
     Attributes:
+        honest: The model does what it is asked for, where no tactic says otherwise.
         fault: What goes wrong with the next job.
         deaths: How many workers died.
         tasks: What was asked for, by the number of the step.
@@ -127,6 +128,7 @@ class Town(Stage):
     """
 
     words: Mapping[Any, str] = field(default_factory=words)
+    honest: bool = True
 
     def __post_init__(self) -> None:
         self.fault: Fault | None = None
@@ -375,7 +377,7 @@ class Town(Stage):
             for call, result in zip(step.agreed, step.results or (), strict=False)
         }
         self.shown.append(Shown(run.id, run.agent_id, run.active_chat_id, self._request, told))
-        if self._tactic != QUIET:
+        if self._tactic != QUIET or not self.honest:
             return super()._moves(seen)
         return answer(self._request, self._uses)
 
