@@ -5,6 +5,7 @@ are about; all else is drawn alike.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
@@ -114,8 +115,7 @@ class Search:
         confided: What people say in private.
         said: What people say elsewhere.
         known: Stories of which half of the stories are variations.
-        honest: The model does what it is asked for. It does not attack, and nothing tells apart
-            what was meant to be told apart, so faults may strike anything.
+        honest: The model does what it is asked for, and all moves are drawn alike.
     """
 
     what: str
@@ -309,7 +309,8 @@ class Writer:
             here = self._place(PRIVATE)
             return (self._step("confide", here, (here,)), *story)
         orders = (each for each in story if getattr(each, "word", None) == "order")
-        return given_by(story, next((str(getattr(each, "who", "")) for each in orders), ""))
+        givers = Counter(str(getattr(each, "who", "")) for each in orders)
+        return given_by(story, max(givers, key=givers.__getitem__, default=""))
 
     # ------------------------------------------------------------------ scenes and moves
 

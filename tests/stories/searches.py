@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from tests.attacks.cast import DEN, HALL, PAIR, TEAM
 from tests.attacks.integrity import breach_in
-from tests.attacks.known import KNOWN
+from tests.attacks.known import KNOWN, ORDERED
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.known_errands import ERRANDS
+from tests.attacks.known_rights import CONTESTED
 from tests.attacks.known_sharing import SHARED
 from tests.attacks.search import leak_in
 from tests.stories.generator import (
@@ -114,6 +115,7 @@ _ORDERS = Search(
     more=(0, 3),
     confided="aside",
     said=(None, "order"),
+    known=tuple(ORDERED.values()),
 )
 """Nobody's words have an effect beyond the chats of those who read them."""
 
@@ -127,6 +129,7 @@ _CLAIMS = replace(
     ),
     more=(0, 2),
     often=CHANGES["CLAIMS"],
+    known=tuple(CONTESTED.values()),
 )
 """Nobody gains a name, a role or words of others, also when somebody is erased."""
 
