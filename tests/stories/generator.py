@@ -24,6 +24,7 @@ from tests.attacks.cast import (
     ROOMS,
     STRANGER,
     STRANGERS_PHONE,
+    Room,
     Word,
 )
 from tests.attacks.errands import Reach, Reply
@@ -65,15 +66,16 @@ Seats = tuple[tuple[str, str], ...]
 """Chats, each with a person who acts there."""
 
 _ROOMS = tuple(room for room in ROOMS.values() if room != BACKROOM)
+
+
+def hosts(rooms: Iterable[Room]) -> Seats:
+    """Rooms, each with its first person."""
+    return tuple((room.id, room.members[0].id) for room in rooms)
+
+
 ALL: Seats = tuple((room.id, who.id) for room in _ROOMS for who in room.members if who in PEOPLE)
-ALONE: Seats = tuple(
-    (room.id, room.members[0].id)
-    for room in _ROOMS
-    if room.kind == "direct" and COACH in room.members
-)
-PRIVATE: Seats = ((ALICES.id, ALICES.members[0].id),) * 4 + tuple(
-    (room.id, room.members[0].id) for room in _ROOMS if room.visibility == "private"
-)
+ALONE = hosts(room for room in _ROOMS if room.kind == "direct" and COACH in room.members)
+PRIVATE = hosts([*[ALICES] * 4, *(room for room in _ROOMS if room.visibility == "private")])
 TEXTS: Seats = (("", STRANGER),)
 """Whatever the stranger does is a text."""
 

@@ -20,7 +20,7 @@ from tests.stories.generator import (
     TEXTS,
     Scene,
     Search,
-    Seats,
+    hosts,
 )
 from tests.stories.telling import verdict_of
 
@@ -28,9 +28,8 @@ _TOLD = (
     *("roles", "other's roles", "rule on"),
     *("say: quiet", "confide: quiet", "minutes pass: quiet"),
 )
-_ROOMS: Seats = [(DEN.id, DEN.members[0].id)] * 2 + [(PAIR.id, PAIR.members[0].id)]
-_TEAMS: Seats = [(room.id, room.members[0].id) for room in (PAIR, PAIR, TEAM, HALL)]
-_PAIR: Seats = [(PAIR.id, who.id) for who in PAIR.members[:2]]
+_ROOMS, _TEAMS = hosts((DEN, DEN, PAIR)), hosts((PAIR, PAIR, TEAM, HALL))
+_PAIR = tuple((PAIR.id, who.id) for who in PAIR.members[:2])
 
 _FILLED = (
     Scene(("say: choice+choice+choice",)),
@@ -48,7 +47,7 @@ _LEAKS = Search(
     scenes=(
         Scene(("@say: ask", "confide"), PRIVATE),
         Scene(("@say: thread, switch, ask", "confide"), PRIVATE),
-        Scene(("@say: ask", "minutes pass"), PRIVATE),
+        Scene(("confide", "@say: ask", "minutes pass"), PRIVATE),
         Scene(("say | LETS IN",), _ROOMS),
         Scene(("say | return",), _ROOMS),
         Scene(("say | model is down + return", "hours pass"), _ROOMS),
