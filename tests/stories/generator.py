@@ -149,6 +149,10 @@ class Search:
         for n in range(number):
             tell_shortest(self.what, self.story(f"{seed} {n}"), self.finds)
 
+    def sample(self, part: int) -> None:
+        """Play some stories that are always the same; a few in part 0, which `make test` plays."""
+        self.play(part, 25 if part else 5)
+
     def found(self, seed: object, number: int) -> Story | None:
         """The first of some stories that fails."""
         stories = (self.story(f"{seed} {n}") for n in range(number))
