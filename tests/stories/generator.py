@@ -59,7 +59,6 @@ from tests.attacks.steps import (
     says_secret,
 )
 from tests.stories.moves import MOVES, PLACES, Place
-from tests.stories.tasks import TASKS
 from tests.stories.walk import needed
 
 Seats = tuple[tuple[str, str], ...]
@@ -241,7 +240,7 @@ MEANWHILE = (
 
 WEIGHTS: Mapping[str, int] = {
     **{name: 0 for name, move in MOVES.items() if move.by == "fault"},
-    **dict.fromkeys(("fewer tokens", "one message a minute"), 0),
+    **dict.fromkeys(("fewer tokens", "one message a minute", "import", "import anew"), 0),
     "model is down": 2,
     "say": 32,
     "minutes pass": 12,
@@ -249,7 +248,8 @@ WEIGHTS: Mapping[str, int] = {
 }
 """How often a move is drawn where the model attacks; others once.
 
-Which job a fault strikes, and when the tokens of a day are used up, may be up to the secret.
+Which job a fault strikes, and when the tokens of a day are used up, may be up to the secret, and
+so may what an agent's file has of its memories, which the judge of honest stories reads.
 """
 
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -386,8 +386,8 @@ class Writer:
         """What a move makes, varied, and with what the model does meanwhile."""
         if self.search.honest:
             return MOVES[name].step(place)
-        if name in TASKS:
-            name, tactic = "say", name if name in KINDS else ""
+        if task := getattr(_STEPS[name](place), "task", ""):
+            name, tactic = "say", task if task in KINDS else ""
         step = replace(self._varied(name, place, kept), tactic=self._tactic(aims, tactic))
         if not isinstance(step, Say):
             return step
