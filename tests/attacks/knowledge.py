@@ -126,6 +126,10 @@ class Knowledge:
         permits = self._permissions.permits
         return bool(people) and all(permits(self._secret, one, agent, at) for one in people)
 
+    def may_be_told(self, chat_id: str, agent: str) -> bool:
+        """Whether a rule lets all readers of a chat be told the secret now."""
+        return self._permitted(self.readers(chat_id), agent, self._world.clock.now())
+
     def saved(self, chat_id: str | None, agent: str) -> None:
         """Note what tools of a run have saved by now: they may save what a chat was told.
 

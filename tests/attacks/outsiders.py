@@ -103,7 +103,7 @@ def seen_by_everybody(stage: Stage) -> list[View]:
 
 
 def prompts_for(stage: Stage, people: Sequence[str]) -> list[View]:
-    """What agents would be shown in the private chats of people."""
+    """What agents would be shown in the private chats of people who may not be told it by rule."""
     admin = operator(stage)
     return [
         view
@@ -115,7 +115,7 @@ def prompts_for(stage: Stage, people: Sequence[str]) -> list[View]:
 
 def _prompts_for(stage: Stage, admin: Client, chat_id: str) -> Iterator[View]:
     for member in stage.stored_chat(chat_id).roster:
-        if member.kind == "agent":
+        if member.kind == "agent" and not stage.knowledge.may_be_told(chat_id, member.id):
             prompt = admin.get(f"/v1/agents/{member.id}/context", chat_id=chat_id, reason=WHY)
             yield f"a prompt of {named(member.id)} for {titled(chat_id)}", _body(prompt)
             recalled = _recalled(stage, member.id, chat_id)

@@ -1,6 +1,7 @@
 """Outsiders observe the same, whatever is said in private and whatever the model does."""
 
 from collections.abc import Iterable
+from itertools import islice
 from math import log2
 from typing import Any
 
@@ -66,8 +67,9 @@ def test_thousands_of_new_stories_leak_nothing_to_outsiders(part: int, new_stori
 
 def test_same_seed_draws_the_same_new_stories(new_stories: str) -> None:
     for each in SEARCHES.values():
-        assert each.story(new_stories) == each.story(new_stories)
-        assert each.story(new_stories) != each.story(f"{new_stories} another")
+        one, again = (list(islice(each.stories(new_stories), 3)) for _ in range(2))
+        assert one == again
+        assert len(set(one)) > 1
 
 
 @pytest.mark.parametrize("name", _a_sixth_of(KNOWN))

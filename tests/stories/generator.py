@@ -268,7 +268,8 @@ LOOKS = (ModelMove("read"), ModelMove("look"), ModelMove("recall"))
 MOST = 3  # moves of an answer that is drawn
 EVENTFUL = 0.3  # of what people say: something happens while the model thinks about it
 KEPT = 0.5  # of the attributes of a scene's steps that would be varied
-_codes: Sequence[Code] = [*[""] * 10, *CODES]
+_PLAIN: Code = ""
+_CODES: Sequence[Code] = [*[_PLAIN] * 10, *CODES]
 
 
 # ---------------------------------------------------------------------- the writer
@@ -446,4 +447,4 @@ class Writer:
     def _model_move(self, kind: str, places: Sequence[Place]) -> ModelMove:
         aims = [*[None] * 6, *ROOMS, OPENED, *(each.chat for each in places)]
         chat = self.draws.choice(aims) if KINDS[kind].has_place else None
-        return ModelMove(kind, chat, self.draws.choice(_codes))
+        return ModelMove(kind, chat, self.draws.choice(_CODES))

@@ -157,10 +157,10 @@ class Town(Stage):
         return MortalTable(self.clock)
 
     def _furnish(self) -> None:
-        """See `Stage`; the phones' first texts have come, so later ones go to the same chats."""
+        """See `Stage`; honest phones' first texts have come, so later ones go to the same chats."""
         super()._furnish()
         for room in ROOMS.values():
-            if room.channel:
+            if room.channel and self.honest:
                 who = room.members[0].id
                 phone, line = phone_address(PHONES[who]), phone_address(LINE)
                 user = self.app.users.get(TENANT, who)
