@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.attacks.cast import DEN, HALL, PAIR, TEAM
 from tests.attacks.integrity import breach_in
-from tests.attacks.known import KNOWN, ORDERED
+from tests.attacks.known import KNOWN
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.known_errands import ERRANDS
 from tests.attacks.known_rights import CONTESTED
@@ -114,7 +114,6 @@ _ORDERS = Search(
     more=(0, 3),
     confided="aside",
     said=(None, "order"),
-    known=tuple(ORDERED.values()),
 )
 """Nobody's words have an effect beyond the chats of those who read them."""
 
