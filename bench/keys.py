@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from local.sqlite.items import item_size
-from skein.adapters.dynamodb.attributes import marshal_item, unmarshal_item
+from local.sqlite.items import item_of, item_size
+from skein.adapters.dynamodb.attributes import marshal_item
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.delivery.sms import InboundSms
@@ -94,7 +94,7 @@ class KeyedTable(MemoryTable):
 
     def _items(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """Return items without a call."""
-        items = [unmarshal_item(item) for _, item in self._living(keys)]
+        items = [item_of(text) for _, text in self._living(keys)]
         return {Key(item["pk"], item["sk"]): item for item in items}
 
     def get(self, key: Key) -> Item | None:

@@ -638,6 +638,18 @@ LET_IN_AT_AN_ANSWER_THAT_ONE_RUN_LACKS = (
         asked=2,
     ),
 )
+# What is due at the full hour is due in both runs, however much an agent does before.
+HOURLY_PLANS_OF_TWO_AGENTS = (
+    Say(who=BOB.id, chat=BOBS_PHONE.id, to=COACH.id, word="secret", tactic=does("cron")),
+    Pass(minutes=20),
+    Say(who=CAROL.id, chat=CAROLS.id, to=HELPER.id, tactic=does("cron")),
+    Pass(
+        minutes=120,
+        tactic=Tactic(
+            ((Move("document"),), (Move("named_plan"), Move("plan", code="whether"))), speaks=True
+        ),
+    ),
+)
 # The chat that an SMS opens has the same id in both runs, however much was written before it.
 TEXTED_AT_AN_ANSWER_THAT_ONE_RUN_LACKS = (
     Say(who=ALICE.id, chat=ALICES.id, to=COACH.id, word="secret"),

@@ -8,6 +8,7 @@ __all__ = [
     "api",
     "asking",
     "calls",
+    "erasing",
     "functions",
     "http_requests",
     "items",
