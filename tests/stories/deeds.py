@@ -149,10 +149,7 @@ class Setting(Deed):
 
 @dataclass(frozen=True)
 class Decide(Deed):
-    """An operator approves the oldest call that waits for operators, or refuses it.
-
-    Operators read what they decide on: of equal calls that wait, they approve one.
-    """
+    """An operator approves the oldest call that waits for operators and its equals, or refuses."""
 
     yes: bool = True
 
@@ -162,7 +159,7 @@ class Decide(Deed):
         for oldest in waiting[:1]:
             asked = town.call_of(oldest)[1]
             for each in [each for each in waiting if town.call_of(each)[1] == asked]:
-                town.decided(each, yes=self.yes and each == oldest)
+                town.decided(each, yes=self.yes)
 
     @property
     def sentence(self) -> str:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from skein.own_tools.asking import CHANGED
-from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, PAIR, TEAM
+from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, COACH, PAIR, TEAM
 from tests.attacks.errands import Reach
 from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
@@ -14,6 +14,7 @@ from tests.attacks.sharing import Refuse
 from tests.attacks.steps import Answer, Erase, Pass, Report, Step, Story
 from tests.stories.deeds import (
     CancelOutreach,
+    Decide,
     Delete,
     DeskDoes,
     Fault,
@@ -73,6 +74,7 @@ def _writes(task: str, who: str = ALICE.id, chat: str = ALICES.id, other: str = 
 
 
 BOOKS, YES = _writes("book"), Answer(who=ALICE.id)
+BY_OPERATORS = Setting(tool=BOOK, name="approval", value="operator")
 TYPES_YES = Write(who=ALICE.id, chat=ALICES.id, text="Yes please")
 TAKES, RETURNS = DeskDoes(chat=ALICES.id), DeskDoes(chat=ALICES.id, does="hand back")
 
@@ -151,9 +153,18 @@ KNOWN: Mapping[str, Known] = {
         ),
         lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
     ),
+    "an equal call while one waits for operators": Known(
+        (
+            BY_OPERATORS,
+            _writes("book", chat=PAIR.id),
+            Write(who=ALICE.id, chat=PAIR.id, text=f"@{COACH.name}?"),
+            Decide(),
+        ),
+        booked(1),
+    ),
     "erasures while calls wait for operators": Known(
         (
-            Setting(tool=BOOK, name="approval", value="operator"),
+            BY_OPERATORS,
             _writes("book", chat=PAIR.id),
             _writes("book", BOB.id, PAIR.id, ALICE.id),
             Erase(who=ALICE.id),

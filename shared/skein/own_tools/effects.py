@@ -1,26 +1,35 @@
 """The effect of an answer to a request for approval of a tool call."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
+from skein.errors import AlreadyAsked
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import Choice
 from skein.models.runs.requested_call import CallData
+from skein.own_tools.waiting import WaitingCalls
 from skein.services.chats.post_message import NewMessage
-from skein.services.choices.effect import AnswerEffect, check_once
+from skein.services.choices.effect import AnswerEffect
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallEffect(AnswerEffect):
     """An answer that starts a run of the agent; after a yes, that run makes the call."""
 
     triggers_agent: ClassVar[bool] = True
 
+    waiting: WaitingCalls
+
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Refuse the same call of the same tool while its question is open."""
-        check_once(new, [each for each in asked if _tool(each.choice) == _tool(new.choice)])
+        """Raise `AlreadyAsked` if the agent's question about an equal call is open in this chat.
 
-
-def _tool(choice: Choice | None) -> tuple[str, int] | None:
-    """Return the name and the version of the tool that a question is about."""
-    call = CallData.from_item(choice.data).call if choice is not None else None
-    return (call.tool, call.version) if call is not None else None
+        What a service itself asks about an equal call is only refused if it is the same question.
+        """
+        if new.choice is None:
+            return
+        wanted, home = CallData.from_item(new.choice.data), (new.chat_id, new.sender)
+        here = [each.choice for each in asked if (each.chat_id, each.sender.ref) == home]
+        found = [CallData.from_item(choice.data) for choice in here if choice is not None]
+        calls = [each.call for each in found if each.asks == wanted.asks]
+        if self.waiting.has_equal(new.tenant, wanted.call, calls):
+            raise AlreadyAsked

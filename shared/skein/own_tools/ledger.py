@@ -250,10 +250,11 @@ def _equal_calls(earlier: Iterable[Step], step: Step, position: int, digest: str
     """Count the calls with this digest that the activation made before the call at `position`."""
     calls = [call for each in earlier for call in each.tool_calls]
     calls += step.tool_calls[:position]
-    return sum(_digest_of(call.name, call.arguments) == digest for call in calls)
+    return sum(digest_of(call.name, call.arguments) == digest for call in calls)
 
 
-def _digest_of(name: str, arguments: str) -> str | None:
+def digest_of(name: str, arguments: str) -> str | None:
+    """Return the digest of a call as the model wrote it, or None if that is not a JSON object."""
     try:
         return digest_of_call(name, json_object_of(arguments))
     except Correctable:

@@ -5,7 +5,7 @@ call, after checking the rights again. After a no, the run informs the people of
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,6 +26,7 @@ from skein.own_tools.models.approval import (
     ToolApproval,
     approvals_partition,
 )
+from skein.own_tools.waiting import WaitingCalls
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import items_under
@@ -55,9 +56,12 @@ class OperatorApprovals:
     table: Table
     clock: Clock
     dispatch: Dispatch
+    waiting: WaitingCalls
 
     def ask(self, call: ToolContext, requested: RequestedCall) -> None:
-        """Record that a call waits for an operator. Repeating the request changes nothing.
+        """Record that a call waits for an operator, unless an equal call waits already.
+
+        Repeating the request changes nothing.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -73,15 +77,24 @@ class OperatorApprovals:
             created_at=now,
             expires_at=int((now + DECIDE_WITHIN).timestamp()),
         )
-        if self.table.get(approval.key) is None:
+        if self.table.get(approval.key) is None and not self._has_equal(approval):
             write = Put(approval.key, approval.to_item(), Missing())
             transact_guarded(self.table, [write], call.activation.claim.guard)
 
     def list(self, tenant: str) -> Sequence[ToolApproval]:
         """Return the calls that wait for a decision, at most 200, oldest first."""
+        return sorted(self._undecided(tenant), key=lambda each: each.created_at)[:MAX_SHOWN]
+
+    def _undecided(self, tenant: str) -> Iterator[ToolApproval]:
         items = items_under(self.table, approvals_partition(tenant), ToolApproval.PREFIX)
-        waiting = [each for each in ToolApproval.each_of(items) if each.decision is None]
-        return sorted(waiting, key=lambda each: each.created_at)[:MAX_SHOWN]
+        return (each for each in ToolApproval.each_of(items) if each.decision is None)
+
+    def _has_equal(self, new: ToolApproval) -> bool:
+        """Return whether an equal call of the agent in the chat waits for an operator."""
+        home = (new.agent_id, new.chat_id)
+        undecided = self._undecided(new.tenant)
+        calls = [each.call for each in undecided if (each.agent_id, each.chat_id) == home]
+        return self.waiting.has_equal(new.tenant, new.call, calls)
 
     def get(self, tenant: str, approval_id: str, *, private: bool) -> WaitingCall:
         """Return an approval, with the arguments of its call.

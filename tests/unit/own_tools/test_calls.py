@@ -502,6 +502,20 @@ def test_operators_decision_starts_a_run_that_makes_the_call_or_tells_of_the_ref
     assert f"An operator {decision} your call of book_table" in system + later
 
 
+def test_equal_call_waits_for_operators_once_and_another_call_waits_too() -> None:
+    friday = calls(("book_table", {"seats": 4, "day": "Friday"}))
+    script = [BOOKS, "They look.", BOOKS, "They still look.", friday, "They look."]
+    world = asked(*script, record=BOOK, approval="operator")
+    for text in ("Well?", "Or Friday?"):
+        world.post(text, HUSAM)
+        world.drain()
+    assert [each.status for each in results(world)] == ["asked"] * 3
+    waiting = world.app.get(OperatorApprovals).list(TENANT)
+    assert [(each.call.run_id, each.call.step) for each in waiting] == [
+        (run.id, 1) for run in world.runs()[::2]
+    ]
+
+
 def test_call_that_waits_is_announced_and_counted_as_late_until_it_is_decided() -> None:
     world = asked(BOOKS, "They look.", "Well.", record=BOOK, approval="operator")
     [waiting] = world.app.get(OperatorApprovals).list(TENANT)
