@@ -46,7 +46,7 @@ WISH = {"earliest": f"{DAY}T08:00", "latest": f"{DAY}T20:00", "until": "1 day"}
 ENDS = {ALICE.id: "19:41", BOB.id: "19:43", CAROL.id: "19:47"}
 """The minute at which each person's times end."""
 NAMED_END = re.compile(rf"{DAY}[T ](19:4[137])")
-ASKS_FOR_WORDS = re.compile(r"Reply (\d{6}) and your (\w+)")
+ASKS_FOR_WORDS = re.compile(r"(?s)(.*)Reply (\d{6}) and your answer")
 
 
 def read_times(text: str) -> str:
@@ -130,33 +130,37 @@ class Reply(ErrandStep):
         found = [match for text in texts for match in ASKS_FOR_WORDS.finditer(text)]
         if phone is None or not found:
             return
-        words = self._words(stage, times=found[-1][2] == "times")
+        question, code = found[-1].groups()
+        shown = [each for each in self._asked(stage) if each.text.strip() in question]
+        asked = max(shown, key=lambda each: len(each.text), default=None)
+        words = self._words(stage, times=_is_about_times(asked))
         sms = InboundSms(
             account_sid="AC1",
             message_sid=f"SM{stage.step} of {self.who}",
             channel=CHANNELS.get(phone, "sms"),
             sender=phone,
             recipient=LINE,
-            body=f"{found[-1][1]} {words}",
+            body=f"{code} {words}",
         )
         stage.app.sms_receiver.receive(sms)
 
     def _in_app(self, stage: "Stage") -> None:
-        asked = self._newest(stage)
+        asked = max(self._asked(stage), key=lambda each: each.id, default=None)
         if asked is not None and asked.choice is not None:
             given = GivenAnswer(
                 tenant=TENANT,
                 chat_id=asked.chat_id,
                 person_id=self.who,
                 seq=asked.seq,
-                text=self._words(stage, times=ErrandData.from_item(asked.choice.data).errand.times),
+                text=self._words(stage, times=_is_about_times(asked)),
                 client_id=f"errand {stage.step}",
             )
             stage.app.get(Answering).answer_in_app(given)
 
-    def _newest(self, stage: "Stage") -> Message | None:
+    def _asked(self, stage: "Stage") -> list[Message]:
+        """The questions of errands to this person that are answered in words."""
         chats = map(stage.messages, stage.knowledge.chat_ids())
-        own = [
+        return [
             each
             for messages in chats
             for each in messages
@@ -165,7 +169,6 @@ class Reply(ErrandStep):
             and each.choice.addressee == self.who
             and not each.choice.options
         ]
-        return max(own, key=lambda each: each.id, default=None)
 
     @property
     def sentence(self) -> str:
@@ -174,6 +177,11 @@ class Reply(ErrandStep):
         what = "unclear words" if self.unclear else "their times"
         word = f" with the {self.word}" if self.word else ""
         return f"{named(self.who)} answers an errand {how}: {what}{word}."
+
+
+def _is_about_times(asked: Message | None) -> bool:
+    choice = asked.choice if asked is not None else None
+    return choice is not None and ErrandData.from_item(choice.data).errand.times
 
 
 @dataclass(frozen=True)
