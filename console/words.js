@@ -241,7 +241,7 @@ export const words = {
     draft: "Draft",
     drafted: "Draft by the agent. Check it before you send it.",
     return: "Hand back",
-    returnHint: "Agents start answering again, beginning with unanswered messages. If you're inactive, the chat is handed back automatically.",
+    returnHint: "Agents start answering again, beginning with unanswered messages. Calls that people agreed to before your last message are no longer made. If you're inactive, the chat is handed back automatically.",
     briefing: "Briefing for the agents (optional)",
     draftBriefing: "Draft a briefing",
     handBack: "Hand back",

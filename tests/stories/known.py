@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
-from skein.own_tools.asking import CHANGED
+from skein.own_tools.asking import CHANGED, TEAM_ANSWERED
 from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, COACH, PAIR, TEAM
 from tests.attacks.errands import Reach
 from tests.attacks.known_codes import FULL
@@ -56,6 +56,11 @@ def shows(chat: str, words: str) -> Callable[[Town], bool]:
     return holds
 
 
+def tells(words: str) -> Callable[[Town], bool]:
+    """An agent was told some words as the result of a call that a person approved."""
+    return lambda town: any(words in said for each in town.shown for said in each.told.values())
+
+
 def asked(chat: str, words: str) -> Callable[[Town], bool]:
     """A question in a chat has some words."""
     return lambda town: any(m.choice and words in m.text for m in town.messages(chat))
@@ -77,6 +82,7 @@ BOOKS, YES = _writes("book"), Answer(who=ALICE.id)
 BY_OPERATORS = Setting(tool=BOOK, name="approval", value="operator")
 TYPES_YES = Write(who=ALICE.id, chat=ALICES.id, text="Yes please")
 TAKES, RETURNS = DeskDoes(chat=ALICES.id), DeskDoes(chat=ALICES.id, does="hand back")
+SPEAKS = DeskDoes(chat=ALICES.id, does="say")
 
 KNOWN: Mapping[str, Known] = {
     "an agreed call and the desk": Known(
@@ -84,6 +90,14 @@ KNOWN: Mapping[str, Known] = {
     ),
     "an agreed call and an hour of silence": Known(
         (BOOKS, Meanwhile(events=(TAKES,)), YES, Pass(minutes=130)), booked(1)
+    ),
+    "an agreed call and a colleague who answers instead": Known(
+        (BOOKS, Fault(at=2, runs=True), YES, TAKES, SPEAKS),
+        lambda town: booked(0)(town) and tells(TEAM_ANSWERED)(town),
+    ),
+    "a yes to a colleague who answers it": Known(
+        (BOOKS, TAKES, YES, SPEAKS, RETURNS),
+        lambda town: booked(0)(town) and tells(TEAM_ANSWERED)(town),
     ),
     "an agreed call and the death of its worker": Known(
         (BOOKS, Fault(at=0, runs=True), YES, Pass(minutes=130)), booked(1)
@@ -151,7 +165,7 @@ KNOWN: Mapping[str, Known] = {
             Delete(who=BOB.id, chat=BOBS_PHONE.id),
             Answer(who=BOB.id, sms=True),
         ),
-        lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
+        tells(CHANGED),
     ),
     "an equal call while one waits for operators": Known(
         (
@@ -174,7 +188,7 @@ KNOWN: Mapping[str, Known] = {
     ),
     "an erasure of a reader before a yes": Known(
         (_writes("notify", chat=PAIR.id), Erase(who=BOB.id), YES),
-        lambda town: any(CHANGED in said for each in town.shown for said in each.told.values()),
+        tells(CHANGED),
     ),
     "an erasure while a report waits": Known(
         (Pause(), Report(chat=PAIR.id), Erase(who=ALICE.id)),

@@ -44,6 +44,12 @@ def question(world: World) -> Message:
 
 
 def answer(world: World, option: str, by: Any = HUSAM) -> None:
+    chosen(world, option, by)
+    world.drain()
+
+
+def chosen(world: World, option: str, by: Any = HUSAM) -> None:
+    """Somebody has answered the question, and no worker has seen it yet."""
     given = GivenAnswer(
         tenant=TENANT,
         chat_id="chat_1",
@@ -53,4 +59,3 @@ def answer(world: World, option: str, by: Any = HUSAM) -> None:
         client_id=f"answer-{option}",
     )
     world.app.get(Answering).answer_in_app(given)
-    world.drain()

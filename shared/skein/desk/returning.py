@@ -1,8 +1,8 @@
 """Hand a chat back to its agents: on its holder's request, or after the holder's long silence.
 
 One transaction clears the holder from the chat's item and queues a run for each agent that people
-have written to meanwhile. A message that is posted before the transaction starts no run. A message
-that is posted after the transaction starts one as usual.
+have written to meanwhile, or whose call they have approved. A message that is posted before the
+transaction starts no run. A message that is posted after the transaction starts one as usual.
 """
 
 import logging
@@ -39,6 +39,7 @@ from skein.services.visibility.audience import audience_of
 from skein.settings import Settings
 
 MAX_UNANSWERED = 200  # messages that a return checks for a missing answer
+MAX_QUESTIONS = 100  # newest answers before the holder's words that a return looks at
 MAX_RECORDED = 40  # newest messages that record their run; a transaction has 100 writes
 
 logger = logging.getLogger(__name__)
@@ -166,17 +167,21 @@ class Returns:
     def _unanswered(
         self, snapshot: ChatSnapshot, desk: DeskState
     ) -> Iterator[tuple[Membership, list[Message]]]:
-        """Yield each agent that people have written to since the last answer, with the messages."""
+        """Yield each agent that has messages of people to answer, with these messages.
+
+        The holder's words answer everything before them but an approval of a call: only the agent
+        can make the call, or say why it is not made.
+        """
         chat = snapshot.chat
         firsts = {
-            agent.member.id: max(
-                desk.unanswered.get(agent.member.id, desk.from_seq + 1), desk.spoke_seq + 1
-            )
+            agent.member.id: desk.unanswered.get(agent.member.id, desk.from_seq + 1)
             for agent in snapshot.agents
         }
         if not firsts or min(firsts.values()) > chat.last_seq:
             return
-        asked = self._messages(chat, min(firsts.values()))
+        written = self._messages(chat, min(firsts.values()))
+        agreed = self._agreed([each for each in written if each.seq < desk.spoke_seq])
+        asked = [each for each in written if each.seq > desk.spoke_seq or each.seq in agreed]
         limit = self.settings.max_chain_depth
         for agent in snapshot.agents:
             theirs = [
@@ -202,6 +207,21 @@ class Returns:
         )
         messages = (chat.as_now(message) for message in Message.each_of(reversed(page.items)))
         return [each for each in messages if each.sender.kind == "user" and not each.resets]
+
+    def _agreed(self, messages: Sequence[Message]) -> set[int]:
+        """Return which messages approve a call that an agent has asked about."""
+        keys = [
+            Message.key_of(each.tenant, each.chat_id, each.reply_to)
+            for each in messages
+            if each.answers is not None and each.reply_to is not None
+        ]
+        found = self.table.get_many(list(dict.fromkeys(keys))[-MAX_QUESTIONS:]) if keys else {}
+        asked = (each.choice for each in Message.read_each(found))
+        return {
+            choice.answer.seq
+            for choice in asked
+            if choice is not None and choice.answer is not None and choice.agrees_to_call
+        }
 
     def _tell(self, stay: DeskStay) -> None:
         """Post one notice that the chat was handed back automatically."""

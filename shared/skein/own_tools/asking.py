@@ -17,7 +17,7 @@ from skein.interface.reading import Reading
 from skein.interface.tool import refusals_as_tool_errors
 from skein.interface.tool_context import ToolContext, place_of
 from skein.models.chats.chat import Message
-from skein.models.chats.choice import CALL, YES, Choice, Option
+from skein.models.chats.choice import CALL, Choice, Option
 from skein.models.common.http import McpQuestion, McpReply
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.requested_call import AgreedCall, CallData, RequestedCall
@@ -51,6 +51,11 @@ NOBODY_TO_ASK = (
 )
 CHANGED = "refused: the tool or its call was changed or deleted after the question, so ask again"
 JOINED = "refused: somebody has joined who was not named in the question, so ask again"
+TEAM_ANSWERED = (
+    "refused, and nothing was sent: after the person agreed, a person of the team took the chat "
+    "over and answered there, and may have done it. Say so, and ask again only if it is still "
+    "wanted"
+)
 SERVICE_ASKED = (
     "not done yet: the service asks the person in {place} first. Do not say that it was done, "
     "and do not ask the same; their answer starts a new run"
@@ -58,6 +63,7 @@ SERVICE_ASKED = (
 ANSWER = "answer_"  # prefix of the option ids of a service's question
 MAX_AGREED = 20  # calls that one run makes after people approved them
 NO_VERSION = 0  # matches no version of a tool, so the call is refused as changed
+ANSWERED = -1  # matches no version either: the call is refused because the team has answered
 NO_ARGUMENTS = "{}"  # of a call that can no longer be made
 
 
@@ -184,9 +190,12 @@ class Approvals:
         """Check that an approved call may still be made, and return the person it is made for.
 
         Raises:
-            Failed: The tool was changed after the approval, or other people would see the result.
+            Failed: After the approval, the team has answered in the chat, or the tool was changed,
+                or other people would see the result.
         """
         held = call.activation.run.held
+        if approved.version == ANSWERED:
+            raise Failed(TEAM_ANSWERED)
         if approved.version != tool.tool.version:
             raise Failed(CHANGED)
         chat = call.reading.chat
@@ -201,8 +210,9 @@ class Approvals:
 
         No model is called for this step. It is recorded and carried out like any other step. A call
         that another run or activation has already made keeps its outcome. If a call was erased with
-        the message that asked for it, or if its tool is gone, the call is refused when it is
-        carried out. So the model learns why the answer has no effect.
+        the message that asked for it, if its tool is gone, or if a person of the team has answered
+        in the chat since the approval, the call is refused when it is carried out. So the model
+        learns why the answer has no effect.
 
         Args:
             run: The run, before the first step of an activation.
@@ -262,6 +272,7 @@ class Approvals:
         keys = [Message.key_of(run.tenant, chat.id, seq) for seq in sorted(wanted - known.keys())]
         found = self.table.get_many(keys[:MAX_AGREED]) if keys else {}
         known |= {each.seq: each for each in Message.read_each(found)}
+        team = max((each.seq for each in messages if each.kind == "team"), default=0)
         questions = (known.get(asked) for asked in sorted(wanted))
         choices = (
             question.choice
@@ -275,7 +286,7 @@ class Approvals:
         return [
             (call, choice.question if call.reply is None else None)
             for choice in choices
-            if (call := _agreed_in(choice)) is not None
+            if (call := _agreed_in(choice, team)) is not None
         ]
 
     def _as_recorded(
@@ -298,19 +309,24 @@ class Approvals:
         return call if call.name == requested.tool else None
 
 
-def _agreed_in(choice: Choice) -> AgreedCall | None:
-    """Return the call that an answered choice approves, or None if the answer was no."""
-    option = choice.answer.option if choice.answer is not None else None
-    if choice.purpose != CALL or option is None:
+def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
+    """Return the call that an answered choice approves, or None if the answer was no.
+
+    Args:
+        team_seq: The team's newest message in the chat; a call that was approved before it has the
+            version `ANSWERED`.
+    """
+    answer = choice.answer
+    if answer is None or answer.option is None or not choice.agrees_to_call:
         return None
     data, reply = CallData.from_item(choice.data), None
     if data.asks is not None:
-        n = int(option.removeprefix(ANSWER))
+        n = int(answer.option.removeprefix(ANSWER))
         values: Sequence[str | bool] = data.asks.values or (True, False)
         reply = McpReply(question=data.asks, value=values[n])
-    elif option != YES:
-        return None
-    return AgreedCall(**dict(data.call) | {"person": choice.addressee}, reply=reply)
+    changes: dict[str, Any] = {"person": choice.addressee, "reply": reply}
+    changes |= {"version": ANSWERED} if answer.seq < team_seq else {}
+    return AgreedCall(**dict(data.call) | changes)
 
 
 def _as_shown(

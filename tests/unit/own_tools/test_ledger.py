@@ -10,6 +10,7 @@ from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.common.storage import Delete
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelRequest
+from skein.own_tools.asking import TEAM_ANSWERED
 from skein.own_tools.models.recorded_call import RecordedCall
 from skein.services.runs.manual_trigger import ManualTrigger
 from tests.fakes.outbound_http import json_answer
@@ -17,7 +18,7 @@ from tests.support.agents import AHMAD, COACH, HUSAM, stage, steps_of, the_run
 from tests.support.builders import TENANT, World
 from tests.support.desk import Desk
 from tests.support.fakes import Killed, Script, calls
-from tests.support.own_tool_calls import DIRECT, PRIVATE, answer, question, results
+from tests.support.own_tool_calls import DIRECT, PRIVATE, answer, chosen, question, results
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
 
 BOOKS = calls(("book_table", {"day": "Tuesday"}))
@@ -62,6 +63,20 @@ def asks(world: World) -> None:
 # ---------------------------------------------------------------------- the desk
 
 
+def happen(world: World, steps: str) -> None:
+    """Let a person and a colleague do things before any worker looks at them."""
+    mia = Desk(world)
+    for n, step in enumerate(steps.split()):
+        if step == "take":
+            assert mia.take().status == 200
+        elif step == "say":
+            assert mia.say("Mia here.", f"say-{n}").status == 201
+        elif step == "back":
+            assert mia.hand_back().status == 204
+        else:
+            chosen(world, step)
+
+
 @pytest.mark.parametrize("silent", [False, True])
 def test_agreed_call_after_take_over_and_return_is_not_made_again(silent: bool) -> None:
     world = staged(approval="person")
@@ -73,6 +88,43 @@ def test_agreed_call_after_take_over_and_return_is_not_made_again(silent: bool) 
     assert len(world.service.requests) == 1
     assert world.texts()[-1] == "It is booked."
     assert results(world)[-1].status == "done"
+
+
+@pytest.mark.parametrize(
+    ("steps", "sent", "told"),
+    [
+        ("yes take say", 0, "failed"),
+        ("take yes say", 0, "failed"),
+        ("take say yes", 1, "done"),
+        ("take no say", 0, None),
+        ("yes take say back take say", 0, "failed"),
+    ],
+)
+def test_agreed_call_is_not_made_after_a_colleague_has_answered_and_the_agent_learns_it(
+    steps: str, sent: int, told: str | None
+) -> None:
+    world = staged(BOOKS, "Shall I?", "Well.", approval="person")
+    asks(world)
+    happen(world, steps)
+    handed_back(world, silent=False)
+    assert len(world.service.requests) == sent
+    after = results(world)[1:]
+    assert [one.status for one in after] == ([told] if told is not None else [])
+    assert all(TEAM_ANSWERED in one.content for one in after if one.status == "failed")
+    assert world.texts()[-1] == ("Well." if told is not None else "Mia here.")
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_call_that_was_made_before_a_colleague_answers_keeps_its_outcome(silent: bool) -> None:
+    world = staged(approval="person")
+    world.model.script.extend([BOOKS, "Shall I?", taken(world), "It is booked."])
+    asks(world)
+    answer(world, "yes")
+    Desk(world).say("Mia here.")
+    handed_back(world, silent=silent)
+    assert len(world.service.requests) == 1
+    assert results(world)[-1].status == "done"
+    assert world.texts()[-1] == "It is booked."
 
 
 @pytest.mark.parametrize("silent", [False, True])

@@ -134,6 +134,11 @@ class Choice(Value):
             return "answered"
         return "expired" if now >= self.expires_at else "open"
 
+    @property
+    def agrees_to_call(self) -> bool:
+        """Whether the answer lets a call to a tool of the tenant be made."""
+        return self.purpose == CALL and self.answer is not None and self.answer.option != NO
+
     def option(self, option_id: str) -> Option | None:
         return next((option for option in self.options if option.id == option_id), None)
 
