@@ -95,6 +95,7 @@ OTHERS = {
     "own_tools/asking.py": "the run's own call, for the person who agreed to it",
     "own_tools/ledger.py": "a recorded call; `calls.py` asks who may see its words",
     "own_tools/operator_approvals.py": "the call that waits, for operators",
+    "own_tools/waiting.py": "a recorded call, compared with another; nothing of it is shown",
     "services/choices/answering.py": "the question, for the person who answers it",
     "services/choices/asking.py": "the person's open questions in the same chat, to ask once",
     "services/choices/typed_answers.py": "the question, to repeat it in its chat",

@@ -25,10 +25,11 @@ class CallEffect(AnswerEffect):
 
         What a service itself asks about an equal call is only refused if it is the same question.
         """
-        if new.choice is None:
-            return
-        wanted, home = CallData.from_item(new.choice.data), (new.chat_id, new.sender)
+        home = (new.chat_id, new.sender)
         here = [each.choice for each in asked if (each.chat_id, each.sender.ref) == home]
+        if new.choice is None or not here:
+            return
+        wanted = CallData.from_item(new.choice.data)
         found = [CallData.from_item(choice.data) for choice in here if choice is not None]
         calls = [each.call for each in found if each.asks == wanted.asks]
         if self.waiting.has_equal(new.tenant, wanted.call, calls):
