@@ -33,8 +33,7 @@ class OwnView:
         rules: The rules that apply to the person's words.
         told_by: The rules that let agents tell the person what others say.
         talks: The person's direct chats to which a rule applies.
-        disclosures: The newest records of what was told, with the names of the people who were
-            told.
+        disclosures: The newest records of what was told, with the names of the people told.
     """
 
     user: User

@@ -126,8 +126,6 @@ class Actor(Value):
 class Readers(Value):
     """The people to whom a caller shows items, as the basis for what it may find and change.
 
-    A caller without `readers` and `content` is an operator, who may change all items.
-
     Attributes:
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
         content: The audience of all content that a change is based on; None if it equals `readers`.
@@ -211,8 +209,7 @@ class DerivedItem(Stored):
         agent_id: The agent that owns the item; None for a document of a chat.
         audience: The people who were present when the item was made, and so may see it.
         authors: The people whose messages the model call was shown, by digest; see `provenance`.
-        source_chat_id: The chat in which the item was made; None if an API call or a run without a
-            chat made it.
+        source_chat_id: The chat in which the item was made, if it was made in one.
         by_operator: Whether an operator made or confirmed the item.
         updated_at: The last change, for kinds that record it.
     """

@@ -95,7 +95,6 @@ class Insiders(Value):
     """The people that a run works for; everyone else is an outsider to it.
 
     Attributes:
-        digests: Their digests, as in `authors`.
         alone: Whether prompts and tool results of the run must not contain words of outsiders.
         of_readers: Whether `alone` has an exception for outsiders' words that the readers know
             anyway. These are words in questions and errands of the active chat, and in titles of

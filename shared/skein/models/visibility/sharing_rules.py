@@ -72,8 +72,7 @@ class SharingRule(SharingRuleFields):
     """A sharing rule of a tenant.
 
     Attributes:
-        begins_at: When the rule begins to cover messages: the later of `starts_at` and the creation
-            of the rule.
+        begins_at: When the rule begins to cover messages: at `starts_at`, or its later creation.
         withdrawn_at: When the rule was deleted; from then on, the rule shares nothing.
     """
 
@@ -102,7 +101,6 @@ class SharingRules(Stored):
     """The sharing rules of a tenant.
 
     Attributes:
-        rules: The rules, oldest first.
         ended: The latest rules that were deleted or have ended.
         version: The optimistic lock, and the number of the newest version.
         epoch: A counter that is raised whenever a rule is deleted or its end changes; see
@@ -134,8 +132,6 @@ class SharingRules(Stored):
 
 class SharingStamp(Value):
     """The versions of rules and people at the time when sharing rules showed content to a run.
-
-    Each post of the run checks that these versions have not changed.
 
     Attributes:
         epoch: The epoch of the rules when they were read.

@@ -29,8 +29,7 @@ class SharingState(Value):
         person_id: The person. After a merge, no messages of the former person are shared.
         noticed: The message that told the person about each rule, by the rule's id.
         talk_from: The first message of the newest talk.
-        before: The first message of the previous talk, which may be indexed now; 0 if there is
-            none.
+        before: The first message of the previous talk, which may be indexed now; 0 without one.
         private: Whether the person keeps the newest talk from others.
         kept: Messages that the person keeps from others.
     """

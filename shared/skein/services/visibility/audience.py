@@ -46,9 +46,8 @@ def scope_of(chat: Chat | None) -> str | None:
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
     """Return the scope of a run's new items if the run's prompt shows `chat`.
 
-    If the prompt shows no chat and the run has a private audience, new items get the scope of the
-    run's plan (`Run.scope`). Without a plan's scope, they get the scope of the only person in the
-    audience.
+    Without a chat, new items of a run with a private audience get the scope of the run's plan
+    (`Run.scope`) or else of the only person in the audience.
 
     Returns:
         The scope; None if the items are open. For a run with a private audience, None means that

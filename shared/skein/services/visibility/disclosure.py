@@ -59,9 +59,7 @@ def check_effect(run: Run, chat_id: str | None) -> None:
     """Check that text by people outside the run's own chats has no effect elsewhere.
 
     Text that was shared by a sharing rule must have no effect outside the chat where it was shared.
-
-    Args:
-        chat_id: The chat whose readers notice the effect; None if other people may notice it.
+    The readers of `chat_id` notice the effect; if it is None, other people may notice it.
 
     Raises:
         NeedsConsent: The activation contains text that must not have an effect in this chat.

@@ -62,8 +62,6 @@ def read_covered(
 ) -> AuthorRules | None:
     """Read the sharing rules that may cover a chat's messages, and the person of the chat.
 
-    Nothing is read for a chat whose person was never notified of a rule.
-
     Returns:
         The rules in force and the person; None if rules cannot cover messages of this chat.
     """
