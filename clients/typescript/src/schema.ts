@@ -3312,7 +3312,7 @@ export interface components {
         Authors: {
             /** @description At most 20 ids or digests, sorted. Default: `[]`. */
             ids?: string[];
-            /** @description Whether there may be others. In that case, rights fail closed. Default: `false`. */
+            /** @description Whether there are possibly others. Checks of rights then assume the worst. Default: `false`. */
             many?: boolean;
             /** @description True if a sharing rule brought some of their words into the chat where they were used. Items made from them must not leave that chat. Default: `false`. */
             by_rule?: boolean;
@@ -3681,7 +3681,7 @@ export interface components {
         };
         /**
          * HeldContent
-         * @description The held content of an activation, which decides in which chats the agent may post.
+         * @description What an activation's prompt and tool results contain, as the basis for where it may post.
          */
         HeldContent: {
             /** @description The chat that the prompt showed; null if it showed none. */
@@ -3692,13 +3692,13 @@ export interface components {
             audience: components["schemas"]["Audience"];
             /** @description The people whose messages were in the prompt and the tool results, by digest. */
             authors?: components["schemas"]["Authors"];
-            /** @description Whether one of them may be an outsider; see `services/visibility/insiders.py`. Default: `false`. */
+            /** @description Whether one of the authors is possibly an outsider; see `services/visibility/insiders.py`. Default: `false`. */
             outsiders?: boolean;
-            /** @description Whether it included what people wrote outside of the current session of that chat. A group has one session. Default: `false`. */
+            /** @description Whether the content includes messages from outside the current session of that chat. A group has only one session. Default: `false`. */
             beyond_session?: boolean;
             /** @description The borrowed context in the prompt. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
-            /** @description Set if the prompt or a tool result contained what others said through sharing rules: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used. */
+            /** @description Set if a sharing rule brought other people's words into the prompt or a tool result: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used. */
             sharing_epoch?: number | null;
         };
         /**
@@ -3791,7 +3791,7 @@ export interface components {
             writers?: components["schemas"]["Authors"];
             /** @description The ids of the agent's items that the call referred to, sorted. Default: `[]`. */
             items?: string[];
-            /** @description The names of people and chat, for prompts; null if there are none. */
+            /** @description The names of people and chat, for prompts; null without names. */
             source?: components["schemas"]["SourceLabel"] | null;
         };
         /**
@@ -4243,7 +4243,7 @@ export interface components {
             by_operator?: boolean;
             /** @description The people whose messages were shown to the run that set the plan, by digest. */
             authors?: components["schemas"]["Authors"];
-            /** @description The material of the plan. */
+            /** @description The messages and items from which the plan was made. */
             made_from?: components["schemas"]["MadeFrom"];
             /** @description The message template of the run's final message, for times when free text may not be sent. */
             template?: string | null;
@@ -4616,7 +4616,7 @@ export interface components {
             named?: components["schemas"]["NamedMember"][];
             /** @description The number of further people. Default: `0`. */
             others?: number;
-            /** @description The title of the chat at that time; null if it had none, if there are several chats, or if not everyone who may see the item may know the title. */
+            /** @description The title of the chat at that time; null if the chat had no title, if there are several chats, or if some people who may see the item may not know the title. */
             title?: string | null;
         };
         /**
@@ -4794,7 +4794,7 @@ export interface components {
             to_seq?: number | null;
             /** @description The author of the message `seq`, or the person who requested the run. */
             by?: components["schemas"]["MemberRef"] | null;
-            /** @description The person that an agent's message or a plan traces back to; null for a person's own message, and if there is no such person. */
+            /** @description The person whose message led to the agent's message or the plan. Null for a person's own message, and if no person's message led to the trigger. */
             traced_to?: string | null;
             /** @description The plan, if a plan triggered the run. */
             plan?: components["schemas"]["PlanTrigger"] | null;

@@ -1753,7 +1753,7 @@ class ErrandResource(TypedDict):
 
 class HeldContent(TypedDict):
     """
-    The held content of an activation, which decides in which chats the agent may post.
+    What an activation's prompt and tool results contain, as the basis for where it may post.
     """
 
     chat_id: NotRequired[str | None]
