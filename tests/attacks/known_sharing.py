@@ -76,6 +76,11 @@ SAVING: dict[str, Story] = {
 
 SHARED: dict[str, Story] = {
     "told_by_a_rule": TOLD,
+    "file_is_told_by_a_rule": (*TOLD[:-3], replace(SECRET, shows="document"), *TOLD[-2:]),
+    "kept_after_the_answer": (
+        *TOLD[:-1],
+        replace(ASKS, events=(Keep(who=ALICE.id, chat=ALICES.id, how=""),), asked=2),
+    ),
     "told_words_go_no_further": (
         *TOLD[:-1],
         Say(

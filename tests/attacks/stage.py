@@ -410,9 +410,11 @@ class Stage(World):
         """Apply the steps that were to happen at an answer that the model was never asked for.
 
         How often it is asked may be up to the secret, but both runs of a story play all steps.
+        What agents have posted before is judged by who might know the secret then.
         """
         steps, self._meanwhile = self._meanwhile[1], (0, ())
         if steps:
+            self._scan()
             self._begin_meanwhile()
         for step in steps:
             self.apply(step)
@@ -787,7 +789,7 @@ class Stage(World):
         if step.shows:
             file_with(self, posted.message, step.shows, step.words(dict(self.words)))
         self.knowledge.confided(step.chat, step.word)
-        if step.word == "secret" and not step.shows:
+        if step.word == "secret":
             self._note_said(posted.message, self.secret)
         if step.word == "aside":
             self.asides[step.who].confided(step.chat, "secret")

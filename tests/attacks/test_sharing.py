@@ -33,7 +33,7 @@ QUICK = (
     "reader_turned_it_off",
     "rule_is_withdrawn_before_tools_save",
 )
-TELLING = 0.1  # of the stories, at least, in which a rule tells words
+TELLING = 0.25  # of the stories, at least, in which a rule tells words
 
 
 @pytest.mark.slow  # the check plays them
@@ -54,7 +54,7 @@ def test_hundreds_of_new_sharing_stories_share_only_what_the_rules_permit(
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_at_least_a_tenth_of_seeded_sharing_stories_share_words_by_rule() -> None:
+def test_at_least_a_quarter_of_seeded_sharing_stories_share_words_by_rule() -> None:
     stages = [Town(words=words(), honest=False) for _ in range(40)]
     for stage, story in zip(stages, SHARING_SEARCH.stories(0), strict=False):
         stage.play(story)

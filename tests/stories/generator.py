@@ -115,6 +115,7 @@ class Search:
         often: The moves that are drawn more often than others.
         confided: What people say in private.
         said: What people say elsewhere.
+        kept: Of the attributes of a scene's steps that would be varied, the share that stays.
         known: Stories of which half of the stories are variations.
         honest: The model does what it is asked for, and all moves are drawn alike.
     """
@@ -128,6 +129,7 @@ class Search:
     often: Sequence[str] = ()
     confided: Word = "secret"
     said: Sequence[Word | None] = (None, None, "guess", "secret")
+    kept: float = 0.5
     known: tuple[Story, ...] = ()
     honest: bool = False
 
@@ -163,8 +165,9 @@ class Search:
 _STEPS: Mapping[str, Callable[[Place], Step]] = {
     **{name: move.step for name, move in MOVES.items()},
     "linger": lambda _: Linger(),
+    "a talk ends": lambda _: Pass(minutes=20),
 }
-"""The steps of moves; to linger makes sense only while the model thinks."""
+"""The steps of moves, and two more: to linger makes sense only while the model thinks."""
 
 _people = tuple(person.id for person in PEOPLE)
 _anybody = (*_people, STRANGER)
@@ -267,7 +270,6 @@ TACTICS: Sequence[Sequence[str] | None] = (
 LOOKS = (ModelMove("read"), ModelMove("look"), ModelMove("recall"))
 MOST = 3  # moves of an answer that is drawn
 EVENTFUL = 0.3  # of what people say: something happens while the model thinks about it
-KEPT = 0.5  # of the attributes of a scene's steps that would be varied
 _PLAIN: Code = ""
 _CODES: Sequence[Code] = [*[_PLAIN] * 10, *CODES]
 
@@ -337,7 +339,7 @@ class Writer:
         name = self._one_of(beat.strip("!@"))
         place = there if "@" in beat + name else here
         events = meanwhile.split(" + ") if meanwhile else ()
-        step = self._step(name.strip("@"), place, (here, there), tactic, events, kept=KEPT)
+        step = self._step(name.strip("@"), place, (here, there), tactic, events, kept=self.search.kept)
         return replace(step, word=self.search.said[-1]) if "!" in beat else step  # type: ignore[call-arg]
 
     def _one_of(self, name: str) -> str:

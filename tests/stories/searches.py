@@ -26,7 +26,7 @@ from tests.stories.telling import verdict_of
 
 _TOLD = (
     *("roles", "other's roles", "rule on"),
-    *("say: quiet", "confide: quiet", "minutes pass: quiet"),
+    *("say: quiet", "confide: quiet", "a talk ends: quiet"),
 )
 _ROOMS, _TEAMS = hosts((DEN, DEN, PAIR)), hosts((PAIR, PAIR, TEAM, HALL))
 _PAIR = tuple((PAIR.id, who.id) for who in PAIR.members[:2])
@@ -82,7 +82,7 @@ _SHARING = replace(
     begins=None,
     lengths=(1, 1),
     scenes=(
-        Scene((*_TOLD, "@say: recall, speak"), ALONE, ALONE),
+        *[Scene((*_TOLD, "@say: recall, speak"), ALONE, ALONE)] * 8,
         Scene((*_TOLD, "SHARING", "@say: recall, speak"), ALONE, ALONE),
         Scene((*_TOLD, "@say: speak | SHARING"), ALONE, ALONE),
         Scene((*_TOLD, "@say: recall, KEEPS | SHARING", "@say"), ALONE, ALONE),
@@ -93,6 +93,7 @@ _SHARING = replace(
     ),
     more=(0, 3),
     often=CHANGES["SHARING"],
+    kept=0.9,
     known=tuple(SHARED.values()),
 )
 """The same, about words that sharing rules let agents tell others."""
