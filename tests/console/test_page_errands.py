@@ -1,5 +1,6 @@
 """The page Errands: questions that agents take to people, and outreach."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from playwright.sync_api import Route, expect
@@ -60,7 +61,9 @@ def test_list_has_the_outreach_of_the_tenant(driver: Driver) -> None:
     consent = "/v1/users/reached/phones/%2B15005550177/consents/sms"
     client.ok("PUT", consent, {"proof": "Ticked the box in the form"}, token=token)
     client.ok("POST", "/v1/lines", {"phone": "+15005550033", "agent_id": agent}, token=token)
+    later = (datetime.now(UTC) + timedelta(days=1)).isoformat()  # so nobody is written to meanwhile
     body = {"people": ["reached"], "agent_id": agent, "text": HOSTILE, "asked_by": "Alice Ward"}
+    body["not_before"] = later
     made = client.ok("POST", "/v1/outreach", body, token=token)
     client.ok("PATCH", f"/v1/outreach/{made['id']}", {"status": "paused"}, token=token)
     driver.open_as_operator("#/errands")
