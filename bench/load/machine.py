@@ -16,11 +16,16 @@ def machine() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, {os.cpu_count()} cores"
 
 
+def folder_in_memory() -> Path | None:
+    """Return a folder whose files are in memory; None without one, or without room in it."""
+    roomy = IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > NEEDED_BYTES
+    return IN_MEMORY if roomy else None
+
+
 def data_folder() -> Path:
     """Make the empty folder of a run: in memory if there is room, on the disk otherwise.
 
     All processes of the local stack commit to one file, one after the other. On a disk that takes
     milliseconds for each commit, the run would measure the disk.
     """
-    roomy = IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > NEEDED_BYTES
-    return Path(tempfile.mkdtemp(prefix="skein-load-", dir=IN_MEMORY if roomy else None))
+    return Path(tempfile.mkdtemp(prefix="skein-load-", dir=folder_in_memory()))
