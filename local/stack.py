@@ -85,9 +85,10 @@ from local.web.live_server import LiveServer
 from local.web.server import Server
 from local.web.token_signer import TokenSigner
 from skein import bootstrap
+from skein.adapters.aws.clients import Aws
 from skein.adapters.identity_provider import OpenIdProvider
+from skein.adapters.model_providers import AdapterParts, ProviderModels, adapted_models
 from skein.adapters.openai.model import LIBRARIES, OpenAIModel
-from skein.adapters.openai.providers import ProviderModels
 from skein.ports import Clock, LanguageModel, ModelList, Sockets
 from skein.services.chats.message_reasons import ReasonViews
 from skein.services.directory.assigned_numbers import AssignedNumbers
@@ -431,10 +432,12 @@ class Stack:
         permissions = Permissions.of(self.template)
         table = PermittedTable(MessageLog(adapters.table, twilio_account), permissions)
         secrets = PermittedSecrets(LocalSecrets(adapters.secrets, key), permissions, SECRETS)
-        others = {
+        named: dict[str, Callable[[], LanguageModel]] = {
             name: partial(self._provider, name, url, settings)
             for name, url in settings.model_providers.items()
         }
+        adapter_parts = AdapterParts(settings, lambda: adapters.secrets, lambda: Aws(settings))
+        others = {**adapted_models(adapter_parts), **named}
         reporting = self._wrapped_model(ReportingModel(ProviderModels(model, others), api))
 
         def use_new_app() -> None:

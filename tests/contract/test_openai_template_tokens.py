@@ -8,7 +8,7 @@ import pytest
 
 from local.template import ROOT
 from skein.adapters.openai.model import OpenAIModel
-from skein.adapters.openai.template_tokens import BREAK, harmless, restored
+from skein.adapters.template_tokens import BREAK, harmless, restored
 from skein.models.runs.completion import ModelMessage, ModelRequest, ToolCall
 from tests.support.each import check_each
 from tests.support.scripted_openai import Answer, ScriptedOpenAI

@@ -25,11 +25,13 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from zlib import crc32
 
 from skein.settings import Settings
 from tests.support.fakes import NOTHING_NEW, NOTHING_TO_REMEMBER
+
+T = TypeVar("T")
 
 PATH = "/v1/chat/completions"
 MODELS_PATH = "/v1/models"
@@ -65,6 +67,7 @@ class Answer:
         raw: The body, in place of everything above.
         pause: Seconds to wait before each word after the first, if the answer is streamed.
         breaks_off: Close the connection in the middle of a streamed answer.
+        breaks_at: Close the connection after this many events of a streamed answer.
         counts: Whether a streamed answer ends with its usage.
         streams: Whether the answer is streamed if the client asks for it.
     """
@@ -84,8 +87,14 @@ class Answer:
     raw: bytes | None = None
     pause: float = 0.0
     breaks_off: bool = False
+    breaks_at: int | None = None
     counts: bool = True
     streams: bool = True
+
+    def sent_of(self, events: Sequence[T]) -> Sequence[T]:
+        """Return the events of a stream that are sent before the connection is closed."""
+        half = len(events) // 2 if self.breaks_off else None
+        return events[: half if self.breaks_at is None else self.breaks_at]
 
     def is_streamed(self, request: Mapping[str, Any]) -> bool:
         """Tell whether a request gets this answer as a stream."""
@@ -237,14 +246,20 @@ class ScriptedOpenAI:
         self, stream: BufferedIOBase, answer: Answer, completion: Mapping[str, Any]
     ) -> None:
         chunks = stream_chunks(completion, counts=answer.counts)
-        for chunk in chunks[: len(chunks) // 2 if answer.breaks_off else None]:
+        for chunk in answer.sent_of(chunks):
             self.words_at.append(time.monotonic())  # before a reader can have the chunk
             stream.write(f"data: {json.dumps(chunk)}\n\n".encode())
             self._closing.wait(answer.pause)
-        if not answer.breaks_off:
+        if len(answer.sent_of(chunks)) == len(chunks):
             stream.write(b"data: [DONE]\n\n")
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _is_lost(self, answer: Answer, handler: BaseHTTPRequestHandler) -> bool:
+        """Wait for the latency; tell whether the connection is closed without an answer."""
+        self._closing.wait(answer.latency)
+        handler.close_connection = handler.close_connection or answer.hang_up
+        return answer.hang_up
+
+    def _handler(self) -> Any:
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -264,9 +279,7 @@ class ScriptedOpenAI:
                     return
                 called = owner._next if self.path == PATH else owner._embed
                 answer = called(Call(self.path, headers, body))
-                owner._closing.wait(answer.latency)
-                if answer.hang_up:
-                    self.close_connection = True
+                if owner._is_lost(answer, self):
                     return
                 if answer.is_streamed(body):
                     self._stream(answer, _completion(answer, body))

@@ -7,6 +7,7 @@ run, which is claimed, recorded, posted and ended like any other run. Operators 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import NamedTuple
 
 from skein.agent.reading.held_content import held_by, told_by_rules
@@ -109,7 +110,9 @@ class ModelSteps:
                 does.
         """
         started_at, messages = self.clock.now(), _messages(prompt, earlier)
-        request = self._request(activation.run, reading, messages, earlier, tools, seconds)
+        request = self._request(
+            activation.run, reading, messages, earlier, tools, seconds
+        ).model_copy(update={"stable_end": prompt.stable_end()})
         answer = self._answer(activation.stream, request)
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
@@ -161,6 +164,7 @@ class ModelSteps:
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
             image_bytes=sent.image_bytes if sent is not None else {},
             image_detail=effective.image_detail,
+            cache_key=cache_key(run, reading),
         )
 
     def _answer(self, stream: AnswerStream | None, request: ModelRequest) -> ModelAnswer:
@@ -235,6 +239,12 @@ class ModelSteps:
     def count_filtered(self) -> None:
         """Count a request that the provider's content filter refused."""
         self.metrics.count("AnswersFailed", reason="filtered")
+
+
+def cache_key(run: Run, reading: Reading) -> str:
+    """Return the same text for all prompts of an agent in a chat, without their ids."""
+    chat_id = reading.chat.id if reading.chat is not None else ""
+    return sha256(f"{run.tenant}#{run.agent_id}#{chat_id}".encode()).hexdigest()[:32]
 
 
 def _messages(prompt: PromptRecord, earlier: Sequence[Step]) -> tuple[ModelMessage, ...]:

@@ -191,13 +191,12 @@ class Ports:
 
     @lazy
     def model(self) -> LanguageModel:
-        providers = self.settings.model_providers
-        if not providers:
-            return self.openai
-        from skein.adapters.openai.providers import ProviderModels
+        from skein.adapters.model_providers import AdapterParts, ProviderModels, adapted_models
 
-        others = {name: partial(self._provider, name, url) for name, url in providers.items()}
-        return ProviderModels(self.openai, others)
+        parts = AdapterParts(self.settings, lambda: self.secrets, lambda: self.aws)
+        providers = self.settings.model_providers.items()
+        named = {name: partial(self._provider, name, url) for name, url in providers}
+        return ProviderModels(self.openai, {**adapted_models(parts), **named})
 
     @lazy
     def model_list(self) -> ModelList:

@@ -15,11 +15,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 from skein.adapters.openai.errors import error_of, is_filtered
 from skein.adapters.openai.stream import streamed_completion
-from skein.adapters.openai.template_tokens import harmless, restored
 from skein.adapters.system import done_within
+from skein.adapters.template_tokens import harmless, restored
 from skein.errors import (
     KeyRefused,
     MissingSecret,
@@ -53,6 +54,7 @@ LIBRARIES = ("openai",)  # imported at the first request, or by `load_adapters`
 SDK_RETRIES = 1
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
 PROBE_TOKENS = 1
+OPENAI_HOST = "api.openai.com"
 _UNTIL = ContextVar("until", default=math.inf)  # when the caller of a call gives up
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 # Names of reasoning models. Unknown ones are recognized by their token counts.
@@ -246,7 +248,8 @@ class OpenAIModel:
 
     def _parameters_of(self, request: ModelRequest) -> dict[str, Any]:
         reasons = request.reasons or REASONING_MODEL.search(request.model) is not None
-        return _parameters(request, self._reasoning_tokens if reasons else 0)
+        tokens = self._reasoning_tokens if reasons else 0
+        return _parameters(request, tokens, keyed=has_cache_keys(self._base_url))
 
     def close(self) -> None:
         """Close the connection after the current calls; the next call reconnects."""
@@ -397,6 +400,11 @@ class OpenAIModel:
         return client
 
 
+def has_cache_keys(base_url: str | None) -> bool:
+    """Return whether an API takes `prompt_cache_key`: OpenAI's own; others may refuse it."""
+    return base_url is None or urlsplit(base_url).hostname == OPENAI_HOST
+
+
 def _no_late_retry(_: Request) -> None:
     """Prevent the SDK's retry after the call's time-out.
 
@@ -430,12 +438,16 @@ def _seconds(text: str) -> float:
         return math.inf
 
 
-def _parameters(request: ModelRequest, reasoning_tokens: int) -> dict[str, Any]:
+def _parameters(
+    request: ModelRequest, reasoning_tokens: int, *, keyed: bool = False
+) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "model": request.model,
         "messages": [_message(message, request) for message in request.messages],
         "max_completion_tokens": request.max_output_tokens + reasoning_tokens,
     }
+    if request.cache_key and keyed:
+        parameters["prompt_cache_key"] = request.cache_key
     if request.tools:
         parameters["tools"] = tools_on_wire(request.tools)
     if request.answer_schema is not None:

@@ -152,6 +152,7 @@ class PromptBuilder:
         else:
             lines = [timeline(head, shown, reading, context, self.tokens)] if head else []
             record = self._as_timeline([*stable, *lines, *volatile])
+            record = record.model_copy(update={"stable": len(stable)})
         images = media.within(entry.seq for entry in shown) if media.images else ()
         pictured = _with_pictures(record, images, self._pictures(images, reading, model))
         return _marked(pictured, reading)

@@ -79,6 +79,9 @@ class StepResource(Resource):
         Field(description="The results of the tool calls; null until all calls are executed."),
     ]
     usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
+    cache_written_tokens: Annotated[
+        int, Field(description="Input tokens that were written to the provider's prefix cache.")
+    ]
     money: Annotated[Money | None, Field(description="The cost; null if there are no prices.")]
     started_at: Annotated[Instant, Field(description="When it started; null before.")]
     ended_at: Annotated[Instant, Field(description="When it ended; null before.")]

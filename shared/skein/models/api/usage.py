@@ -34,6 +34,9 @@ class UsageRowResource(Resource):
         int, Field(description="Input tokens that the provider's prefix cache served.")
     ]
     output_tokens: Annotated[int, Field(description="Tokens of answers.")]
+    cache_written_tokens: Annotated[
+        int, Field(description="Input tokens that were written to the provider's prefix cache.")
+    ]
     texts: Annotated[int, Field(description="Messages that the provider accepted.")]
     channels: Annotated[
         dict[str, ChannelUsage], Field(description="These messages by the name of the channel.")

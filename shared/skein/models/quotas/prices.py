@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from skein.channels.registry import priced_names
 from skein.models.common.base import Value
 from skein.models.common.json_types import NUMBER
+from skein.models.common.prompt_caches import cache_rule_of
 from skein.models.quotas.usage import ModelUsage, Usage
 
 MAX_PRICED_MODELS = 50
@@ -80,9 +81,9 @@ class Prices(BaseModel):
         return self.models.get(model) or self.models.get(VERSION.sub("", model))
 
     def money(self, usage: Usage) -> "Money":
-        priced = [(self.price_of(name), used) for name, used in usage.models.items()]
+        priced = [(name, self.price_of(name), used) for name, used in usage.models.items()]
         unpriced = sorted(name for name in usage.models if self.price_of(name) is None)
-        amounts = [_cost(price, used) for price, used in priced if price is not None]
+        amounts = [_cost(name, price, used) for name, price, used in priced if price is not None]
         amounts += [
             Decimal(str(self.channels[name])) * sent.units
             for name, sent in usage.channels.items()
@@ -113,11 +114,14 @@ class Money(Value):
     unpriced_channels: tuple[str, ...] = ()
 
 
-def _cost(price: ModelPrice, used: ModelUsage) -> Decimal:
+def _cost(model: str, price: ModelPrice, used: ModelUsage) -> Decimal:
+    """Return the cost of calls; tokens that were written to a cache may cost more than others."""
     cached = price.input if price.cached is None else price.cached
-    fresh = max(used.input_tokens - used.cached_tokens, 0)
+    written = min(used.cache_written_tokens, used.input_tokens)
+    fresh = max(used.input_tokens - used.cached_tokens - written, 0)
     parts = (
         (price.input, fresh),
+        (price.input * cache_rule_of(model).write, written),
         (cached, min(used.cached_tokens, used.input_tokens)),
         (price.output, used.output_tokens),
     )

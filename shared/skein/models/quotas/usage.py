@@ -22,7 +22,7 @@ OF_CHANNEL, UNITS = "texts#", "units#"  # the prefixes of the counters of a chan
 TOLD = "told_millibits"  # what private runs sent to services that may show it to anyone
 OF_TOOL = "tool_calls#"  # the prefix of the counter of one of the tenant's tools
 MAX_PAYERS = 20  # people charged for one answer: those who wrote most, who also pay for all others
-TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
+TOKENS = ("input_tokens", "cached_tokens", "output_tokens", "cache_written_tokens")
 
 
 class DayUsage(Value):
@@ -90,6 +90,9 @@ class ModelUsage(Value):
         int, Field(description="Input tokens that the provider's prefix cache served.")
     ] = 0
     output_tokens: Annotated[int, Field(description="Tokens of answers.")] = 0
+    cache_written_tokens: Annotated[
+        int, Field(description="Input tokens that were written to the provider's prefix cache.")
+    ] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
         fields = type(self).model_fields

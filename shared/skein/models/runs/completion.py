@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 
@@ -34,19 +34,34 @@ class TokenUsage(Value):
 
     Attributes:
         cached_tokens: Input tokens that the provider's prefix cache served; often cheaper.
+        cache_written_tokens: Input tokens that were written to the cache; sometimes dearer. They
+            are never stored in here, because release 0.3.0 rejects unknown fields.
         reasoning_tokens: Output tokens of the model's hidden reasoning, which is not shown.
     """
 
     input_tokens: Annotated[int, Field(description="Tokens of prompts.")] = 0
     output_tokens: Annotated[int, Field(description="Tokens of answers.")] = 0
     cached_tokens: int = 0
+    cache_written_tokens: Annotated[int, Field(exclude=True)] = 0
     reasoning_tokens: Annotated[int, Field(exclude_if=lambda tokens: not tokens)] = 0
+
+    def counts(self, part: float = 1) -> dict[str, int]:
+        """Return a part of the tokens by name; cache writes are left out if there are none."""
+        counted = {
+            "input_tokens": self.input_tokens,
+            "cached_tokens": self.cached_tokens,
+            "output_tokens": self.output_tokens,
+        }
+        if self.cache_written_tokens:
+            counted["cache_written_tokens"] = self.cache_written_tokens
+        return {name: round(tokens * part) for name, tokens in counted.items()}
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         return TokenUsage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_written_tokens=self.cache_written_tokens + other.cache_written_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
@@ -131,6 +146,18 @@ class ModelMessage(Value):
     images: Annotated[tuple[ImageRef, ...], Field(exclude_if=lambda images: not images)] = ()
 
 
+class StableEnd(NamedTuple):
+    """Where the part of a request ends that the next turn's request begins with, too.
+
+    Attributes:
+        messages: The number of messages that stay the same.
+        characters: How many characters of the next message stay the same.
+    """
+
+    messages: int
+    characters: int = 0
+
+
 class ModelRequest(Value):
     """One call to a language model.
 
@@ -142,6 +169,9 @@ class ModelRequest(Value):
         image_bytes: The pictures of the messages, by their ids. A picture without bytes is not
             sent.
         image_detail: How closely the model looks at the pictures.
+        stable_end: Where the stable part ends, for the provider's prompt cache; None for a request
+            that no other follows.
+        cache_key: The same text for all requests that share a beginning; empty without one.
     """
 
     model: str
@@ -153,6 +183,8 @@ class ModelRequest(Value):
     answer_schema: dict[str, object] | None = None
     image_bytes: Annotated[Mapping[str, bytes], Field(exclude=True, repr=False)] = {}
     image_detail: ImageDetail = "auto"
+    stable_end: StableEnd | None = None
+    cache_key: str = ""
 
 
 class ModelAnswer(Value):

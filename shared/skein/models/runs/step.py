@@ -1,9 +1,10 @@
 """Steps of a run: the prompt, the model's answer and the results of its tools."""
 
 import zlib
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key, SortKeyPrefix
@@ -11,6 +12,7 @@ from skein.models.runs.completion import (
     AnswerFault,
     ImageRef,
     ModelMessage,
+    StableEnd,
     TokenUsage,
     ToolCall,
 )
@@ -65,7 +67,7 @@ class PromptRecord(Value):
     Attributes:
         sections: The sections in order. If the history is in `turns`, its section has no text.
         total_tokens: Tokens of all sections, including the blank lines between them.
-        stable: Number of sections before the `turns`.
+        stable: Number of sections that stay the same from turn to turn; all are before the history.
         turns: The history as messages with roles; null if the history is a section.
         current: Position in `turns` of the message to answer; without such a message, the end of
             `turns`.
@@ -110,6 +112,12 @@ class PromptRecord(Value):
         if self.nudge:
             spoken.append(ModelMessage(role="user", content=self.nudge))
         return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
+
+    def stable_end(self) -> StableEnd:
+        """Return where the messages end that the next turn's prompt begins with, too."""
+        if self.turns is None:
+            return StableEnd(0, len(_joined(self.sections[: self.stable])))
+        return StableEnd(1 + self.current)
 
     def _pictures(self) -> tuple[ModelMessage, ...]:
         return tuple(
@@ -240,6 +248,7 @@ class Step(Stored):
         agreed: For a step that no model made, the calls that people approved, by position.
         ends_run: Whether the run ends after these calls without asking the model again. It is
             recorded with the results, so that a worker that takes over makes the same decision.
+        cache_written_tokens: See `TokenUsage`; stored here and not in `usage`.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -259,10 +268,22 @@ class Step(Stored):
     agreed: Annotated[tuple[AgreedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
     ends_run: Annotated[bool, Field(exclude_if=lambda ends: not ends)] = False
     usage: TokenUsage
+    cache_written_tokens: Annotated[int, Field(exclude_if=lambda tokens: not tokens)] = 0
     prompt: bytes | None = None
     expires_at: int | None = None
     started_at: Instant
     ended_at: Instant
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_written_tokens(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Keep the tokens of `usage` that release 0.3.0 cannot read beside it in the item."""
+        usage, written = data.get("usage"), data.get("cache_written_tokens")
+        if isinstance(usage, TokenUsage):
+            return {**data, "cache_written_tokens": usage.cache_written_tokens}
+        if not written or usage is None:
+            return data
+        return {**data, "usage": {**usage, "cache_written_tokens": written}}
 
     @staticmethod
     def key_of(tenant: str, run_id: str, n: int) -> "Key[Step]":

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from skein.errors import SkeinError
 from skein.models.api.directory import AgentWarning
+from skein.models.common.model_adapters import MODEL_ADAPTERS
 from skein.models.directory.agent import Agent
 from skein.ports import Clock, ModelList
 from skein.settings import Settings
@@ -32,7 +33,7 @@ class ModelWarnings:
         There is no warning if the provider lists no models or cannot be asked.
         """
         name = agent.model or self.settings.default_model
-        if name.partition("/")[0] in self.settings.model_providers:
+        if name.partition("/")[0] in {*self.settings.model_providers, *MODEL_ADAPTERS}:
             return ()  # the list is the default provider's
         listed = self._current_list()
         if not listed or name in listed:

@@ -21,6 +21,6 @@ def money_of(
         return None
     models: dict[str, ModelUsage] = {}
     for model, tokens in answers:
-        used = ModelUsage(calls=1, **tokens.model_dump(exclude={"reasoning_tokens"}))
+        used = ModelUsage(calls=1, **tokens.counts())
         models[model] = models.get(model, ModelUsage()) + used
     return prices.money(Usage(models=models, tool_micros=round(tool_cost * MILLION)))

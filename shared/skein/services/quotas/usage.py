@@ -25,7 +25,6 @@ from skein.models.quotas.usage import (
     CALLS,
     NO_WORDS,
     OF_USER,
-    TOKENS,
     TOLD,
     USAGE_SHARDS,
     DayUsage,
@@ -113,8 +112,7 @@ class UsageCounters:
         if background:
             counts[BACKGROUND] = usage.input_tokens + usage.output_tokens
         self.metrics.count("ModelTokens", usage.input_tokens + usage.output_tokens)
-        tokens = {name: getattr(usage, name) for name in TOKENS}
-        named, of_model = model_counts(model, {CALLS: 1} | tokens)
+        named, of_model = model_counts(model, {CALLS: 1} | usage.counts())
         by_payer = self._by_payer(tenant, payer, shard, named, of_model)
         together = self._by_words(tenant, words, usage, model, reserved)
         counters = [Update(key, add=counts), *by_payer, *together]
@@ -252,7 +250,7 @@ class UsageCounters:
         """
         now = self.clock.now()
         for user_id, part in words.parts.items():
-            tokens = {name: round(getattr(usage, name) * part) for name in TOKENS}
+            tokens = usage.counts(part)
             calls = 1 if user_id == words.main else 0
             named, counts = model_counts(model, {CALLS: calls} | tokens)
             counts[BACKGROUND] = tokens["input_tokens"] + tokens["output_tokens"]

@@ -1,19 +1,51 @@
 """Several providers of models; a model's name may begin with the name of its provider.
 
-The deployment names the providers and their addresses. Operators choose a model of one of them, for
-example `bedrock/openai.gpt-oss-20b`. A name without such a prefix is a model of the default
-provider.
+The deployment names the providers of OpenAI-compatible APIs and their addresses. Other APIs have an
+adapter: a folder and a line in `MODEL_ADAPTERS`. Operators choose a model of a provider, such as
+`bedrock/openai.gpt-oss-20b` or `converse/eu.amazon.nova-lite-v1:0`. A name without such a prefix is
+a model of the default provider.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from skein.models.common.model_adapters import MODEL_ADAPTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from skein.adapters.aws.clients import Aws
     from skein.models.runs.completion import ModelAnswer, ModelRequest
-    from skein.ports import LanguageModel
+    from skein.ports import LanguageModel, Secrets
+    from skein.settings import Settings
+
+
+class AdapterParts(NamedTuple):
+    """What an adapter may use.
+
+    Attributes:
+        settings: The settings.
+        secrets: Returns the secret store; the secret of models has each provider's key by its name.
+        aws: Returns the factory of AWS clients.
+    """
+
+    settings: Settings
+    secrets: Callable[[], Secrets]
+    aws: Callable[[], Aws]
+
+
+def adapted_models(parts: AdapterParts) -> dict[str, Callable[[], LanguageModel]]:
+    """Return a function for each adapter that creates its models, by the provider's name."""
+    return {name: partial(_created, path, parts) for name, path in MODEL_ADAPTERS.items()}
+
+
+def _created(path: str, parts: AdapterParts) -> LanguageModel:
+    module, _, function = path.rpartition(".")
+    models: LanguageModel = getattr(import_module(module), function)(parts)
+    return models
 
 
 class ProviderModels:

@@ -1,0 +1,1 @@
+"""Models of Amazon Bedrock through its Converse API; their names begin with `converse/`."""

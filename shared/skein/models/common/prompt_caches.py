@@ -1,0 +1,68 @@
+"""Prompt caches of model providers: where a request may be cached, from which size, at what price.
+
+Sources: the providers' documentation, read in November 2026 (docs/models.md names the pages). A
+model that no pattern matches gets no cache points, because some models refuse them. Inference
+profiles with an opaque name (an application's ARN) match no pattern either.
+"""
+
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
+
+CachePlace = Literal["tools", "system", "messages"]
+
+FIVE_MINUTES = 300
+CHARACTERS_OF_A_TOKEN = 4  # for estimates: a point below the minimum is ignored, not refused
+CLAUDE: tuple[CachePlace, ...] = ("tools", "system", "messages")
+NOVA: tuple[CachePlace, ...] = ("system", "messages")
+
+
+class CacheRule(NamedTuple):
+    """How the provider of a model caches the beginning of prompts.
+
+    Attributes:
+        places: Where cache points may stand; empty if the cache needs no points.
+        least_tokens: The least tokens up to a point; a provider ignores a point before that.
+        most_points: How many points a request may have.
+        seconds: How long an entry lives after its last use.
+        read: The price of a token that the cache serves, as a share of the price of input.
+        write: The price of a token that is written to the cache, as a share of the price of input.
+        step: An automatic cache serves multiples of this number of tokens.
+    """
+
+    places: tuple[CachePlace, ...]
+    least_tokens: int
+    most_points: int = 4
+    seconds: int = FIVE_MINUTES
+    read: float = 0.1
+    write: float = 1.25
+    step: int = 1
+
+
+NO_CACHE = CacheRule((), 0, most_points=0, read=1.0, write=1.0)
+
+# The first pattern that a name matches decides.
+RULES: tuple[tuple[str, CacheRule], ...] = (
+    *((f"*claude-{name}", CacheRule(CLAUDE, 512)) for name in ("opus-5*", "fable-5*", "mythos-5*")),
+    ("*claude-opus-4-7*", CacheRule(CLAUDE, 2_048)),
+    ("*claude-opus-4-[56]*", CacheRule(CLAUDE, 4_096)),
+    ("*claude-haiku-4-5*", CacheRule(CLAUDE, 4_096)),
+    *((f"*claude-{name}", CacheRule(CLAUDE, 1_024)) for name in ("opus-4*", "sonnet-[45]*")),
+    ("*claude-3-7-sonnet*", CacheRule(CLAUDE, 1_024)),
+    ("*claude-3-5-haiku*", CacheRule(CLAUDE, 2_048)),
+    ("*claude-*-[5-9]*", CacheRule(CLAUDE, 4_096)),  # newer than this table
+    *(
+        (f"*amazon.nova-{size}-v1*", CacheRule(NOVA, 1_000, read=0.25, write=1.0))
+        for size in ("micro", "lite", "pro", "premier")
+    ),
+    # OpenAI caches by itself: prefixes from 1,024 tokens, in steps of 128, without a premium.
+    ("gpt-4.1*", CacheRule((), 1_024, read=0.25, write=1.0, step=128)),
+    ("gpt-4o*", CacheRule((), 1_024, read=0.5, write=1.0, step=128)),
+    ("gpt-5*", CacheRule((), 1_024, read=0.1, write=1.0, step=128)),
+)
+
+
+def cache_rule_of(model: str) -> CacheRule:
+    """Return the rule of a model, whose name may have a prefix such as `converse/us.`."""
+    bare = model.lower().rsplit("/", 1)[-1]
+    found = (rule for pattern, rule in RULES if fnmatchcase(bare, pattern))
+    return next(found, NO_CACHE)
