@@ -142,15 +142,15 @@ bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: benc
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(or $(BENCH_$(ONLY)),bench $(ONLY))
 
 .PHONY: eval
-eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, PROFILE=single, ONLY=..., TIMES=..., RESUME=1)
+eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, CONVERSE=1, PROFILE=single, ONLY=..., TIMES=..., RESUME=1)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(CHOSEN_MODEL),--model "$(CHOSEN_MODEL)") \
 		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES)) \
-		$(if $(RESUME),--resume)
+		$(if $(RESUME),--resume) $(if $(CONVERSE),--converse)
 
 .PHONY: load
-load: $(DEVELOPMENT) $(FILES) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, LIVE=1 connects 1,000 people, WORST=1 attacks a share)
+load: $(DEVELOPMENT) $(FILES) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, CONVERSE=1 uses the API of Bedrock, LIVE=1 connects 1,000 people, WORST=1 attacks a share)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(LIVE),bench.load.live,$(if $(WORST),bench.load.worst,\
-		bench.load $(if $(FAULTS),--faults))) $(ARGS)
+		bench.load $(if $(FAULTS),--faults) $(if $(CONVERSE),--converse))) $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) $(FILES) ## Fuzz the API and the webhooks (minutes)

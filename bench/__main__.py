@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import prefix
+from bench import caches, prefix
 from bench.cost import Row
 from bench.goals import PEERS, Results
 from bench.report import (
@@ -61,6 +61,7 @@ class Bench:
     overheads: dict[str, int] = field(default_factory=dict)
     recalled: list[list[int]] = field(default_factory=list)
     limit_shares: dict[str, float] = field(default_factory=dict)
+    caches: dict[str, dict[str, caches.Measured]] = field(default_factory=dict)
 
     def run(self, *parts: str) -> Results:
         """Measure the named parts, or all parts."""
@@ -83,14 +84,17 @@ class Bench:
             self.overheads,
             self.recalled,
             self.limit_shares,
+            self.caches,
         )
 
     def _prefix(self) -> None:
         print("bench: prompts of 200 turns", flush=True)
-        tokens = Tokens()
+        tokens, gaps = Tokens(), caches.read_gaps(os.environ.get("SMS", ""))
         for name, kind, prompt, tools in prefix.CONVERSATIONS:
             conversation = prefix.conversation(kind, prompt, tokens, tools=tools)
             self.shares[name] = prefix.shares(conversation, tokens)
+            requests = [one.request for one in conversation]
+            self.caches[name] = caches.measured(requests, gaps, tokens)
             recalling = prefix.conversation(kind, prompt, tokens, tools=tools, indexed=True)
             self.shares[name]["recalling"] = prefix.shares(recalling, tokens)["ideal"]
             self.limit_shares[name] = max(_share(one.request, tokens) for one in recalling)

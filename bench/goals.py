@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
+from bench.caches import Measured
 from bench.cost import Row
 from bench.starts.imports import ColdStart
 from bench.turns.script import LENGTHS
@@ -17,6 +18,8 @@ TURN_CALLS, TURN_UNITS, TURN_KIB = 14, 90.0, 160.0
 BUILD_MS, WITH_READS_MS, TOKENS_MS = 15.0, 200.0, 5.0
 WEBHOOK, WORKER, WEBHOOK_SHARE = "sms_webhook", "run_worker", 0.5
 PREFIX_SHARE = 0.8
+CACHE_SHARE = 0.8  # where the rule of the model allows a cache, with a long system prompt
+MOST_COST = 1.01  # of a slow conversation: its first turns pay for points that are never read
 LIMIT_SHARE = 0.4
 RECALLED_TOKENS = 300  # a turn, of one question and three turns of small talk
 # The measured shares, rounded down: a change that lowers one of them fails.
@@ -61,6 +64,7 @@ class Results:
         overheads: Tokens of prompts that are nobody's words, by situation.
         limit_shares: Shares of the token limit that prompts take: of a situation, or the largest of
             a conversation.
+        caches: What the caches of models do (`caches.measured`), by conversation and model.
         recalled: Tokens of RECALLED (`prefix.recalled_tokens`): of a question, then of small talk.
     """
 
@@ -73,6 +77,7 @@ class Results:
     overheads: Mapping[str, int] = field(default_factory=dict)
     recalled: Sequence[Sequence[int]] = ()
     limit_shares: Mapping[str, float] = field(default_factory=dict)
+    caches: Mapping[str, Mapping[str, Measured]] = field(default_factory=dict)
 
     def row(self, who: str, messages: int) -> Row | None:
         """Return a row of the table; None if its turns failed or were not measured."""
@@ -95,6 +100,7 @@ def goals(results: Results) -> list[Goal]:
         *_imports(results.imports),
         _memory(results.memory),
         *_prefix(results.prefix),
+        *_caches(results.caches),
         *_overhead(results.overheads),
         *_limit_shares(results.limit_shares),
         _recalled(results.recalled),
@@ -191,6 +197,24 @@ def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
         if "recalling" in found:
             told += f", {found['recalling']:.1%} with RECALLED"
         yield Goal(f"{name}, {conversation}: {least:.1%}", told, found["ideal"] >= least)
+
+
+def _caches(found: Mapping[str, Mapping[str, Measured]]) -> Iterator[Goal]:
+    """Yield the goals of each conversation and model whose rule allows a cache."""
+    if not found:
+        yield Goal("prompt tokens that a model's cache serves", "-", None)
+    for conversation, models in found.items():
+        for model, one in models.items():
+            if not one.allowed:
+                continue
+            least = CACHE_SHARE if "long" in conversation else 0
+            told = f"{one.read:.1%} served; cost {one.cost:.0%} over recorded gaps, "
+            told += f"{one.slow:.0%} after hours"
+            saved = ", ".join(f"{place} {share:.1%}" for place, share in one.savings.items())
+            told += f"; saved by points of {saved}" if saved else ""
+            pays = one.cost <= 1 and one.slow <= MOST_COST and min([*one.savings.values(), 0]) >= 0
+            name = f"prompt tokens that the cache of {model} serves, {conversation}: {least:.0%}"
+            yield Goal(name, told, one.read >= least and pays)
 
 
 def _overhead(overheads: Mapping[str, int]) -> Iterator[Goal]:

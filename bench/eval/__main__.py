@@ -20,7 +20,7 @@ from typing import IO
 from bench.api import CallRefusedError
 from bench.eval.outcomes import Outcome, keep, kept, line_of, sums
 from bench.eval.page import page
-from bench.eval.scripted import ScriptedModel, scripted_model
+from bench.eval.scripted import CONVERSE, ScriptedModel, scripted_model
 from bench.eval.situation import Situation
 from bench.eval.situations import SITUATIONS
 from bench.eval.stage import Stage, stage
@@ -91,7 +91,8 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     if options.scripted is None and base_url is None and api_key is None:
         print(NO_MODEL, file=sys.stderr)
         return 1
-    model = "-".join(filter(None, (options.scripted, options.profile))) or options.model
+    api = "converse" if options.converse else None
+    model = "-".join(filter(None, (options.scripted, options.profile, api))) or options.model
     model = model or "default"
     store = folder / f"{re.sub(r'[^A-Za-z0-9.-]', '_', model)}.jsonl"
     shown = store.with_suffix(".html")
@@ -108,7 +109,9 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     with ExitStack() as parts:
         script: tuple[ScriptedModel, str] | None = None
         if options.scripted is not None:
-            scripted = parts.enter_context(scripted_model(single=options.profile == "single"))
+            scripted = parts.enter_context(
+                scripted_model(single=options.profile == "single", converse=options.converse)
+            )
             script, base_url, api_key = (scripted, options.scripted), scripted.base_url, None
         log = parts.enter_context(_log())
         width = max(map(len, names))
@@ -120,7 +123,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
                         situation,
                         base_url=base_url,
                         api_key=api_key,
-                        model=options.model if script is None else None,
+                        model=CONVERSE if options.converse else options.model,
                         script=script,
                     )
             except KeyboardInterrupt:
@@ -146,7 +149,10 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="parts of names or abilities, with commas")
     parser.add_argument("--times", type=int, default=1, help="how often each situation is played")
     parser.add_argument("--resume", action="store_true", help="keep the outcomes of a stopped eval")
+    parser.add_argument("--converse", action="store_true", help="script a model of Bedrock")
     options = parser.parse_args(arguments)
+    if options.scripted is not None or options.profile is not None:
+        options.model = None
     if options.profile and options.scripted is None:
         options.scripted = "right"
     return options

@@ -3,15 +3,18 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from bench.eval.situation import Script, ScriptedTurn, ToolCall
 from bench.eval.stage import Stage
 from skein.agent.spoken_text import NO_REPLY as SILENCE
+from tests.support.converse_wire import MODEL
+from tests.support.scripted_converse import ScriptedConverse
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 END = "end_run"
+CONVERSE = f"converse/{MODEL}"  # the name of the scripted model behind Bedrock's API
 
 
 class ScriptedModel:
@@ -101,7 +104,12 @@ def _silent(request: Mapping[str, Any]) -> Answer:
 
 
 @contextmanager
-def scripted_model(*, single: bool = False) -> Iterator[ScriptedModel]:
-    """Serve a scripted model on loopback, which calls one tool at a time if `single`."""
-    with ScriptedOpenAI() as server:
+def scripted_model(*, single: bool = False, converse: bool = False) -> Iterator[ScriptedModel]:
+    """Serve a scripted model on loopback.
+
+    Args:
+        single: Whether it calls one tool at a time.
+        converse: Whether it is a model of Bedrock, named `CONVERSE`.
+    """
+    with ScriptedConverse() as server, server.at_endpoint() if converse else nullcontext():
         yield ScriptedModel(server, single=single)

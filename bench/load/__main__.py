@@ -47,11 +47,12 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     parser.add_argument(
         "--rest", type=float, default=None, help="maximum seconds until all queues are empty"
     )
+    parser.add_argument("--converse", action="store_true", help="use a model of Bedrock")
     parser.add_argument("--keep", action="store_true", help="keep the data and logs")
     asked = parser.parse_args(arguments)
     seed = any_seed() if asked.seed is None else asked.seed
     if asked.few:
-        return replace(A_FEW, seed=seed), asked.keep
+        return replace(A_FEW, seed=seed, converse=asked.converse), asked.keep
     plan = Plan(
         phones=asked.phones,
         users=asked.users,
@@ -60,6 +61,7 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
         faults=asked.faults,
         drain_seconds=asked.rest,
         seed=seed,
+        converse=asked.converse,
     )
     return plan, asked.keep
 
@@ -79,6 +81,8 @@ def _write(outcome: Outcome) -> None:
     """Write the page, if this was a full run."""
     plan = outcome.plan
     if (plan.phones, plan.users, plan.seconds) != (Plan.phones, Plan.users, Plan.seconds):
+        return
+    if plan.converse:  # the pages are of the default model
         return
     name = "load-faults.md" if plan.faults else "load.md"
     gap = MAX_GAP_SECONDS * (MAX_IN_A_BURST - 1)

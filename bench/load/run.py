@@ -33,7 +33,9 @@ from local.timing.clock import TurnableClock
 from skein import bootstrap
 from skein.models.common.storage import Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition
+from tests.support.converse_wire import MODEL, called_at
 
+CONVERSE = f"converse/{MODEL}"
 PEOPLE_A_GROUP = 5
 LEAVE_SECONDS = 75  # for the last answers
 QUIET_END_SECONDS = 20  # in which the noisy tenant begins no burst
@@ -61,6 +63,7 @@ class Plan:
         drain_seconds: The real time in which all work must end afterwards; None for the default.
         settings: Skein's settings that differ from the defaults.
         noise: Whether another tenant is noisy in the second half of that time; never with faults.
+        converse: Whether the model is one of Bedrock.
     """
 
     phones: int = 200
@@ -75,6 +78,7 @@ class Plan:
     drain_seconds: float | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     noise: bool = True
+    converse: bool = False
 
     @property
     def time_to_rest(self) -> float:
@@ -171,6 +175,9 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         server = parts.enter_context(ModelServer(storm))
         # Agents' answers start no runs, so that the noise is as long in each run.
         settings = {"SKEIN_MAX_CHAIN_DEPTH": "1", **plan.settings}
+        if plan.converse:
+            parts.enter_context(called_at(server.url))
+            settings |= dict.fromkeys(("SKEIN_DEFAULT_MODEL", "SKEIN_LIGHT_MODEL"), CONVERSE)
         config = config_for(folder / "data", server.base_url, settings)
         stack = LoadStack(config, storm=storm, seed=plan.seed, sizes=plan.sizes)
         parts.enter_context(stack)

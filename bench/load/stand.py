@@ -28,6 +28,7 @@ from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import PREFIX as TWILIO_PREFIX
 from local.web.server import Server
 from skein.adapters.twilio.sms import READ_SECONDS as TWILIO_SECONDS
+from tests.support.converse_wire import front
 
 SIZES: dict[Kind, int] = {"door": 12, "worker": 16}
 MAX_CONCURRENCY = 8  # batches of one queue
@@ -148,7 +149,7 @@ def dead_letters_of(template: Template, engine: SqliteEngine) -> dict[str, int]:
 
 
 class ModelServer:
-    """The model behind HTTP, as a context manager.
+    """The model behind the APIs of OpenAI and of Bedrock, as a context manager.
 
     Args:
         storm: Decides which answers of the model are lost.
@@ -156,17 +157,16 @@ class ModelServer:
 
     def __init__(self, storm: Storm) -> None:
         self.model = Model()
-        self._server = Server(
-            0,
-            shaken(
-                self.model.answer,
-                storm,
-                name="model",
-                throttled=THROTTLED,
-                hang_seconds=MODEL_HANG_SECONDS,
-            ),
+        answer = shaken(
+            self.model.answer,
+            storm,
+            name="model",
+            throttled=THROTTLED,
+            hang_seconds=MODEL_HANG_SECONDS,
         )
-        self.base_url = f"http://{LOOPBACK}:{self._server.port}/v1"
+        self._server = Server(0, front(answer))
+        self.url = f"http://{LOOPBACK}:{self._server.port}"
+        self.base_url = f"{self.url}/v1"
 
     def __enter__(self) -> Self:
         self._server.start()

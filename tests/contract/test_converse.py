@@ -24,7 +24,8 @@ from skein.models.common.prompt_caches import NO_CACHE, cache_rule_of
 from skein.models.runs.completion import ModelMessage, ModelRequest, StableEnd, ToolCall, ToolSpec
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
-from tests.support.scripted_converse import MODEL, ScriptedConverse
+from tests.support.converse_wire import MODEL
+from tests.support.scripted_converse import ScriptedConverse
 from tests.support.scripted_openai import Answer
 
 NOVA, NOVA_2 = "us.amazon.nova-lite-v1:0", "global.amazon.nova-2-lite-v1:0"

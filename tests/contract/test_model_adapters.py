@@ -33,7 +33,8 @@ from skein.models.runs.completion import (
 from skein.ports import LanguageModel
 from skein.settings import Settings
 from tests.support.aws_shapes import unchecked
-from tests.support.scripted_converse import MODEL, ScriptedConverse
+from tests.support.converse_wire import MODEL
+from tests.support.scripted_converse import ScriptedConverse
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 TOOL = ToolSpec(

@@ -1,7 +1,11 @@
 """Each sweep's share of the faults."""
 
+import os
+from collections.abc import Iterator
+
 import pytest
 
+from tests.faults.over_converse import over_converse
 from tests.faults.sampling import SHARES, FaultShare, share_of
 
 
@@ -9,3 +13,13 @@ from tests.faults.sampling import SHARES, FaultShare, share_of
 def share(request: pytest.FixtureRequest) -> FaultShare:
     """The faults that this test tries: a sample, or in slow tests a part of all of them."""
     return share_of(request)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _converse() -> Iterator[None]:
+    """With `SKEIN_CONVERSE`, call all models through the Converse adapter."""
+    if not os.environ.get("SKEIN_CONVERSE"):
+        yield
+        return
+    with over_converse():
+        yield

@@ -30,7 +30,7 @@ from skein.errors import SkeinError
 from skein.models.common.storage import Item, Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition
 from skein.models.outbox.jobs import Job, QueueName
-from skein.ports import Queues
+from skein.ports import LanguageModel, Queues
 from tests.fakes.background import InlineBackground
 from tests.support.api_client import Answer, Client, Context, recorded
 from tests.support.builders import World, embeddings, tokens
@@ -65,6 +65,24 @@ CHANGING = WRITES | {
     *("queues.send", "sms.send", "model.complete", "model.stream", "sockets.push"),
     *("outbound_http.send", "mobile_push.notify", "files.put", "files.delete"),
 }
+
+_over: list[Callable[[LanguageModel], LanguageModel]] = []
+
+
+@contextmanager
+def models_through(change: Callable[[LanguageModel], LanguageModel]) -> Iterator[None]:
+    """Give deployments in the block other models, made from those of their stories."""
+    _over.append(change)
+    try:
+        yield
+    finally:
+        _over.pop()
+
+
+def model_under_test(model: LanguageModel) -> LanguageModel:
+    """Return the model that functions get in place of the one that a story scripts."""
+    return _over[-1](model) if _over else model
+
 
 Watcher = Callable[[ModuleType, Any], None]
 
@@ -184,6 +202,7 @@ class Deployment(World):
 
     def _cold_start(self) -> App:
         ports = {name: getattr(self.app.ports, name) for name in PORTS}
+        ports["model"] = model_under_test(ports["model"])
         ports["queues"] = PermittedQueues(self.lineages, permissions())
         fused = {
             name: self.fuse.guard(ports[name], name, methods) for name, methods in PORTS.items()

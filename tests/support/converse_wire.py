@@ -6,22 +6,37 @@ Bedrock. Requests that Bedrock refuses are refused with its errors.
 
 import base64
 import json
+import os
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from http import HTTPStatus
 from itertools import takewhile
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import unquote
 from zlib import crc32
 
 import botocore.session
 from botocore.validate import ParamValidator
 
+from local.events import Request, Response, json_response
 from skein.adapters.converse.wire import ANSWER_TOOL, CLOSING, NOTHING, OPENING
 
 PATH = re.compile(r"/model/(.+)/converse(-stream)?")
-GUARDRAIL = re.compile(r"/guardrail/([^/]+)/version/([^/]+)/apply")
+CHAT_PATH = "/v1/chat/completions"
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
+MODEL = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
+ENDPOINT = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_SESSION_TOKEN": "session",
+    "AWS_REGION": "eu-west-1",
+    "AWS_DEFAULT_REGION": "eu-west-1",
+}
 MOST_POINTS = 4
 STOP_REASONS = {
     "stop": "end_turn",
@@ -41,6 +56,13 @@ ERRORS = {
     503: "ServiceUnavailableException",
 }
 SERVICE = botocore.session.get_session().get_service_model("bedrock-runtime")
+
+
+@contextmanager
+def called_at(url: str) -> Iterator[None]:
+    """Let this process and its children call a stand-in for Bedrock."""
+    with patch.dict(os.environ, {ENDPOINT: url, **CREDENTIALS}):
+        yield
 
 
 class RefusedError(Exception):
@@ -228,7 +250,7 @@ def converse_response(
         name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
         content.append({"toolUse": {"toolUseId": call["id"], "name": name, "input": arguments}})
     reason = STOP_REASONS.get(choice["finish_reason"], choice["finish_reason"])
-    if "toolChoice" in body.get("toolConfig", {}):
+    if "toolChoice" in body.get("toolConfig", {}) and text.startswith("{"):
         use = {"toolUseId": "forced", "name": ANSWER_TOOL, "input": json.loads(text)}
         content, reason = [{"toolUse": use}], "tool_use"
     counted = {
@@ -268,6 +290,36 @@ def stream_events(response: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]
         ("messageStop", {"stopReason": response["stopReason"]}),
         ("metadata", metadata),
     ]
+
+
+def front(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
+    """Return a server that answers requests of Converse by what answers chat completions."""
+
+    def respond(request: Request) -> Response:
+        asked = asked_for(request.path)
+        if asked is None:
+            return answer(request)
+        body = json.loads(request.body)
+        try:
+            chat = chat_request(asked[0], body)
+        except RefusedError as error:
+            return _refusal(400, str(error))
+        inner = replace(request, path=CHAT_PATH, body=json.dumps(chat).encode())
+        made = answer(inner)
+        if made.status != HTTPStatus.OK:
+            return _refusal(made.status, "scripted failure")
+        response = converse_response(json.loads(made.body), body)
+        if not asked[1]:
+            return json_response(HTTPStatus.OK, response)
+        frames = b"".join(frame(kind, payload) for kind, payload in stream_events(response))
+        return Response(HTTPStatus.OK, (("content-type", CONTENT_TYPE),), frames)
+
+    return respond
+
+
+def _refusal(status: int, message: str) -> Response:
+    headers, payload = error_of(status, message)
+    return json_response(status, payload, *headers.items())
 
 
 def frame(kind: str, payload: Mapping[str, Any], *, error: bool = False) -> bytes:

@@ -17,6 +17,7 @@ OTHER = {
     "OpenaiBaseUrl": "https://models.example/v1",
     "ModelProviders": '{"bedrock": "https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1"}',
     "Bedrock": "on",
+    "BedrockModels": "arn:aws:bedrock:*::foundation-model/amazon.nova-lite-v1:0",
     "DefaultModel": "big",
     "LightModel": "small",
     "EmbeddingsModel": "vectors",

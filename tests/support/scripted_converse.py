@@ -11,16 +11,15 @@ It is used like `ScriptedOpenAI`, whose API it answers as well:
 """
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
-from unittest.mock import patch
 
 from tests.support.converse_wire import (
     CONTENT_TYPE,
     RefusedError,
     asked_for,
+    called_at,
     chat_request,
     converse_response,
     error_of,
@@ -28,16 +27,6 @@ from tests.support.converse_wire import (
     stream_events,
 )
 from tests.support.scripted_openai import Answer, Call, ScriptedOpenAI, _completion
-
-MODEL = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
-CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
-    "AWS_SECRET_ACCESS_KEY": "secret",
-    "AWS_SESSION_TOKEN": "session",
-    "AWS_REGION": "eu-west-1",
-    "AWS_DEFAULT_REGION": "eu-west-1",
-}
-ENDPOINT = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
 
 
 class ScriptedConverse(ScriptedOpenAI):
@@ -54,11 +43,9 @@ class ScriptedConverse(ScriptedOpenAI):
         """The URL of the stand-in for Bedrock."""
         return self.base_url.removesuffix("/v1")
 
-    @contextmanager
-    def at_endpoint(self) -> Iterator[None]:
-        """Let the clients of AWS in this process call the stand-in."""
-        with patch.dict(os.environ, {ENDPOINT: self.endpoint, **CREDENTIALS}):
-            yield
+    def at_endpoint(self) -> AbstractContextManager[None]:
+        """Let this process and its children call the stand-in."""
+        return called_at(self.endpoint)
 
     def frames(self, answer: Answer, response: Mapping[str, Any]) -> list[bytes]:
         """Return the frames of a streamed answer, up to the point where it breaks off."""

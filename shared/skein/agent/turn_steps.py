@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from itertools import pairwise
 from typing import NamedTuple
 
 from skein.agent.reading.held_content import held_by, told_by_rules
@@ -46,6 +47,7 @@ from skein.tracing import span
 from skein.workspace.sections.threads import Threads
 from skein.workspace.threads import run_link
 
+MOST_GAPS = 10
 LARGEST_LIMIT = 32_000  # output tokens of a repeated answer; models refuse a higher limit
 MODEL_REASONS: dict[type[Transient], Reason] = {
     KeyRefused: Reason.MODEL_KEY_REFUSED,
@@ -164,6 +166,7 @@ class ModelSteps:
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
             image_bytes=sent.image_bytes if sent is not None else {},
             image_detail=effective.image_detail,
+            gaps=gaps_of(reading),
             cache_key=cache_key(run, reading),
         )
 
@@ -239,6 +242,17 @@ class ModelSteps:
     def count_filtered(self) -> None:
         """Count a request that the provider's content filter refused."""
         self.metrics.count("AnswersFailed", reason="filtered")
+
+
+def gaps_of(reading: Reading) -> tuple[float, ...]:
+    """Return the seconds between people's newest messages in the chat, at most `MOST_GAPS`."""
+    if reading.chat is None:
+        return ()
+    messages = reading.of(History).messages
+    times = sorted(one.created_at for one in messages if one.sender.kind == "user")[
+        -MOST_GAPS - 1 :
+    ]
+    return tuple((later - earlier).total_seconds() for earlier, later in pairwise(times))
 
 
 def cache_key(run: Run, reading: Reading) -> str:

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 from moto import mock_aws
 
-from bench import prefix
+from bench import caches, prefix
 from bench.cost import Row, Turn, failed_row, measured, row_of, series
-from bench.goals import RECALLED_TOKENS, Goal, Results, goals
+from bench.goals import CACHE_SHARE, RECALLED_TOKENS, Goal, Results, goals
 from bench.prefix import LONG_PROMPT, conversation, shares
 from bench.report import page, printed, table
 from bench.starts.imports import cold_starts, modules
@@ -23,6 +23,7 @@ from bench.turns.vectors import IndexedTable
 from bench.turns.wire import SEARCH, Wire, WireCall, rounds, seconds_on_wire
 from local.environment import CREDENTIALS
 from skein.adapters.dynamodb.table import DynamoTable
+from skein.models.common.prompt_caches import cache_rule_of
 from skein.models.common.storage import Query
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
@@ -260,3 +261,27 @@ def test_share_of_the_token_limit_must_be_under_40_percent() -> None:
     assert [*told.values()] == [True, False]
     unmeasured = goals(Results([], {}, {}, None, {}, []))
     assert [goal.met for goal in unmeasured if "token limit" in goal.name] == [None]
+
+
+def test_cache_serves_a_quick_conversation_and_costs_a_slow_one_nothing() -> None:
+    requests = [one.request for one in conversation("direct", LONG_PROMPT, tokens(), turns=30)]
+    found = caches.measured(requests, caches.assumed_gaps(), tokens())
+    claude, nova = found["Claude Sonnet 4.5"], found["Nova Lite"]
+    assert claude.allowed
+    assert claude.read > CACHE_SHARE
+    assert claude.cost < nova.cost < 1
+    assert claude.slow < 1.1  # the first turns do not know the pace yet
+    assert not found["Claude Haiku 4.5"].allowed
+    results = Results([], {}, {}, None, {}, [], caches={"a long prompt": found})
+    met = {goal.name: goal.met for goal in goals(results) if "cache of" in goal.name}
+    assert len(met) == len([one for one in found.values() if one.allowed])
+
+
+def test_point_that_costs_more_than_it_saves_is_not_set() -> None:
+    rule = cache_rule_of("anthropic.claude-sonnet-4-5-20250929-v1:0")
+    hours, minutes = [7_200.0] * 9, [60.0] * 9
+    assert rule.pays(minutes)
+    assert not rule.pays(hours)
+    assert rule.pays(hours[:3])  # too few to tell
+    assert rule.pays([*hours[:7], *minutes[:2]])  # 22 % pay for the premium
+    assert cache_rule_of("amazon.nova-lite-v1:0").pays([60.0, *hours])  # writes without a premium

@@ -128,19 +128,20 @@ def _prompt(
     fences = any(message.role == "system" for message in rest)
     note: list[Block] = [{"text": render("context_block")}] if fences else []
     stable, characters = request.stable_end or (0, 0)
+    pays = request.stable_end is not None and form.cache.pays(request.gaps)
     system: list[Block] = []
     for message in first:
         cut = characters if not stable else len(message.content)
         head, tail = message.content[:cut], message.content[cut:]
         system = [*_texts(head), *note]
         before += len(head)
-        if head and points and request.stable_end and form.has_point("system", before):
+        if head and points and pays and form.has_point("system", before):
             system.append(POINT)
             points -= 1
         system += _texts(tail)
     history = _Turns(request)
     for position, message in enumerate(rest, start=len(first)):
-        if position == stable and history.blocks and points:
+        if position == stable and history.blocks and points and pays:
             before += sum(len(each.content) for each in rest[: stable - len(first)])
             if form.has_point("messages", before):
                 history.mark()

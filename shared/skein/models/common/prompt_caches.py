@@ -5,12 +5,14 @@ model that no pattern matches gets no cache points, because some models refuse t
 profiles with an opaque name (an application's ARN) match no pattern either.
 """
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 CachePlace = Literal["tools", "system", "messages"]
 
 FIVE_MINUTES = 300
+KNOWN_GAPS = 4
 CHARACTERS_OF_A_TOKEN = 4  # for estimates: a point below the minimum is ignored, not refused
 CLAUDE: tuple[CachePlace, ...] = ("tools", "system", "messages")
 NOVA: tuple[CachePlace, ...] = ("system", "messages")
@@ -36,6 +38,18 @@ class CacheRule(NamedTuple):
     read: float = 0.1
     write: float = 1.25
     step: int = 1
+
+    def pays(self, gaps: Sequence[float]) -> bool:
+        """Return whether entries for a chat save more than they cost, judged by the chat's pace.
+
+        Args:
+            gaps: Seconds between the newest requests of the chat. With too few of them, the answer
+                is yes, because most conversations go on within minutes.
+        """
+        if len(gaps) < KNOWN_GAPS:
+            return True
+        again = sum(gap < self.seconds for gap in gaps) / len(gaps)
+        return again * (1 - self.read) > (1 - again) * (self.write - 1)
 
 
 NO_CACHE = CacheRule((), 0, most_points=0, read=1.0, write=1.0)

@@ -171,6 +171,7 @@ class ModelRequest(Value):
         image_detail: How closely the model looks at the pictures.
         stable_end: Where the stable part ends, for the provider's prompt cache; None for a request
             that no other follows.
+        gaps: Seconds between the newest requests of the chat, which tell whether caching pays.
         cache_key: The same text for all requests that share a beginning; empty without one.
     """
 
@@ -184,6 +185,7 @@ class ModelRequest(Value):
     image_bytes: Annotated[Mapping[str, bytes], Field(exclude=True, repr=False)] = {}
     image_detail: ImageDetail = "auto"
     stable_end: StableEnd | None = None
+    gaps: tuple[float, ...] = ()
     cache_key: str = ""
 
 
