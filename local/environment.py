@@ -39,6 +39,7 @@ CHOOSABLE = {
     "SKEIN_EMBEDDINGS_MODEL": "EmbeddingsModel",
     "SKEIN_MODEL_PROVIDERS": "ModelProviders",
     "SKEIN_TRACE_PERCENT": "TracePercent",
+    "SKEIN_OTLP_ENDPOINT": "OtlpEndpoint",
     "SKEIN_CONSOLE_ISSUER": "JwtIssuer",
     "SKEIN_CONSOLE_AUDIENCE": "JwtAudience",
     "SKEIN_CONSOLE_CLIENT_ID": "ConsoleClientId",

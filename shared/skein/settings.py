@@ -266,11 +266,26 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     trace_percent: Annotated[
         float,
         Field(
-            description="Percentage of traces that are sent to X-Ray; 0 turns tracing off.",
+            description="Percentage of traces that are sent to X-Ray, or to `SKEIN_OTLP_ENDPOINT`; "
+            "0 turns tracing off, or sends all traces to that endpoint.",
             ge=0,
             le=100,
         ),
     ] = 0
+    otlp_endpoint: Annotated[
+        str,
+        Field(
+            description="Base URL of an OTLP receiver (HTTP, JSON) that gets the traces in place "
+            "of X-Ray; unset for none."
+        ),
+    ] = ""
+    otlp_content: Annotated[
+        JsonBool,
+        Field(
+            description="Whether traces at that endpoint contain the prompts and answers of open "
+            "chats. Those of private chats are never sent."
+        ),
+    ] = False
 
     @property
     def push_applications(self) -> Mapping[str, str]:

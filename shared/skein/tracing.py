@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
+Attribute = str | int
 HUNDRED_PERCENT = 10_000  # sampled shares are counted in hundredths of a percent
 
 
@@ -35,6 +36,7 @@ class Span:
         started_ns: The start, in nanoseconds since 1970.
         ended_ns: The end; None while the work lasts.
         failed: Whether the work raised an error.
+        attributes: What is known about the work, such as the model; see `docs/alarms.md`.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Span:
     started_ns: int = field(default_factory=time.time_ns)
     ended_ns: int | None = None
     failed: bool = False
+    attributes: dict[str, Attribute] = field(default_factory=dict)
 
     @property
     def segment(self) -> "Span":
@@ -145,14 +148,21 @@ def identify(correlation_id: str) -> None:
 
 
 @contextmanager
-def span(name: str) -> Iterator[None]:
+def span(name: str, **attributes: Attribute) -> Iterator[None]:
     """Record the block as a part of the current segment; does nothing without a segment."""
     parent = _current.get()
     if parent is None or _Container.tracer is None:
         yield
         return
-    with _timed(Span(name, parent=parent)):
+    with _timed(Span(name, parent=parent, attributes=attributes)):
         yield
+
+
+def describe(**attributes: Attribute) -> None:
+    """Add attributes to the span of the block."""
+    span = _current.get()
+    if span is not None:
+        span.attributes.update(attributes)
 
 
 @contextmanager

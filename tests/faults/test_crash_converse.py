@@ -3,7 +3,6 @@
 `SKEIN_CONVERSE=1` plays all stories of this folder so; `make test-slow` takes whole sweeps.
 """
 
-
 from tests.faults.answer_story import AnswersThen
 from tests.faults.deployment import every_death
 from tests.faults.over_converse import over_converse

@@ -43,6 +43,8 @@ OTHER = {
     "KeyArn": "arn:aws:kms:us-east-1:1:key/1",
     "PermissionsBoundaryArn": "arn:aws:iam::1:policy/boundary",
     "TracePercent": "5",
+    "OtlpEndpoint": "https://otel.example",
+    "OtlpContent": "on",
     "ExistingTable": "arn:aws:dynamodb:us-east-1:1:table/restored/stream/1",
     "TableDeletionProtection": "on",
     "Release": "a1",

@@ -15,15 +15,44 @@ from typing import Any
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from skein.tracing import Span, is_sampled, x_ray_id
+from skein.tracing import Attribute, Span, is_sampled, x_ray_id
 
 DAEMON_VARIABLE = "AWS_XRAY_DAEMON_ADDRESS"  # set by Lambda
 DAEMON = "127.0.0.1:2000"
 DATAGRAM_HEAD = b'{"format": "json", "version": 1}\n'
 NANOSECONDS = 1_000_000_000
+# The conventions (opentelemetry.io/docs/specs/semconv/gen-ai) are those of this version.
+SCHEMA = "https://opentelemetry.io/schemas/1.44.0"
+SCOPE = InstrumentationScope("skein", schema_url=SCHEMA)
+OWN_NAME = "skein.span"  # the name in X-Ray
+BEDROCK = frozenset({"bedrock", "converse"})
+# Span -> its operation, and the attribute that the span's name ends with.
+OPERATIONS = {
+    "run": ("invoke_agent", "agent"),
+    "model": ("chat", "model"),
+    "tool": ("execute_tool", "tool"),
+    "recall": ("retrieval", ""),
+}
+NAMES = {
+    "agent": "gen_ai.agent.id",
+    "chat": "gen_ai.conversation.id",
+    "run": "skein.run.id",
+    "model": "gen_ai.request.model",
+    "answered_by": "gen_ai.response.model",
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cached_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_written_tokens": "gen_ai.usage.cache_creation.input_tokens",
+    "fault": "skein.answer.fault",
+    "tool": "gen_ai.tool.name",
+    "call": "gen_ai.tool.call.id",
+    "asked": "gen_ai.input.messages",
+    "said": "gen_ai.output.messages",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -50,19 +79,52 @@ class OpenTelemetryTracer:
         trace_id = span.trace_id
         if trace_id is None:
             return
+        name, attributes = conventional(span)
         exported = ReadableSpan(
-            name=span.name,
+            name=name,
             context=_context(trace_id, span.id),
             parent=_context(trace_id, span.parent_id) if span.parent_id else None,
             resource=self._resource,
-            attributes={"correlation_id": span.segment.correlation_id or ""},
-            kind=SpanKind.INTERNAL if span.parent is not None else SpanKind.SERVER,
+            attributes={
+                "correlation_id": span.segment.correlation_id or "",
+                OWN_NAME: span.name,
+                **attributes,
+            },
+            kind=_kind(span),
+            instrumentation_scope=SCOPE,
             status=Status(StatusCode.ERROR if span.failed else StatusCode.UNSET),
             start_time=span.started_ns,
             end_time=span.ended_ns,
         )
         if self._exporter.export([exported]) is not SpanExportResult.SUCCESS:
             logger.warning("failed to export a span")
+
+
+def conventional(span: Span) -> tuple[str, dict[str, Attribute]]:
+    """Return the name and the attributes of a span by the GenAI conventions of OpenTelemetry.
+
+    A span of another kind keeps its name, and has no attributes.
+    """
+    operation, subject = OPERATIONS.get(span.name, ("", ""))
+    if not operation:
+        return span.name, {}
+    given = span.attributes
+    attributes = {NAMES[name]: value for name, value in given.items() if value and name in NAMES}
+    model = str(given.get("model", ""))
+    if model:
+        attributes["gen_ai.provider.name"] = _provider(model)
+    attributes["gen_ai.operation.name"] = operation
+    return f"{operation} {given.get(subject, '')}".strip(), attributes
+
+
+def _provider(model: str) -> str:
+    return "aws.bedrock" if model.partition("/")[0] in BEDROCK else "openai"
+
+
+def _kind(span: Span) -> SpanKind:
+    if span.parent is None:
+        return SpanKind.SERVER
+    return SpanKind.CLIENT if span.name == "model" else SpanKind.INTERNAL
 
 
 class XRayExporter(SpanExporter):
@@ -94,21 +156,23 @@ class XRayExporter(SpanExporter):
 
 def segment_document(span: ReadableSpan) -> dict[str, Any]:
     """Return a span as X-Ray's segment document; a span inside another becomes a subsegment."""
-    context, parent = span.get_span_context(), span.parent
+    context, parent, attributes = span.get_span_context(), span.parent, span.attributes or {}
     if context is None:
         raise ValueError("a span needs a context")
     document: dict[str, Any] = {
-        "name": span.name,
+        "name": str(attributes[OWN_NAME]),
         "id": f"{context.span_id:016x}",
         "trace_id": x_ray_id(f"{context.trace_id:032x}"),
         "start_time": (span.start_time or 0) / NANOSECONDS,
         "end_time": (span.end_time or 0) / NANOSECONDS,
-        "annotations": dict(span.attributes or {})
-        | {"service": str(span.resource.attributes["service.name"])},
+        "annotations": {
+            "correlation_id": str(attributes["correlation_id"]),
+            "service": str(span.resource.attributes["service.name"]),
+        },
     }
     if parent is not None:
         document["parent_id"] = f"{parent.span_id:016x}"
-    if span.kind is SpanKind.INTERNAL:
+    if span.kind is not SpanKind.SERVER:
         document["type"] = "subsegment"
     if span.status.status_code is StatusCode.ERROR:
         document["fault"] = True

@@ -29,6 +29,7 @@ from skein.ports import Clock, Services
 from skein.services.chat_state.desk_stays import DeskRequest
 from skein.services.chats.desk_requests import DeskRequests
 from skein.services.runs.policy import MAX_CALLS_PER_STEP
+from skein.tracing import span
 
 UNPROVEN_MAY = frozenset({send_message.name, end_run.name})
 UNPROVEN = (
@@ -208,7 +209,7 @@ class ToolExecutor:
             _check_proven(reading, asked.name, arguments)
             if tool.effect == "read" or arguments.pop(CONTINUE, None):
                 activation.results_wanted = True
-            with refusals_as_tool_errors():
+            with span("tool", tool=asked.name, call=asked.id), refusals_as_tool_errors():
                 content = tool.function(call, **arguments)
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"

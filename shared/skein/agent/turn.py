@@ -44,6 +44,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.ports import Clock
 from skein.services.replies.noticed_leases import NoticedLeases
 from skein.services.runs import policy
+from skein.tracing import span
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,9 @@ class Turns:
                 return
             activation = StreamedActivation(claim, permit=bool(claim.permits))
             turn = Turn(activation, deadline, claim.found)
-            stop = self._carry_on(turn)
+            run = claim.run
+            with span("run", run=run.id, agent=run.agent_id, chat=run.chat_id or ""):
+                stop = self._carry_on(turn)
         except LostLease:
             stop = self.settlement.taken_over(job, turn)
         finally:

@@ -4,6 +4,7 @@ A reset gets a fixed answer without a call to the model. The fixed answer is a s
 run, which is claimed, recorded, posted and ended like any other run. Operators can see it.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,7 +44,7 @@ from skein.recall.sections import RecalledMessages
 from skein.services.chat_state.pictures import Pictures
 from skein.services.runs.activations import Recording, recording
 from skein.settings import Settings
-from skein.tracing import span
+from skein.tracing import describe, span
 from skein.workspace.sections.threads import Threads
 from skein.workspace.threads import run_link
 
@@ -115,7 +116,8 @@ class ModelSteps:
         request = self._request(
             activation.run, reading, messages, earlier, tools, seconds
         ).model_copy(update={"stable_end": prompt.stable_end()})
-        answer = self._answer(activation.stream, request)
+        shows = self.settings.otlp_content and is_public(reading)
+        answer = self._answer(activation.stream, request, shows=shows)
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
         n = activation.run.steps_taken + 1
@@ -170,18 +172,30 @@ class ModelSteps:
             cache_key=cache_key(run, reading),
         )
 
-    def _answer(self, stream: AnswerStream | None, request: ModelRequest) -> ModelAnswer:
+    def _answer(
+        self, stream: AnswerStream | None, request: ModelRequest, *, shows: bool
+    ) -> ModelAnswer:
         """Ask the model, and stream its answer to people who are listening.
+
+        Args:
+            shows: Whether the trace contains the prompt and the answer.
 
         Raises:
             ModelDown: The model is out of reach.
         """
         try:
-            with span("model"):
+            with span("model", model=request.model):
                 if stream is None:
-                    return self.model.complete(request)
-                stream.retract()
-                return self.model.stream(request, stream.show)
+                    answer = self.model.complete(request)
+                else:
+                    stream.retract()
+                    answer = self.model.stream(request, stream.show)
+                describe(
+                    answered_by=answer.model, fault=answer.fault or "", **answer.usage.counts()
+                )
+                if shows:
+                    describe(**content_of(request, answer))
+                return answer
         except Transient as error:
             raise ModelDown(error) from error
 
@@ -242,6 +256,21 @@ class ModelSteps:
     def count_filtered(self) -> None:
         """Count a request that the provider's content filter refused."""
         self.metrics.count("AnswersFailed", reason="filtered")
+
+
+def is_public(reading: Reading) -> bool:
+    """Return whether a prompt has nothing private: no private chat, and nothing told by a rule."""
+    chat = reading.chat
+    public = chat is None or chat.visibility == "open"
+    return public and reading.audience.open and told_by_rules(reading) is None
+
+
+def content_of(request: ModelRequest, answer: ModelAnswer) -> dict[str, str]:
+    """Return the texts of a request and its answer for a trace, as JSON."""
+    said = [{"role": one.role, "content": one.content} for one in request.messages]
+    calls = [{"name": call.name, "arguments": call.arguments} for call in answer.tool_calls]
+    answered = {"role": "assistant", "content": answer.text, "tool_calls": calls}
+    return {"asked": json.dumps(said), "said": json.dumps([answered])}
 
 
 def gaps_of(reading: Reading) -> tuple[float, ...]:

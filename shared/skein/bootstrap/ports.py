@@ -329,15 +329,25 @@ class Ports:
     @lazy
     def tracer(self) -> Tracer | None:
         """The tracer; None if tracing is off, so that its library is not loaded."""
-        if not self.settings.trace_percent:
+        percent, stack_name = self.settings.trace_percent, self.settings.stack_name
+        if self.settings.otlp_endpoint:
+            from skein.adapters.opentelemetry_tracer import OpenTelemetryTracer
+            from skein.adapters.otlp_exporter import OtlpExporter
+
+            exporter = OtlpExporter(self.settings.otlp_endpoint, headers=self._otlp_headers)
+            return OpenTelemetryTracer(exporter, percent=percent or 100, stack_name=stack_name)
+        if not percent:
             return None
         from skein.adapters.opentelemetry_tracer import OpenTelemetryTracer, XRayExporter
 
-        return OpenTelemetryTracer(
-            XRayExporter(),
-            percent=self.settings.trace_percent,
-            stack_name=self.settings.stack_name,
-        )
+        return OpenTelemetryTracer(XRayExporter(), percent=percent, stack_name=stack_name)
+
+    def _otlp_headers(self) -> Mapping[str, str]:
+        """Return the headers of the trace receiver, from the secret of the models."""
+        secret = self.settings.openai_secret
+        fields = self.secrets.get(secret) if secret else {}
+        token = fields.get("otlp_authorization")
+        return {"authorization": token} if token else {}
 
     @lazy
     def metrics(self) -> Metrics:

@@ -53,6 +53,7 @@ from skein.recall.query import PreparedQuery, QueryReader, ends_with_question
 from skein.recall.ranking import Hit, Line, MemoryRef, MessageRef, ranked
 from skein.services.common.words import stems_of
 from skein.services.visibility.sharing_rules import SaidMessage
+from skein.tracing import span
 
 # Limits of `Hit.strength`. If no passage reaches MATCH, nothing is shown. A passage below LEAST is
 # never shown.
@@ -160,10 +161,11 @@ class Recall:
             *searching.searches,
             lambda: self.postings(searching),
         ]
-        *found, postings = self._parallel_map(operator.call, calls)
-        rule_items = self.read_shared(searching, found)
-        candidates = self.rank(searching, found, postings, {}, rule_items)
-        return self.finish(searching, candidates, self.read(candidates.choice), {})
+        with span("recall"):
+            *found, postings = self._parallel_map(operator.call, calls)
+            rule_items = self.read_shared(searching, found)
+            candidates = self.rank(searching, found, postings, {}, rule_items)
+            return self.finish(searching, candidates, self.read(candidates.choice), {})
 
     def begin(self, request: RecallRequest) -> OngoingRecall | None:
         """Prepare a query and its calls; None if the query has nothing to search for."""
