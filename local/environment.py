@@ -38,6 +38,7 @@ CHOOSABLE = {
     "SKEIN_LIGHT_MODEL": "LightModel",
     "SKEIN_EMBEDDINGS_MODEL": "EmbeddingsModel",
     "SKEIN_MODEL_PROVIDERS": "ModelProviders",
+    "SKEIN_FALLBACK_MODELS": "FallbackModels",
     "SKEIN_TRACE_PERCENT": "TracePercent",
     "SKEIN_OTLP_ENDPOINT": "OtlpEndpoint",
     "SKEIN_CONSOLE_ISSUER": "JwtIssuer",

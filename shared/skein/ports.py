@@ -520,6 +520,25 @@ class OutboundHttp(Protocol):
         ...
 
 
+class EventBus(Protocol):
+    """The bus of Amazon EventBridge that the deployment names."""
+
+    def put(self, event_type: str, event: str, at: datetime) -> None:
+        """Put an event on the bus, whose rules decide who gets it.
+
+        Args:
+            event_type: The type, which becomes the `detail-type`.
+            event: The event as JSON, which becomes the `detail`.
+            at: When it happened.
+
+        Raises:
+            Transient: The bus did not take the event, or may not have; a repeated event has the
+                same id.
+            TooLarge: The bus refuses events of this size.
+        """
+        ...
+
+
 class McpClient(Protocol):
     """MCP servers: their tools, and calls of these tools.
 

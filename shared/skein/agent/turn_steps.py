@@ -5,9 +5,11 @@ run, which is claimed, recorded, posted and ended like any other run. Operators 
 """
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from skein.agent.sections.participants import speakers_in
 from skein.agent.spoken_start import spoken_start
 from skein.agent.tools.runs import end_run
 from skein.channels.text_cuts import cut_text
-from skein.errors import KeyRefused, ModelUnknown, Transient
+from skein.errors import KeyRefused, ModelRejected, ModelUnknown, Transient
 from skein.interface.history import History
 from skein.interface.reading import Reading, current_seq
 from skein.interface.section import speaks_in_text
@@ -34,7 +36,7 @@ from skein.models.runs.recordable import (
     recordable_text,
 )
 from skein.models.runs.run import AnswerMark, Run, ShownHistory
-from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
+from skein.models.runs.step import FIXED_ANSWER, ModelFailure, PromptRecord, Step
 from skein.own_tools.sections import RecordedCalls
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
@@ -42,6 +44,7 @@ from skein.recall.disclosures import disclosure_records
 from skein.recall.layout import RecalledEntry
 from skein.recall.sections import RecalledMessages
 from skein.services.chat_state.pictures import Pictures
+from skein.services.runs import policy
 from skein.services.runs.activations import Recording, recording
 from skein.settings import Settings
 from skein.tracing import describe, span
@@ -49,6 +52,8 @@ from skein.workspace.sections.threads import Threads
 from skein.workspace.threads import run_link
 
 MOST_GAPS = 10
+logger = logging.getLogger(__name__)
+
 LARGEST_LIMIT = 32_000  # output tokens of a repeated answer; models refuse a higher limit
 MODEL_REASONS: dict[type[Transient], Reason] = {
     KeyRefused: Reason.MODEL_KEY_REFUSED,
@@ -117,7 +122,8 @@ class ModelSteps:
             activation.run, reading, messages, earlier, tools, seconds
         ).model_copy(update={"stable_end": prompt.stable_end()})
         shows = self.settings.otlp_content and is_public(reading)
-        answer = self._answer(activation.stream, request, shows=shows)
+        models = self._models(activation.run, reading, request)
+        asked, answer = self._answer(activation.stream, request, models, shows=shows)
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
         n = activation.run.steps_taken + 1
@@ -141,6 +147,7 @@ class ModelSteps:
             fault=answer.fault or ("cut_off" if shortened else None),
             answered=reading.of(RecordedCalls).answered,
             usage=answer.usage,
+            instead_of=_failure(activation.run, request.model) if asked != request.model else None,
             started_at=started_at,
             ended_at=self.clock.now(),
         )
@@ -172,10 +179,42 @@ class ModelSteps:
             cache_key=cache_key(run, reading),
         )
 
+    def _models(self, run: Run, reading: Reading, request: ModelRequest) -> list[str]:
+        """Return the models to ask, in order: the agent's own first, or last if it is down."""
+        patterns = self.settings.fallback_models
+        if not patterns or not policy.falls_back(run, self.settings, self.clock.now()):
+            return [request.model]
+        named = reading.agent.fallback_models
+        allowed = [name for name in named if any(fnmatchcase(name, one) for one in patterns)]
+        return [*allowed, request.model]
+
     def _answer(
+        self,
+        stream: AnswerStream | None,
+        request: ModelRequest,
+        models: Sequence[str],
+        *,
+        shows: bool,
+    ) -> tuple[str, ModelAnswer]:
+        """Ask one model after another until one answers; return its name and its answer.
+
+        Raises:
+            ModelDown: All are out of reach.
+        """
+        *fallbacks, last = models
+        for name in fallbacks:
+            try:
+                other = request.model_copy(update={"model": name})
+                return name, self._answer_of(stream, other, shows=shows)
+            except (ModelDown, ModelRejected) as error:
+                logger.warning("fallback failed", extra={"model": name, "why": str(error)})
+        own = request.model_copy(update={"model": last})
+        return last, self._answer_of(stream, own, shows=shows)
+
+    def _answer_of(
         self, stream: AnswerStream | None, request: ModelRequest, *, shows: bool
     ) -> ModelAnswer:
-        """Ask the model, and stream its answer to people who are listening.
+        """Ask a model, and stream its answer to people who are listening.
 
         Args:
             shows: Whether the trace contains the prompt and the answer.
@@ -263,6 +302,11 @@ def is_public(reading: Reading) -> bool:
     chat = reading.chat
     public = chat is None or chat.visibility == "open"
     return public and reading.audience.open and told_by_rules(reading) is None
+
+
+def _failure(run: Run, model: str) -> ModelFailure:
+    """Return why an agent's own model did not answer a run, by the run's last deferral."""
+    return ModelFailure(model=model, error=run.error or "")
 
 
 def content_of(request: ModelRequest, answer: ModelAnswer) -> dict[str, str]:

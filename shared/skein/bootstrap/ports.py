@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Background,
         Clock,
         Embeddings,
+        EventBus,
         Extensions,
         Files,
         IdentityProvider,
@@ -72,6 +73,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "background": "background",
     "parallel_map": "parallel",
     "outbound_http": "outbound_http",
+    "event_bus": "aws.event_bus",
     "identity_provider": "identity_provider",
     "mcp_client": "mcp_client",
     "verifier": "twilio.signature",
@@ -287,6 +289,12 @@ class Ports:
         from skein.adapters.outbound_http import OutboundHttpClient
 
         return OutboundHttpClient(loopback=self.settings.local, hosts=self.settings.tool_hosts)
+
+    @lazy
+    def event_bus(self) -> EventBus:
+        from skein.adapters.aws.event_bus import EventBridgeBus, events_client
+
+        return EventBridgeBus(events_client(self.aws), self.settings.event_bus_arn)
 
     @lazy
     def identity_provider(self) -> IdentityProvider:

@@ -1,8 +1,8 @@
 """Requests and resources of the HTTP API: event endpoints."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from skein.events.models.endpoint import EndpointFields, EndpointUrl, EventType, EventTypes
 from skein.events.models.event import ParkedEvent
@@ -25,6 +25,7 @@ class NewEndpoint(EndpointFields, Request):
 
     model_config = ConfigDict(json_schema_extra={"example": EXAMPLE})
 
+    url: EndpointUrl | None = None
     secret: Annotated[
         GivenSecret | None,
         Field(
@@ -34,6 +35,12 @@ class NewEndpoint(EndpointFields, Request):
             "Skein makes one if it is null.",
         ),
     ] = None
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> Self:
+        if (self.url is None) != (self.kind == "bus"):
+            raise ValueError("an endpoint of the kind `url` needs a url, and a bus has none")
+        return self
 
 
 class EndpointChange(ChangeRequest):
@@ -51,6 +58,7 @@ class EndpointResource(EndpointFields, Resource):
     """An event endpoint, which is told what has happened."""
 
     id: Id
+    url: EndpointUrl
     created_at: CreatedAt
 
 

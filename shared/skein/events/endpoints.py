@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from skein.errors import ConditionFailed, Conflict, NotFound
-from skein.events.models.endpoint import MAX_ENDPOINTS, EventEndpoint, endpoints_partition
+from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.events.models.endpoint import BUS_URL, MAX_ENDPOINTS, EventEndpoint, endpoints_partition
 from skein.events.models.event import ParkedEvent, QueuedEvent
 from skein.events.models.lanes import EndpointLanes
 from skein.models.common.storage import Delete, Exists, Missing, Put, Query, at_version
@@ -42,9 +42,12 @@ class EventEndpoints:
 
         Raises:
             Conflict: The tenant has too many endpoints.
-            Unprocessable: The deployment may not call the address.
+            Unprocessable: The deployment may not call the address, or has no event bus.
         """
-        check_address(new.url, "url", self.settings)
+        if new.url is not None:
+            check_address(new.url, "url", self.settings)
+        elif not self.settings.event_bus_arn:
+            raise Unprocessable("the deployment names no event bus")
         nonce = new_nonce()
         key = services_key(self.keys, self.settings)
         endpoint = EventEndpoint(
@@ -53,7 +56,8 @@ class EventEndpoints:
             nonce=nonce,
             sealed=seal(new.secret, nonce, key=key) if new.secret is not None else None,
             created_at=self.clock.now(),
-            url=new.url,
+            kind=new.kind,
+            url=new.url or BUS_URL,
             types=new.types,
             words=new.words,
             enabled=new.enabled,
@@ -100,6 +104,8 @@ class EventEndpoints:
             Unprocessable: The deployment may not call the address.
         """
         if "url" in change.given:
+            if self.get(tenant, endpoint_id).kind == "bus":
+                raise Unprocessable("an event bus has no url")
             check_address(change.given["url"], "url", self.settings)
 
         def attempt() -> EventEndpoint:

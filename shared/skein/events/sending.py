@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from skein.errors import ConditionFailed, ToolError, Transient
+from skein.errors import ConditionFailed, Rejected, ToolError, Transient
 from skein.events.admission import LEASE, LaneAdmission, LaneLease
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import EventLane, ParkedEvent, QueuedEvent
@@ -21,7 +21,7 @@ from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import EventJob
 from skein.own_tools.signed_context import signature_headers
-from skein.ports import Clock, Metrics, OutboundHttp, Secrets, Table
+from skein.ports import Clock, EventBus, Metrics, OutboundHttp, Secrets, Table
 from skein.services.config.services_key import services_key
 from skein.services.config.tenant_settings import reading_allowed
 from skein.services.outbox.dispatch import Dispatch
@@ -47,6 +47,7 @@ class EventSender:
     dispatch: Dispatch
     metrics: Metrics
     http: Callable[[], OutboundHttp]
+    bus: Callable[[], EventBus]
     secrets: Callable[[], Secrets]
     settings: Settings
 
@@ -198,6 +199,8 @@ class EventSender:
     def _error_of(self, endpoint: EventEndpoint, queued: QueuedEvent) -> str | None:
         """Send an event; return why the call failed, or None."""
         body = self._body(endpoint, queued)
+        if endpoint.kind == "bus":
+            return self._error_of_bus(queued, body)
         secret = endpoint.secret_by(services_key(self.secrets(), self.settings))
         signed = signature_headers(secret, queued.event.id, body, self.clock.now())
         headers = {"Content-Type": "application/cloudevents+json; charset=utf-8", **signed}
@@ -207,6 +210,16 @@ class EventSender:
         except (ToolError, Transient, TimeoutError) as error:
             return str(error) or "it took too long"
         return None if answer.status in OK else f"it answered with the status {answer.status}"
+
+    def _error_of_bus(self, queued: QueuedEvent, body: bytes) -> str | None:
+        """Put an event on the deployment's bus; return why that failed, or None."""
+        if not self.settings.event_bus_arn:
+            return "the deployment names no event bus"
+        try:
+            self.bus().put(queued.event.type, body.decode(), queued.event.at)
+        except (Rejected, Transient) as error:
+            return str(error)
+        return None
 
     def _body(self, endpoint: EventEndpoint, queued: QueuedEvent) -> bytes:
         """Return an event as JSON, with its current words if they are requested and allowed."""

@@ -32,6 +32,7 @@ from skein.models.outbox.changes import ItemChange
 from skein.models.visibility.ownership import Owner
 from skein.settings import Settings
 from skein_client import verify_event
+from tests.fakes.event_bus import MemoryBus
 from tests.fakes.table import MemoryTable
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.choices import answer, ask
@@ -534,3 +535,32 @@ def test_delivery_and_limit_events_are_sent() -> None:
     assert ("delivery.changed", "canceled") in told
     limits = [event["data"]["reason"] for event in sent if event["type"] == "limit.reached"]
     assert set(limits) == {"segment_limit"}
+
+
+def test_bus_gets_events_in_order_and_again_after_a_failure() -> None:
+    bus = MemoryBus(errors=[Unavailable("throttled")])
+    arn = "arn:aws:events:us-east-1:000000000000:event-bus/skein"
+    world = Told(settings=Settings(event_bus_arn=arn), overrides={"event_bus": bus})
+    new = NewEndpoint(kind="bus", types=("message.created",))
+    endpoint = world.endpoints.create(TENANT, new)
+    world.clock.advance(CACHED_FOR.total_seconds())
+    for text in ("One", "Two"):
+        world.post(text, person())
+        world.drain()
+    world.later(minutes=2)
+    events = [json.loads(event) for _, event in bus.events]
+    assert [kind for kind, _ in bus.events] == ["message.created"] * len(events)
+    seqs = [event["data"]["seq"] for event in events]
+    assert seqs == sorted(seqs)
+    assert seqs == [1, 2, 3, 4]
+    assert world.service.requests == []
+    with pytest.raises(Unprocessable):
+        world.endpoints.change(TENANT, endpoint.id, EndpointChange(url=URL))
+
+
+def test_bus_needs_one_in_the_deployment_and_no_url() -> None:
+    with pytest.raises(Unprocessable, match="no event bus"):
+        Told().endpoints.create(TENANT, NewEndpoint(kind="bus", types=("run.ended",)))
+    for fields in ({"kind": "bus", "url": URL}, {"kind": "url"}):
+        with pytest.raises(ValidationError, match="needs a url"):
+            NewEndpoint.model_validate({"types": ["run.ended"], **fields})

@@ -24,7 +24,10 @@ EventType = Literal[
     "limit.reached",
 ]
 
+EndpointKind = Literal["url", "bus"]
+
 MAX_ENDPOINTS = 10
+BUS_URL = "https://events.amazonaws.com/"  # shown for a bus; release 0.3.0 needs a URL
 MAX_URL = 2_000
 
 
@@ -47,7 +50,13 @@ EventTypes = Annotated[
 class EndpointFields(BaseModel):
     """The fields of an endpoint that operators set."""
 
-    url: EndpointUrl
+    kind: Annotated[
+        EndpointKind,
+        Field(
+            description="Where events go: to a `url`, or to the `bus` of EventBridge that the "
+            "deployment names."
+        ),
+    ] = "url"
     types: EventTypes
     words: Annotated[
         JsonBool,
@@ -60,7 +69,7 @@ class EndpointFields(BaseModel):
 
 
 class EventEndpoint(EndpointFields, Stored):
-    """An address to which a tenant's events are sent.
+    """An address to which a tenant's events are sent, or the deployment's bus.
 
     Attributes:
         nonce: The random part of the secret that signs events. The other part is the key shared by
@@ -74,6 +83,7 @@ class EventEndpoint(EndpointFields, Stored):
 
     tenant: Tenant
     id: Identifier
+    url: EndpointUrl
     nonce: Annotated[str, Field(min_length=32, repr=False)]
     sealed: Annotated[str | None, Field(repr=False)] = None
     secret: Annotated[str, Field(exclude=True, repr=False)] = ""

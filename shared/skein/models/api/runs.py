@@ -13,7 +13,7 @@ from skein.models.common.reason import Reason, RecordedReason, meaning_of
 from skein.models.quotas.prices import Money
 from skein.models.runs.completion import AnswerFault, TokenUsage, ToolCall
 from skein.models.runs.run import HeldContent, PromptMark, Run, RunMark, RunStatus
-from skein.models.runs.step import PromptRecord, Step, ToolResult, ToolTokens
+from skein.models.runs.step import ModelFailure, PromptRecord, Step, ToolResult, ToolTokens
 from skein.models.runs.trigger import Trigger
 
 SHOWN_IF_WITHHELD = (
@@ -81,6 +81,10 @@ class StepResource(Resource):
     usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
     cache_written_tokens: Annotated[
         int, Field(description="Input tokens that were written to the provider's prefix cache.")
+    ]
+    instead_of: Annotated[
+        ModelFailure | None,
+        Field(description="The agent's own model, if a fallback answered in its place."),
     ]
     money: Annotated[Money | None, Field(description="The cost; null if there are no prices.")]
     started_at: Annotated[Instant, Field(description="When it started; null before.")]

@@ -128,6 +128,14 @@ class AgentFields(BaseModel):
         ModelName | None,
         Field(description="The model; null: the deployment's default model."),
     ] = None
+    fallback_models: Annotated[
+        tuple[ModelName, ...],
+        Field(
+            max_length=3,
+            description="The models that answer, in this order, while `model` is down or throttled; "
+            "each must be one of those that the deployment allows.",
+        ),
+    ] = ()
     reply_mode: Annotated[
         ReplyMode | None,
         Field(

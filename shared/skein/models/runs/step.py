@@ -229,6 +229,13 @@ class BegunCall(Value):
     result: ToolResult | None = None
 
 
+class ModelFailure(Value):
+    """The model that another one answered for, and why it did not answer itself."""
+
+    model: Annotated[str, Field(description="The agent's own model.")]
+    error: Annotated[str, Field(description="Why it did not answer.")]
+
+
 class Step(Stored):
     """One answer of the model, recorded before its tool calls are carried out.
 
@@ -248,6 +255,7 @@ class Step(Stored):
         agreed: For a step that no model made, the calls that people approved, by position.
         ends_run: Whether the run ends after these calls without asking the model again. It is
             recorded with the results, so that a worker that takes over makes the same decision.
+        instead_of: The agent's own model, if a fallback answered.
         cache_written_tokens: See `TokenUsage`; stored here and not in `usage`.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
@@ -268,6 +276,9 @@ class Step(Stored):
     agreed: Annotated[tuple[AgreedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
     ends_run: Annotated[bool, Field(exclude_if=lambda ends: not ends)] = False
     usage: TokenUsage
+    instead_of: Annotated[
+        ModelFailure | None, Field(exclude_if=lambda failure: failure is None)
+    ] = None
     cache_written_tokens: Annotated[int, Field(exclude_if=lambda tokens: not tokens)] = 0
     prompt: bytes | None = None
     expires_at: int | None = None

@@ -72,6 +72,12 @@ def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None 
     return min(int(DEFERRALS.wait(run.deferrals + 1).total_seconds()), longest)
 
 
+def falls_back(run: Run, settings: Settings, now: datetime) -> bool:
+    """Return whether another model answers a run, because its own has been down for too long."""
+    waited = now - max(run.joined_at or run.created_at, run.counted_from)
+    return run.deferrals > 0 and waited.total_seconds() >= settings.fallback_seconds
+
+
 def deferrals_are_over(run: Run, now: datetime) -> bool:
     """Return whether a run was deferred for so long that it fails; pauses do not count."""
     waited = now - max(run.joined_at or run.created_at, run.counted_from)
