@@ -30,6 +30,7 @@ SkeinError
   ReadersChanged      the readers of an activation have changed; the activation is rebuilt
   ModelRejected       the model provider refuses this request; a retry does not help
     ModelFiltered     the provider's content filter refuses the request
+    GuardrailBlocked  the operator's guardrail blocked the request or the answer
   SmsRejected         the SMS provider refuses this SMS
   MediaRefused        a picture or file is not accepted; the reason is shown
   ConnectionGone      a connection of the live channel is closed
@@ -240,6 +241,18 @@ class ReadersChanged(SkeinError):
 
 class ModelRejected(SkeinError):
     """The model provider refuses this request; a retry does not help."""
+
+
+class GuardrailBlocked(ModelRejected):
+    """The operator's guardrail blocked what was asked or answered.
+
+    Args:
+        text: What the person reads in place of an answer.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__("the guardrail blocked it")
+        self.text = text
 
 
 class ModelFiltered(ModelRejected):

@@ -9,6 +9,7 @@ from skein.models.common.file import CheckedFile, FileUpload, SignedUpload, Stor
 from skein.models.common.http import HttpAnswer, HttpRequest, McpAnswer, McpListing, McpReply
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.common.vector_search import VectorSearch
+from skein.models.config.guardrail import Guardrail
 from skein.models.delivery.notification import Notification, Platform
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import Job
@@ -255,6 +256,22 @@ class LanguageModel(Protocol):
 
         Raises:
             Transient, ModelRejected: As in `complete`.
+        """
+        ...
+
+
+class Guardrails(Protocol):
+    """Guardrails that operators choose."""
+
+    def blocks(self, guardrail: Guardrail, texts: Sequence[str], *, output: bool) -> bool:
+        """Return whether a guardrail intervenes in any of the texts.
+
+        Args:
+            texts: Texts that are not blank.
+            output: Whether a model wrote them; otherwise they go to a model.
+
+        Raises:
+            Transient: The guardrail cannot be asked now. Nothing may pass unchecked.
         """
         ...
 

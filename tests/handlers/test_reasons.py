@@ -18,6 +18,7 @@ from skein.agent.reading.reader import Reader
 from skein.errors import (
     Ambiguous,
     Conflict,
+    GuardrailBlocked,
     KeyRefused,
     ModelRejected,
     ModelUnknown,
@@ -859,6 +860,11 @@ def _answer_refused(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 @scenario(Reason.ANSWER_FILTERED)
 def _answer_filtered(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return unusable(faulty("filtered"))
+
+
+@scenario(Reason.GUARDRAIL_BLOCKED)
+def _guardrail_blocked(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    return unusable(GuardrailBlocked("Ask our staff, please."))
 
 
 @scenario(Reason.ANSWER_REJECTED)

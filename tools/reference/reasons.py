@@ -431,6 +431,12 @@ GROUPS = (
                 "Look at the steps of the run: each has its `fault`. Check the provider's filter "
                 "settings.",
             ),
+            Entry(
+                Reason.GUARDRAIL_BLOCKED,
+                ("run",),
+                "The person got the guardrail's `text`. If it should have passed, change the "
+                "guardrail.",
+            ),
             Entry(Reason.ANSWER_REJECTED, ("run",), "`error` says why."),
             Entry(Reason.MERGED, ("run",), "Look at the run in `merged_into`."),
             Entry(

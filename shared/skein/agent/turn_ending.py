@@ -19,6 +19,7 @@ from skein.agent.turn_steps import (
 from skein.errors import (
     Conflict,
     Forbidden,
+    GuardrailBlocked,
     LostLease,
     ModelFiltered,
     ModelRejected,
@@ -238,7 +239,10 @@ class TurnSettlement:
         """End a run after the model's provider or a check refused it."""
         claim, notice = turn.activation.claim, "notice_no_answer"
         status: RunStatus = "failed"
+        words: str | None = None
         match error:
+            case GuardrailBlocked():
+                reason, words = Reason.GUARDRAIL_BLOCKED, error.text
             case ModelFiltered():
                 reason, notice = Reason.ANSWER_FILTERED, NOTICES["filtered"]
             case ModelRejected():
@@ -248,7 +252,7 @@ class TurnSettlement:
                 if isinstance(error, NotFound | Conflict | Forbidden):
                     status = "canceled"
         if status == "failed":
-            self.failure_notices.failed(claim, notice)
+            self.failure_notices.failed(claim, notice, words=words)
         self.completion.end(claim, status, reason=reason, error=str(error))
         if isinstance(error, ModelFiltered):
             self.model_steps.count_filtered()

@@ -6,7 +6,7 @@ run, which is claimed, recorded, posted and ended like any other run. Operators 
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -14,6 +14,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import NamedTuple
 
+from skein.agent.guarding import Guarding
 from skein.agent.reading.held_content import held_by, told_by_rules
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.participants import speakers_in
@@ -28,6 +29,7 @@ from skein.interface.tool import OfferedTool
 from skein.interface.tool_context import Activation
 from skein.live.answer_streams import AnswerStream, AnswerStreams
 from skein.models.common.reason import Reason
+from skein.models.config.guardrail import Guardrail
 from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
 from skein.models.runs.recordable import (
     MAX_ANSWER_BYTES,
@@ -86,6 +88,7 @@ class ModelSteps:
     """Service that asks the model for answers and returns them as steps."""
 
     model: LanguageModel
+    guarding: Guarding
     clock: Clock
     metrics: Metrics
     pictures: Pictures
@@ -123,7 +126,16 @@ class ModelSteps:
         ).model_copy(update={"stable_end": prompt.stable_end()})
         shows = self.settings.otlp_content and is_public(reading)
         models = self._models(activation.run, reading, request)
-        asked, answer = self._answer(activation.stream, request, models, shows=shows)
+        guardrail, stream = reading.config.effective.guardrail, activation.stream
+        if guardrail is None:
+            asked, answer = self._answer(stream, request, models, shows=shows)
+        else:
+            asked, answer = self._guarded(
+                guardrail,
+                stream,
+                check=lambda: self.guarding.check_input(guardrail, reading, prompt, earlier),
+                ask=lambda: self._answer(None, request, models, shows=shows),
+            )
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
         n = activation.run.steps_taken + 1
@@ -178,6 +190,33 @@ class ModelSteps:
             gaps=gaps_of(reading),
             cache_key=cache_key(run, reading),
         )
+
+    def _guarded(
+        self,
+        guardrail: Guardrail,
+        stream: AnswerStream | None,
+        *,
+        check: Callable[[], None],
+        ask: Callable[[], tuple[str, ModelAnswer]],
+    ) -> tuple[str, ModelAnswer]:
+        """Ask a model between two checks; its answer is streamed only after both.
+
+        Raises:
+            GuardrailBlocked: The guardrail intervenes.
+            ModelDown: The model or the guardrail is out of reach.
+        """
+        try:
+            check()
+            asked, answer = ask()
+            self.guarding.check_answer(guardrail, answer)
+        except ModelDown:
+            raise
+        except Transient as error:
+            raise ModelDown(error) from error
+        if stream is not None:
+            stream.retract()
+            stream.show(answer.text)
+        return asked, answer
 
     def _models(self, run: Run, reading: Reading, request: ModelRequest) -> list[str]:
         """Return the models to ask, in order: the agent's own first, or last if it is down."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         EventBus,
         Extensions,
         Files,
+        Guardrails,
         IdentityProvider,
         Ids,
         LanguageModel,
@@ -66,6 +67,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "media_reader": "media_reader",
     "model": "openai.model",
     "model_list": "openai.model",
+    "guardrails": "guardrails",
     "tokens": "tokens",
     "sms": "text_providers",
     "sockets": "aws.gateway_sockets",
@@ -199,6 +201,12 @@ class Ports:
         providers = self.settings.model_providers.items()
         named = {name: partial(self._provider, name, url) for name, url in providers}
         return ProviderModels(self.openai, {**adapted_models(parts), **named})
+
+    @lazy
+    def guardrails(self) -> Guardrails:
+        from skein.adapters.guardrails import OperatorGuardrails
+
+        return OperatorGuardrails(lambda: self.aws)
 
     @lazy
     def model_list(self) -> ModelList:

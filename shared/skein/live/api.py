@@ -60,7 +60,7 @@ SILENT = frozenset(
     }
 )
 UNSPOKEN = frozenset({Reason.UNSPOKEN_TEXT, Reason.STEPS_USED_UP})  # an answer was expected
-FILTERED = frozenset({Reason.ANSWER_FILTERED})
+FILTERED = frozenset({Reason.ANSWER_FILTERED, Reason.GUARDRAIL_BLOCKED})
 
 
 class TicketResource(Resource):

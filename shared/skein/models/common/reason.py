@@ -160,6 +160,7 @@ class Reason(StatedReason):
         "answer_filtered",
         "The provider's filter refused the request, or withheld the answer twice.",
     )
+    GUARDRAIL_BLOCKED = "guardrail_blocked", "The guardrail blocked the request or the answer."
     ANSWER_REJECTED = "answer_rejected", "The chat did not accept the answer."
     MERGED = "merged", "Another run answers the messages of this one."
     TOKEN_BUDGET = "token_budget", "The model tokens of the day are used up."

@@ -28,6 +28,7 @@ from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
 from skein.models.config.desk import DeskSettings
+from skein.models.config.guardrail import Guardrail
 from skein.models.config.pauses import NO_PAUSES, Pauses
 from skein.models.config.templates import MAX_TEMPLATES, MessageTemplate
 from skein.models.quotas.prices import Prices
@@ -134,6 +135,10 @@ class ChatSettings(BaseModel):
         Field(description="Maximum tokens of the pictures in a prompt.", ge=0, le=100_000),
         NUMBER,
     ] = 6_000
+    guardrail: Annotated[
+        Guardrail | None,
+        Field(description="Checks what goes into the model and what comes out of it."),
+    ] = None
     image_detail: Annotated[
         ImageDetail,
         Field(

@@ -132,8 +132,8 @@ class AgentFields(BaseModel):
         tuple[ModelName, ...],
         Field(
             max_length=3,
-            description="The models that answer, in this order, while `model` is down or throttled; "
-            "each must be one of those that the deployment allows.",
+            description="The models that answer, in this order, while `model` is down or "
+            "throttled, if the deployment allows them.",
         ),
     ] = ()
     reply_mode: Annotated[

@@ -184,7 +184,9 @@ class FailureNotices:
     desk: DeskRequests
     clock: Clock
 
-    def failed(self, claim: Claim, text: str = "notice_no_answer") -> None:
+    def failed(
+        self, claim: Claim, text: str = "notice_no_answer", *, words: str | None = None
+    ) -> None:
         """Post a notice for a run that is about to end as failed (idempotent).
 
         A notice is posted only if a person triggered the run in a chat and the run has not answered
@@ -193,6 +195,7 @@ class FailureNotices:
 
         Args:
             text: The name of the notice's prompt file.
+            words: The notice itself, in place of a file.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -203,7 +206,7 @@ class FailureNotices:
             return
         if has_answered(run):
             return
-        self._tell(claim, text)
+        self._tell(claim, words or render(text))
         self._ask_a_person(claim)
 
     def _tell(self, claim: Claim, text: str) -> None:
@@ -213,7 +216,7 @@ class FailureNotices:
             chat_id=str(run.chat_id),
             sender=claim.agent,
             kind="notice",
-            text=render(text),
+            text=text,
             client_id=f"failed:{run.id}",
             run_id=run.id,
         )

@@ -204,6 +204,7 @@ LIFECYCLE: tuple[Event, ...] = (
             *(Reason.ATTEMPTS_EXHAUSTED, Reason.DEFERRED_TOO_LONG, Reason.MODEL_REJECTED),
             *(Reason.EMPTY_ANSWER, Reason.ANSWER_CUT_OFF, Reason.ANSWER_REFUSED),
             *(Reason.ANSWER_FILTERED, Reason.ANSWER_REJECTED, Reason.STEPS_USED_UP),
+            Reason.GUARDRAIL_BLOCKED,
         ),
     ),
     Event(
