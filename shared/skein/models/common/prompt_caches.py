@@ -56,6 +56,8 @@ NO_CACHE = CacheRule((), 0, most_points=0, read=1.0, write=1.0)
 
 # The first pattern that a name matches decides.
 RULES: tuple[tuple[str, CacheRule], ...] = (
+    ("*claude-opus-5-5*", CacheRule(CLAUDE, 512, read=0.05)),
+    ("*claude-sonnet-5-5*", CacheRule(CLAUDE, 1_024, read=0.05)),
     *((f"*claude-{name}", CacheRule(CLAUDE, 512)) for name in ("opus-5*", "fable-5*", "mythos-5*")),
     ("*claude-opus-4-7*", CacheRule(CLAUDE, 2_048)),
     ("*claude-opus-4-[56]*", CacheRule(CLAUDE, 4_096)),
