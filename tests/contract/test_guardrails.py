@@ -86,7 +86,7 @@ def test_package_checks_with_its_two_functions(monkeypatch: pytest.MonkeyPatch) 
         [EntryPoint("house", f"{__name__}:House", "skein.guardrails")],
     )
     monkeypatch.setattr(
-        "skein.adapters.guardrails.entry_points", lambda **given: points.select(**given)
+        "skein.adapters.guardrails.entry_points", points.select
     )
     guardrails, house = guardrails_of(Bedrock()), Guardrail(id="python:house")
     assert not guardrails.blocks(house, ["Hello"], output=False)

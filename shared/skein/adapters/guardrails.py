@@ -1,4 +1,4 @@
-"""Guardrails of Amazon Bedrock, and those of Python packages with the entry point `skein.guardrails`.
+"""Guardrails of Amazon Bedrock, and of Python packages with the entry point `skein.guardrails`.
 
 An entry point names a module or object with two functions, `check_input` and `check_output`. Each
 takes a list of texts, and returns whether they may pass. `docs/how-to.md` has an example.

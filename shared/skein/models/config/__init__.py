@@ -2,6 +2,7 @@
 
 __all__ = [
     "desk",
+    "guardrail",
     "overrides",
     "pauses",
     "templates",

@@ -10,7 +10,7 @@ PYTHON = "python:"  # the id of a guardrail that is a Python package begins so
 
 
 class Guardrail(Value):
-    """A guardrail of Amazon Bedrock, or a Python package with the entry point `skein.guardrails`."""
+    """A guardrail of Amazon Bedrock, or of a package with the entry point `skein.guardrails`."""
 
     id: Annotated[
         str,
