@@ -53,6 +53,8 @@ def play(
     """
     names = ("SKEIN_DEFAULT_MODEL", "SKEIN_LIGHT_MODEL")
     settings = {} if model is None else dict.fromkeys(names, model)
+    if model == CONVERSE and script is not None:
+        settings["SKEIN_BEDROCK_ENDPOINT_URL"] = script[0].endpoint
     try:
         with stage(base_url=base_url, api_key=api_key, settings=settings) as played:
             if script is not None:
@@ -109,9 +111,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     with ExitStack() as parts:
         script: tuple[ScriptedModel, str] | None = None
         if options.scripted is not None:
-            scripted = parts.enter_context(
-                scripted_model(single=options.profile == "single", converse=options.converse)
-            )
+            scripted = parts.enter_context(scripted_model(single=options.profile == "single"))
             script, base_url, api_key = (scripted, options.scripted), scripted.base_url, None
         log = parts.enter_context(_log())
         width = max(map(len, names))

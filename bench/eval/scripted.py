@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from bench.eval.situation import Script, ScriptedTurn, ToolCall
@@ -11,7 +11,7 @@ from bench.eval.stage import Stage
 from skein.agent.spoken_text import NO_REPLY as SILENCE
 from tests.support.converse_wire import MODEL
 from tests.support.scripted_converse import ScriptedConverse
-from tests.support.scripted_openai import Answer, ScriptedOpenAI
+from tests.support.scripted_openai import Answer
 
 END = "end_run"
 CONVERSE = f"converse/{MODEL}"  # the name of the scripted model behind Bedrock's API
@@ -26,7 +26,7 @@ class ScriptedModel:
             one by one, as long as the run asks, and are dropped when another run asks.
     """
 
-    def __init__(self, server: ScriptedOpenAI, *, single: bool = False) -> None:
+    def __init__(self, server: ScriptedConverse, *, single: bool = False) -> None:
         self._server = server
         self._single = single
         self._rest: dict[str, list[ToolCall]] = {}  # by agent: the last call, and those to follow
@@ -39,6 +39,11 @@ class ScriptedModel:
     def base_url(self) -> str:
         """The URL of the API."""
         return self._server.base_url
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of Bedrock's API."""
+        return self._server.endpoint
 
     def learn(self, script: Script, stage: Stage) -> None:
         """Replace the script by that of the next situation."""
@@ -104,12 +109,10 @@ def _silent(request: Mapping[str, Any]) -> Answer:
 
 
 @contextmanager
-def scripted_model(*, single: bool = False, converse: bool = False) -> Iterator[ScriptedModel]:
-    """Serve a scripted model on loopback.
+def scripted_model(*, single: bool = False) -> Iterator[ScriptedModel]:
+    """Serve a scripted model on loopback, which calls one tool at a time if `single`.
 
-    Args:
-        single: Whether it calls one tool at a time.
-        converse: Whether it is a model of Bedrock, named `CONVERSE`.
+    It answers over OpenAI's API, and over Bedrock's as the model `CONVERSE`.
     """
-    with ScriptedConverse() as server, server.at_endpoint() if converse else nullcontext():
+    with ScriptedConverse() as server:
         yield ScriptedModel(server, single=single)

@@ -33,7 +33,7 @@ from local.timing.clock import TurnableClock
 from skein import bootstrap
 from skein.models.common.storage import Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition
-from tests.support.converse_wire import MODEL, called_at
+from tests.support.converse_wire import MODEL
 
 CONVERSE = f"converse/{MODEL}"
 PEOPLE_A_GROUP = 5
@@ -176,7 +176,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         # Agents' answers start no runs, so that the noise is as long in each run.
         settings = {"SKEIN_MAX_CHAIN_DEPTH": "1", **plan.settings}
         if plan.converse:
-            parts.enter_context(called_at(server.url))
+            settings["SKEIN_BEDROCK_ENDPOINT_URL"] = server.url
             settings |= dict.fromkeys(("SKEIN_DEFAULT_MODEL", "SKEIN_LIGHT_MODEL"), CONVERSE)
         config = config_for(folder / "data", server.base_url, settings)
         stack = LoadStack(config, storm=storm, seed=plan.seed, sizes=plan.sizes)

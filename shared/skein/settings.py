@@ -75,6 +75,13 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         str | None,
         Field(description="Endpoint of DynamoDB, S3, SQS and Secrets Manager; unset on AWS."),
     ] = None
+    bedrock_endpoint_url: Annotated[
+        str | None,
+        Field(
+            description="Endpoint of Bedrock's Converse API and guardrails; unset for that of "
+            "`SKEIN_AWS_ENDPOINT_URL`, or for AWS's own."
+        ),
+    ] = None
     public_base_url: Annotated[
         str,
         Field(description="URL of the webhooks for Twilio and of the console, with the stage."),

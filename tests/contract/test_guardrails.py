@@ -74,9 +74,8 @@ def test_long_texts_are_checked_in_parts() -> None:
     ],
 )
 def test_guardrail_that_fails_lets_nothing_pass(code: str, error: type[SkeinError]) -> None:
-    failure = ClientError(
-        {"Error": {"Code": code, "Message": "-"}, "ResponseMetadata": {}}, "ApplyGuardrail"
-    )
+    answer: Any = {"Error": {"Code": code, "Message": "-"}, "ResponseMetadata": {}}
+    failure = ClientError(answer, "ApplyGuardrail")
     with pytest.raises(error):
         guardrails_of(Bedrock(failure)).blocks(GUARDRAIL, ["Hello"], output=False)
 
@@ -85,9 +84,7 @@ def test_package_checks_with_its_two_functions(monkeypatch: pytest.MonkeyPatch) 
     points = EntryPoints(
         [EntryPoint("house", f"{__name__}:House", "skein.guardrails")],
     )
-    monkeypatch.setattr(
-        "skein.adapters.guardrails.entry_points", points.select
-    )
+    monkeypatch.setattr("skein.adapters.guardrails.entry_points", points.select)
     guardrails, house = guardrails_of(Bedrock()), Guardrail(id="python:house")
     assert not guardrails.blocks(house, ["Hello"], output=False)
     assert guardrails.blocks(house, ["Hello"], output=True)

@@ -29,10 +29,12 @@ class OperatorGuardrails:
 
     Args:
         aws: Returns the factory of AWS clients.
+        endpoint_url: The endpoint of Bedrock; None for AWS's own.
     """
 
-    def __init__(self, aws: "Callable[[], Aws]") -> None:
+    def __init__(self, aws: "Callable[[], Aws]", *, endpoint_url: str | None = None) -> None:
         self._aws = aws
+        self._url = endpoint_url
         self._client: Any = None
 
     def blocks(self, guardrail: Guardrail, texts: Sequence[str], *, output: bool) -> bool:
@@ -43,8 +45,9 @@ class OperatorGuardrails:
     def _intervenes(self, guardrail: Guardrail, texts: Sequence[str], *, output: bool) -> bool:
         """Ask Bedrock about texts; a text that it would mask is blocked, too."""
         if self._client is None:
-            aws = self._aws()
-            self._client = aws.client("bedrock-runtime", read_seconds=READ_SECONDS, tries=TRIES)
+            self._client = self._aws().client(
+                "bedrock-runtime", read_seconds=READ_SECONDS, tries=TRIES, endpoint_url=self._url
+            )
         try:
             answer = self._client.apply_guardrail(
                 guardrailIdentifier=guardrail.id,

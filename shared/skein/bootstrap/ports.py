@@ -206,7 +206,8 @@ class Ports:
     def guardrails(self) -> Guardrails:
         from skein.adapters.guardrails import OperatorGuardrails
 
-        return OperatorGuardrails(lambda: self.aws)
+        url = self.settings.bedrock_endpoint_url
+        return OperatorGuardrails(lambda: self.aws, endpoint_url=url)
 
     @lazy
     def model_list(self) -> ModelList:

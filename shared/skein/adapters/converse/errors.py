@@ -48,7 +48,7 @@ UNKNOWN_MODEL = re.compile(
     re.IGNORECASE,
 )
 FILTERED = re.compile(r"content filter|blocked by .*polic", re.IGNORECASE)
-POINT = re.compile(r"cachePoint|cache point|prompt caching|cache_control", re.IGNORECASE)
+POINT = re.compile(r"cache_?point|cache point|prompt caching", re.IGNORECASE)
 PLACE = re.compile(r"#/(?:toolConfig/)?(tools|system|messages)\b")
 FORMAT = re.compile(r"outputConfig|textFormat|output_config|output_format|json_schema|\bstrict\b")
 PLACES: tuple[CachePlace, ...] = ("tools", "system", "messages")
@@ -65,10 +65,7 @@ def _message(error: ClientError) -> str:
 
 
 def error_of(error: ClientError | BotoCoreError) -> SkeinError:
-    """Map an error: `ModelRejected` if the request is at fault, else `Transient`.
-
-    The API's message is left out, since it may quote the prompt.
-    """
+    """Map an error, without the API's message, which may quote the prompt."""
     if isinstance(error, ClientError):
         return _answered(error)
     name = type(error).__name__

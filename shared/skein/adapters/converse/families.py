@@ -11,18 +11,3 @@ HOLDS_SCHEMAS = re.compile(
 REASONS = re.compile(r"claude-[a-z]+-[5-9]|deepseek\.r|gpt-oss|thinking|magistral|qwen3|minimax")
 # Models that can be made to call one named tool; others can only be made to call any tool.
 CALLS_NAMED_TOOL = re.compile(r"anthropic\.claude-|amazon\.nova-")
-
-
-def holds_schemas(model: str) -> bool:
-    """Return whether a model supports `outputConfig.textFormat` and strict tools."""
-    return HOLDS_SCHEMAS.search(model) is not None
-
-
-def reasons(model: str) -> bool:
-    """Return whether a model may use output tokens for hidden reasoning."""
-    return REASONS.search(model) is not None
-
-
-def calls_named_tool(model: str) -> bool:
-    """Return whether a model supports `toolChoice.tool`."""
-    return CALLS_NAMED_TOOL.search(model) is not None

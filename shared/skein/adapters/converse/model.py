@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from skein.adapters.converse.answer import StreamBroken, answer_of, assembled
-from skein.adapters.converse.families import holds_schemas, reasons
+from skein.adapters.converse.families import HOLDS_SCHEMAS, REASONS
 from skein.adapters.converse.wire import Form, parameters_of
 from skein.adapters.system import done_within
 from skein.errors import KeyRefused, Unavailable
@@ -43,12 +43,15 @@ class ConverseModel:
 
     Args:
         aws: The factory of clients.
+        endpoint_url: The endpoint; None for AWS's own.
         reasoning_tokens: The tokens that a reasoning model may use before its answer. These tokens
             are added to the limit of the answer, because they count toward that limit.
     """
 
-    def __init__(self, aws: Aws, *, reasoning_tokens: int = 0) -> None:
-        self._aws = aws
+    def __init__(
+        self, aws: Aws, *, endpoint_url: str | None = None, reasoning_tokens: int = 0
+    ) -> None:
+        self._aws, self._url = aws, endpoint_url
         self._reasoning_tokens = reasoning_tokens
         self._lock = threading.Lock()
         self._client: Any = None
@@ -162,11 +165,11 @@ class ConverseModel:
         return False
 
     def _form_of(self, request: ModelRequest) -> Form:
-        model, thinks = request.model, request.reasons or reasons(request.model)
+        model, thinks = request.model, request.reasons or REASONS.search(request.model)
         return Form(
             cache=cache_rule_of(model),
             left_out=self._points.get(model, ()),
-            text_format=holds_schemas(model) and model not in self._no_formats,
+            text_format=bool(HOLDS_SCHEMAS.search(model)) and model not in self._no_formats,
             max_tokens=request.max_output_tokens + (self._reasoning_tokens if thinks else 0),
         )
 
@@ -180,7 +183,12 @@ class ConverseModel:
         """Return the client, which is created once."""
         with self._lock:
             if self._client is None:
-                client = self._aws.client("bedrock-runtime", read_seconds=READ_SECONDS, tries=TRIES)
+                client = self._aws.client(
+                    "bedrock-runtime",
+                    read_seconds=READ_SECONDS,
+                    tries=TRIES,
+                    endpoint_url=self._url,
+                )
                 client.meta.events.register("before-send.bedrock-runtime", _no_late_retry)
                 self._client = client
             return self._client
@@ -198,4 +206,9 @@ def _no_late_retry(**_: object) -> None:
 
 def create(parts: AdapterParts) -> ConverseModel:
     """Return the models of this provider."""
-    return ConverseModel(parts.aws(), reasoning_tokens=parts.settings.reasoning_tokens)
+    settings = parts.settings
+    return ConverseModel(
+        parts.aws(),
+        endpoint_url=settings.bedrock_endpoint_url,
+        reasoning_tokens=settings.reasoning_tokens,
+    )

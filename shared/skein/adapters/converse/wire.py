@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skein.adapters.converse.families import calls_named_tool
+from skein.adapters.converse.families import CALLS_NAMED_TOOL
 from skein.adapters.template_tokens import BREAK, harmless, restored
 from skein.models.common.prompt_caches import CHARACTERS_OF_A_TOKEN, NO_CACHE, CacheRule
 from skein.models.runs.strict_schema import is_strict
@@ -91,7 +91,11 @@ def parameters_of(request: ModelRequest, form: Form) -> dict[str, Any]:
 
 def _tool_config(request: ModelRequest, form: Form) -> Block:
     if request.answer_schema is not None and not form.text_format:
-        choice = {"tool": {"name": ANSWER_TOOL}} if calls_named_tool(request.model) else {"any": {}}
+        choice = (
+            {"tool": {"name": ANSWER_TOOL}}
+            if CALLS_NAMED_TOOL.search(request.model)
+            else {"any": {}}
+        )
         description = "Give your answer with this tool."
         tool = _tool(ANSWER_TOOL, description, request.answer_schema)
         return {"tools": [tool], "toolChoice": choice}
