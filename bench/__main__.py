@@ -61,7 +61,7 @@ class Bench:
     overheads: dict[str, int] = field(default_factory=dict)
     recalled: list[list[int]] = field(default_factory=list)
     limit_shares: dict[str, float] = field(default_factory=dict)
-    caches: dict[str, dict[str, caches.Measured]] = field(default_factory=dict)
+    served: dict[str, dict[str, caches.Measured]] = field(default_factory=dict)
 
     def run(self, *parts: str) -> Results:
         """Measure the named parts, or all parts."""
@@ -84,7 +84,7 @@ class Bench:
             self.overheads,
             self.recalled,
             self.limit_shares,
-            self.caches,
+            self.served,
         )
 
     def _prefix(self) -> None:
@@ -94,7 +94,7 @@ class Bench:
             conversation = prefix.conversation(kind, prompt, tokens, tools=tools)
             self.shares[name] = prefix.shares(conversation, tokens)
             requests = [one.request for one in conversation]
-            self.caches[name] = caches.measured(requests, gaps, tokens)
+            self.served[name] = caches.measured(requests, gaps, tokens)
             recalling = prefix.conversation(kind, prompt, tokens, tools=tools, indexed=True)
             self.shares[name]["recalling"] = prefix.shares(recalling, tokens)["ideal"]
             self.limit_shares[name] = max(_share(one.request, tokens) for one in recalling)
