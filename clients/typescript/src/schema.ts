@@ -3917,6 +3917,16 @@ export interface components {
             created_at: string;
         };
         /**
+         * ModelFailure
+         * @description The model that another one answered for, and why it did not answer itself.
+         */
+        ModelFailure: {
+            /** @description The agent's own model. */
+            model: string;
+            /** @description Why it did not answer. */
+            error: string;
+        };
+        /**
          * Money
          * @description An amount of money.
          */
@@ -4351,7 +4361,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "typed_answer" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "media_pending" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "file_pending" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "typed_answer" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "desk" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "media_pending" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "guardrail_blocked" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_asker" | "stopped_by_operator" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "no_consent" | "no_line" | "number_unproven" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "number_not_answered" | "window_closed" | "segment_limit" | "line_busy" | "nothing_to_send" | "behind_other_delivery" | "file_pending" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -4654,6 +4664,10 @@ export interface components {
             results: components["schemas"]["ToolResult"][] | null;
             /** @description The tokens that were used. */
             usage: components["schemas"]["TokenUsage"];
+            /** @description Input tokens that were written to the provider's prefix cache. */
+            cache_written_tokens: number;
+            /** @description The agent's own model, if a fallback answered in its place. */
+            instead_of: components["schemas"]["ModelFailure"] | null;
             /** @description The cost; null if there are no prices. */
             money: components["schemas"]["Money"] | null;
             /**
@@ -4887,6 +4901,8 @@ export interface components {
             system_prompt?: string | null;
             /** @description The model; null: the deployment's default model. */
             model?: string | null;
+            /** @description The models that answer, in this order, while `model` is down or throttled, if the deployment allows them. */
+            fallback_models?: string[] | null;
             /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode?: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
@@ -4958,6 +4974,8 @@ export interface components {
             system_prompt: string;
             /** @description The model; null: the deployment's default model. */
             model: string | null;
+            /** @description The models that answer, in this order, while `model` is down or throttled, if the deployment allows them. */
+            fallback_models: string[];
             /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
@@ -5000,6 +5018,8 @@ export interface components {
             system_prompt: string;
             /** @description The model; null: the deployment's default model. */
             model: string | null;
+            /** @description The models that answer, in this order, while `model` is down or throttled, if the deployment allows them. */
+            fallback_models: string[];
             /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
@@ -5113,6 +5133,8 @@ export interface components {
             system_prompt: string;
             /** @description The model; null: the deployment's default model. */
             model: string | null;
+            /** @description The models that answer, in this order, while `model` is down or throttled, if the deployment allows them. */
+            fallback_models: string[];
             /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
@@ -5403,6 +5425,8 @@ export interface components {
             max_images?: number | null;
             /** @description Maximum tokens of the pictures in a prompt. */
             image_tokens?: number | null;
+            /** @description Checks what goes into the model and what comes out of it. */
+            guardrail?: components["schemas"]["Guardrail"] | null;
             /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
             image_detail?: components["schemas"]["ImageDetail"] | null;
             /** @description Tokens reserved for the model's answer. */
@@ -5857,8 +5881,8 @@ export interface components {
          * @description An event endpoint, which is told what has happened.
          */
         EndpointResource: {
-            /** @description Where events are posted, by https. */
-            url: string;
+            /** @description Where events go: to a `url`, or to the `bus` of EventBridge that the deployment names. */
+            kind: components["schemas"]["EndpointKind"];
             /** @description The types of events that are sent. */
             types: components["schemas"]["EventType"][];
             /** @description Whether events hold the words of messages and memories. */
@@ -5867,6 +5891,8 @@ export interface components {
             enabled: boolean;
             /** @description The id, an opaque text. */
             id: string;
+            /** @description Where events are posted, by https. */
+            url: string;
             /**
              * Format: date-time
              * @description When the item was created.
@@ -5878,8 +5904,8 @@ export interface components {
          * @description An event endpoint with its secret, which is shown only once.
          */
         EndpointWithSecret: {
-            /** @description Where events are posted, by https. */
-            url: string;
+            /** @description Where events go: to a `url`, or to the `bus` of EventBridge that the deployment names. */
+            kind: components["schemas"]["EndpointKind"];
             /** @description The types of events that are sent. */
             types: components["schemas"]["EventType"][];
             /** @description Whether events hold the words of messages and memories. */
@@ -5888,6 +5914,8 @@ export interface components {
             enabled: boolean;
             /** @description The id, an opaque text. */
             id: string;
+            /** @description Where events are posted, by https. */
+            url: string;
             /**
              * Format: date-time
              * @description When the item was created.
@@ -6257,6 +6285,18 @@ export interface components {
             ended_at: string | null;
         };
         /**
+         * Guardrail
+         * @description A guardrail of Amazon Bedrock, or of a package with the entry point `skein.guardrails`.
+         */
+        Guardrail: {
+            /** @description Its id or ARN; `python:` and a name for an entry point. */
+            id: string;
+            /** @description Its version; an entry point ignores it. Default: `"DRAFT"`. */
+            version?: string;
+            /** @description What a person reads in place of an answer that was blocked. Default: `"Sorry, I can't help with that."`. */
+            text?: string;
+        };
+        /**
          * HolderResource
          * @description A person of the team who holds a chat.
          */
@@ -6293,6 +6333,8 @@ export interface components {
             system_prompt: string;
             /** @description The model; null: the deployment's default model. */
             model: string | null;
+            /** @description The models that answer, in this order, while `model` is down or throttled, if the deployment allows them. */
+            fallback_models: string[];
             /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
@@ -6655,6 +6697,8 @@ export interface components {
             cached_tokens?: number;
             /** @description Tokens of answers. Default: `0`. */
             output_tokens?: number;
+            /** @description Input tokens that were written to the provider's prefix cache. Default: `0`. */
+            cache_written_tokens?: number;
         };
         /**
          * NamedTextResource
@@ -6695,6 +6739,8 @@ export interface components {
             system_prompt?: string;
             /** @description The model; null: the deployment's default model. */
             model?: string | null;
+            /** @description The models that answer, in this order, while `model` is down or throttled, if the deployment allows them. Default: `[]`. */
+            fallback_models?: string[];
             /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode?: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
@@ -6755,14 +6801,16 @@ export interface components {
          * @description A new event endpoint.
          */
         NewEndpoint: {
-            /** @description Where events are posted, by https. */
-            url: string;
+            /** @description Where events go: to a `url`, or to the `bus` of EventBridge that the deployment names. Default: `"url"`. */
+            kind?: components["schemas"]["EndpointKind"];
             /** @description The types of events that are sent. */
             types: components["schemas"]["EventType"][];
             /** @description Whether events hold the words of messages and memories. Default: `false`. */
             words?: boolean;
             /** @description Whether events are sent. What waits is dropped if not. Default: `true`. */
             enabled?: boolean;
+            /** @description Where events are posted, by https. */
+            url?: string | null;
             /** @description Key that signs each event: `whsec_` and the base64 of 24 to 64 bytes. Skein makes one if it is null. */
             secret?: string | null;
         };
@@ -7825,6 +7873,8 @@ export interface components {
             max_images?: number | null;
             /** @description Maximum tokens of the pictures in a prompt. */
             image_tokens?: number | null;
+            /** @description Checks what goes into the model and what comes out of it. */
+            guardrail?: components["schemas"]["Guardrail"] | null;
             /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
             image_detail?: components["schemas"]["ImageDetail"] | null;
             /** @description Tokens reserved for the model's answer. */
@@ -8131,6 +8181,8 @@ export interface components {
             max_images?: number | null;
             /** @description Maximum tokens of the pictures in a prompt. */
             image_tokens?: number | null;
+            /** @description Checks what goes into the model and what comes out of it. */
+            guardrail?: components["schemas"]["Guardrail"] | null;
             /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
             image_detail?: components["schemas"]["ImageDetail"] | null;
             /** @description Tokens reserved for the model's answer. */
@@ -8718,6 +8770,8 @@ export interface components {
             cached_tokens: number;
             /** @description Tokens of answers. */
             output_tokens: number;
+            /** @description Input tokens that were written to the provider's prefix cache. */
+            cache_written_tokens: number;
             /** @description Messages that the provider accepted. */
             texts: number;
             /** @description These messages by the name of the channel. */
@@ -8849,6 +8903,8 @@ export interface components {
             system_prompt?: string;
             /** @description The model; null: the deployment's default model. */
             model?: string | null;
+            /** @description The models that answer, in this order, while `model` is down or throttled, if the deployment allows them. Default: `[]`. */
+            fallback_models?: string[];
             /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode?: components["schemas"]["ReplyMode"] | null;
             /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
@@ -9791,6 +9847,11 @@ export interface components {
          * @enum {string}
          */
         EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "help.ended" | "approval.requested" | "erasure.done" | "limit.reached";
+        /**
+         * EndpointKind
+         * @enum {string}
+         */
+        EndpointKind: "url" | "bus";
         /**
          * ErasureStage
          * @description The stage of a sweep, in this order. Between two sweeps, an erasure is `resting`.

@@ -137,6 +137,15 @@ class MediaLinkResource(TypedDict):
     expires_at: str
 
 
+class ModelFailure(TypedDict):
+    """
+    The model that another one answered for, and why it did not answer itself.
+    """
+
+    model: str
+    error: str
+
+
 class Money(TypedDict):
     """
     An amount of money.
@@ -258,7 +267,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'typed_answer', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'media_pending', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'file_pending', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'wrong_code', 'code_alone', 'typed_answer', 'choice_over', 'sms_answers_closed', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'desk', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'media_pending', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'guardrail_blocked', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_asker', 'stopped_by_operator', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'no_consent', 'no_line', 'number_unproven', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'number_not_answered', 'window_closed', 'segment_limit', 'line_busy', 'nothing_to_send', 'behind_other_delivery', 'file_pending', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -406,6 +415,9 @@ class Withdrawal(TypedDict):
 
     from_seq: int
     to_seq: int
+
+
+FallbackModel: TypeAlias = str
 
 
 EnabledTools: TypeAlias = str
@@ -616,6 +628,16 @@ class FilePlan(TypedDict):
     time_zone: NotRequired[str | None]
 
 
+class Guardrail(TypedDict):
+    """
+    A guardrail of Amazon Bedrock, or of a package with the entry point `skein.guardrails`.
+    """
+
+    id: str
+    version: NotRequired[str]
+    text: NotRequired[str]
+
+
 class HolderResource(TypedDict):
     """
     A person of the team who holds a chat.
@@ -729,6 +751,7 @@ class ModelUsage(TypedDict):
     input_tokens: NotRequired[int]
     cached_tokens: NotRequired[int]
     output_tokens: NotRequired[int]
+    cache_written_tokens: NotRequired[int]
 
 
 class NamedTextResource(TypedDict):
@@ -1241,6 +1264,7 @@ class UsageRowResource(TypedDict):
     input_tokens: int
     cached_tokens: int
     output_tokens: int
+    cache_written_tokens: int
     texts: int
     channels: dict[str, ChannelUsage]
     tool_calls: int
@@ -1496,6 +1520,9 @@ SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environm
 
 
 EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'help.ended', 'approval.requested', 'erasure.done', 'limit.reached']
+
+
+EndpointKind: TypeAlias = Literal['url', 'bus']
 
 
 ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
@@ -2038,6 +2065,7 @@ class AgentConfiguration(TypedDict):
     name: str
     system_prompt: str
     model: str | None
+    fallback_models: list[str]
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
@@ -2075,6 +2103,7 @@ class AgentResource(TypedDict):
     name: str
     system_prompt: str
     model: str | None
+    fallback_models: list[str]
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
@@ -2197,6 +2226,7 @@ class ChatOverridesChange(TypedDict):
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
+    guardrail: NotRequired[Guardrail | None]
     image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
     tokenizer_model: NotRequired[str | None]
@@ -2355,11 +2385,12 @@ class EndpointResource(TypedDict):
     An event endpoint, which is told what has happened.
     """
 
-    url: str
+    kind: EndpointKind
     types: list[EventType]
     words: bool
     enabled: bool
     id: str
+    url: str
     created_at: str
 
 
@@ -2368,11 +2399,12 @@ class EndpointWithSecret(TypedDict):
     An event endpoint with its secret, which is shown only once.
     """
 
-    url: str
+    kind: EndpointKind
     types: list[EventType]
     words: bool
     enabled: bool
     id: str
+    url: str
     created_at: str
     secret: str
 
@@ -2500,6 +2532,7 @@ class ImportedAgent(TypedDict):
     name: str
     system_prompt: str
     model: str | None
+    fallback_models: list[str]
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
@@ -2593,6 +2626,7 @@ class NewAgent(TypedDict):
 
     system_prompt: NotRequired[str]
     model: NotRequired[str | None]
+    fallback_models: NotRequired[list[FallbackModel]]
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
     enabled_tools: NotRequired[list[ToolName | EnabledTools]]
@@ -2615,10 +2649,11 @@ class NewEndpoint(TypedDict):
     A new event endpoint.
     """
 
-    url: str
+    kind: NotRequired[EndpointKind]
     types: list[EventType]
     words: NotRequired[bool]
     enabled: NotRequired[bool]
+    url: NotRequired[str | None]
     secret: NotRequired[str | None]
 
 
@@ -3178,6 +3213,7 @@ class WholeAgent(TypedDict):
 
     system_prompt: NotRequired[str]
     model: NotRequired[str | None]
+    fallback_models: NotRequired[list[FallbackModel]]
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
     enabled_tools: NotRequired[list[ToolName | EnabledTools]]
@@ -3637,6 +3673,8 @@ class StepResource(TypedDict):
     follow_up: str | None
     results: list[ToolResult] | None
     usage: TokenUsage
+    cache_written_tokens: int
+    instead_of: ModelFailure | None
     money: Money | None
     started_at: str
     ended_at: str
@@ -3677,6 +3715,7 @@ class AgentChange(TypedDict):
 
     system_prompt: NotRequired[str | None]
     model: NotRequired[str | None]
+    fallback_models: NotRequired[list[FallbackModel] | None]
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
     enabled_tools: NotRequired[list[ToolName | EnabledTools] | None]
@@ -3711,6 +3750,7 @@ class AgentDetail(TypedDict):
     name: str
     system_prompt: str
     model: str | None
+    fallback_models: list[str]
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
@@ -4051,6 +4091,7 @@ class SettingsResource(TypedDict):
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
+    guardrail: NotRequired[Guardrail | None]
     image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
     tokenizer_model: NotRequired[str | None]
@@ -4121,6 +4162,7 @@ class TenantOverridesChange(TypedDict):
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
+    guardrail: NotRequired[Guardrail | None]
     image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
     tokenizer_model: NotRequired[str | None]
