@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import Context
 from typing import Any
 
 from skein.adapters.aws.clients import Aws
@@ -55,7 +56,13 @@ class OverConverse:
         return self._asked(request, lambda: self._adapter.complete(request))
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
-        return self._asked(request, lambda: self._adapter.stream(request, heard))
+        between: Callable[[str], object] = getattr(self._scripted, "between", lambda _: None)
+
+        def told(text: str) -> None:
+            heard(text)
+            Context().run(between, text)
+
+        return self._asked(request, lambda: self._adapter.stream(request, told))
 
     def _asked(self, request: ModelRequest, ask: Callable[[], ModelAnswer]) -> ModelAnswer:
         self._bridge.scripted = lambda: self._scripted.complete(request)
