@@ -12,8 +12,9 @@ line), the gaps are drawn from an assumption: seven of ten messages follow withi
 
 import json
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,7 @@ SHORT, LONG = (90.0, 0.8), (6 * 3_600.0, 0.7)  # median seconds and spread of ea
 SHARE_OF_SHORT = 0.7
 QUICK, SLOW = (60.0,), (4 * 3_600.0,)
 GAPS = 400
+Count = Callable[[str], int]
 SEED = 59
 
 
@@ -78,7 +80,7 @@ class Sums:
 
 
 def pieces(
-    request: ModelRequest, rule: CacheRule, left_out: Collection[CachePlace], tokens: ModelTokens
+    request: ModelRequest, rule: CacheRule, left_out: Collection[CachePlace], count: Count
 ) -> Iterator[Piece]:
     """Yield the blocks of a request in the order in which the provider reads them."""
     given = parameters_of(request, Form(cache=rule, left_out=left_out, max_tokens=1))
@@ -91,14 +93,14 @@ def pieces(
         text = json.dumps(block)
         head.update(text.encode())
         after = blocks[n + 1] if n + 1 < len(blocks) else {}
-        yield Piece(head.hexdigest(), tokens.count(text), "cachePoint" in after)
+        yield Piece(head.hexdigest(), count(text), "cachePoint" in after)
 
 
 def counted(
     requests: Sequence[ModelRequest],
     gaps: Sequence[float],
     rule: CacheRule,
-    tokens: ModelTokens,
+    count: Count,
     *,
     left_out: Collection[CachePlace] = (),
     paced: bool = True,
@@ -119,7 +121,7 @@ def counted(
             past.append(gaps[(n - 1) % len(gaps)])
             now += past[-1]
         known = request.model_copy(update={"gaps": tuple(past[-10:]) if paced else ()})
-        found = list(pieces(known, rule, left_out, tokens))
+        found = list(pieces(known, rule, left_out, count))
         sizes = [sum(each.tokens for each in found[: end + 1]) for end in range(len(found))]
         live = [at for at, one in enumerate(found) if entries.get(one.head, -1.0) >= now]
         points = [at for at, one in enumerate(found) if one.point]
@@ -138,7 +140,7 @@ def automatic(
     requests: Sequence[ModelRequest],
     gaps: Sequence[float],
     rule: CacheRule,
-    tokens: ModelTokens,
+    count: Count,
 ) -> Sums:
     """Return what an automatic cache serves: the beginning of the newest request, in steps."""
     sums, before = Sums(), ""
@@ -146,8 +148,8 @@ def automatic(
         tools = json.dumps([tool.model_dump() for tool in request.tools])
         text = tools + "".join(f"{one.role}\n{one.content}\n" for one in request.messages)
         fresh = n > 0 and gaps[(n - 1) % len(gaps)] < rule.seconds
-        shared = tokens.count(_common(before, text)) if fresh else 0
-        sums.total += tokens.count(text)
+        shared = count(_common(before, text)) if fresh else 0
+        sums.total += count(text)
         sums.read += shared // rule.step * rule.step if shared >= rule.least_tokens else 0
         before = text
     return sums
@@ -180,20 +182,20 @@ def measured(
     requests: Sequence[ModelRequest], gaps: Sequence[float], tokens: ModelTokens
 ) -> dict[str, Measured]:
     """Return for each model what its cache does for a conversation."""
+    count = cache(tokens.count)
     return {
-        label: _measured(requests, gaps, cache_rule_of(name), tokens)
+        label: _measured(requests, gaps, cache_rule_of(name), count)
         for label, name in MODELS.items()
     }
 
 
 def _measured(
-    requests: Sequence[ModelRequest], gaps: Sequence[float], rule: CacheRule, tokens: ModelTokens
+    requests: Sequence[ModelRequest], gaps: Sequence[float], rule: CacheRule, count: Count
 ) -> Measured:
-    count = counted if rule.places else automatic
-    quick, usual, slow = (count(requests, each, rule, tokens) for each in (QUICK, gaps, SLOW))
+    play = counted if rule.places else automatic
+    quick, usual, slow = (play(requests, each, rule, count) for each in (QUICK, gaps, SLOW))
     saved = {
-        place: counted(requests, gaps, rule, tokens, left_out=(place,)).cost(rule)
-        - usual.cost(rule)
+        place: counted(requests, gaps, rule, count, left_out=(place,)).cost(rule) - usual.cost(rule)
         for place in rule.places
     }
     allowed = quick.total / len(requests) >= rule.least_tokens
