@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from local.config import LOOPBACK, Config
 from local.day.actors import TENANT as DAY_TENANT
@@ -85,7 +85,6 @@ from local.web.live_server import LiveServer
 from local.web.server import Server
 from local.web.token_signer import TokenSigner
 from skein import bootstrap
-from skein.adapters.aws.clients import Aws
 from skein.adapters.identity_provider import OpenIdProvider
 from skein.adapters.model_providers import AdapterParts, ProviderModels, adapted_models
 from skein.adapters.openai.model import LIBRARIES, OpenAIModel
@@ -95,6 +94,9 @@ from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.services.directory.users import Users
 from skein.services.replies.noticed_leases import NoticedLeases
 from skein.settings import Settings
+
+if TYPE_CHECKING:
+    from skein.adapters.aws.clients import Aws
 
 CLOCK_FILE = "clock"
 STOP_SECONDS = 3.0
@@ -436,7 +438,7 @@ class Stack:
             name: partial(self._provider, name, url, settings)
             for name, url in settings.model_providers.items()
         }
-        adapter_parts = AdapterParts(settings, lambda: adapters.secrets, lambda: Aws(settings))
+        adapter_parts = AdapterParts(settings, lambda: adapters.secrets, lambda: _aws(settings))
         others = {**adapted_models(adapter_parts), **named}
         reporting = self._wrapped_model(ReportingModel(ProviderModels(model, others), api))
 
@@ -534,6 +536,13 @@ def _people(tenants: Sequence[str]) -> list[Person]:
         for tenant in tenants
         for user in users.list(tenant, limit=MAX_PEOPLE).items
     ]
+
+
+def _aws(settings: Settings) -> "Aws":
+    """Return the factory of AWS clients, whose SDK most local stacks do without."""
+    from skein.adapters.aws.clients import Aws
+
+    return Aws(settings)
 
 
 def _lock(path: Path, parts: ExitStack) -> None:

@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from skein.adapters.converse.errors import error_of
 from skein.errors import KeyRefused, Transient, Unavailable
 from skein.models.config.guardrail import PYTHON, Guardrail
 
@@ -44,6 +41,10 @@ class OperatorGuardrails:
 
     def _intervenes(self, guardrail: Guardrail, texts: Sequence[str], *, output: bool) -> bool:
         """Ask Bedrock about texts; a text that it would mask is blocked, too."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        from skein.adapters.converse.errors import error_of
+
         if self._client is None:
             self._client = self._aws().client(
                 "bedrock-runtime", read_seconds=READ_SECONDS, tries=TRIES, endpoint_url=self._url
