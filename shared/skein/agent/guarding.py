@@ -1,7 +1,7 @@
 """What an agent's guardrail checks: what is new for the model, and all that the model writes."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from skein.errors import GuardrailBlocked
@@ -20,7 +20,7 @@ TRIGGER = "TRIGGER"
 class Guarding:
     """Service that asks the guardrail of an agent."""
 
-    guardrails: Guardrails
+    guardrails: Callable[[], Guardrails]
 
     def check_input(
         self, guardrail: Guardrail, reading: Reading, prompt: PromptRecord, earlier: Sequence[Step]
@@ -48,7 +48,7 @@ class Guarding:
         if not checked:
             return
         with span("guardrail"):
-            blocked = self.guardrails.blocks(guardrail, checked, output=output)
+            blocked = self.guardrails().blocks(guardrail, checked, output=output)
         if blocked:
             raise GuardrailBlocked(guardrail.text)
 
