@@ -106,6 +106,7 @@ KINDS = {
             "name": "Poet",
             "system_prompt": "Be kind.",
             "model": None,
+            "fallback_models": [],
             "reply_mode": None,
             "history_format": None,
             "enabled_tools": BASIC_TOOLS,
