@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
@@ -540,9 +541,8 @@ def _people(tenants: Sequence[str]) -> list[Person]:
 
 def _aws(settings: Settings) -> "Aws":
     """Return the factory of AWS clients, whose SDK most local stacks do without."""
-    from skein.adapters.aws.clients import Aws
-
-    return Aws(settings)
+    aws: Aws = import_module("skein.adapters.aws.clients").Aws(settings)
+    return aws
 
 
 def _lock(path: Path, parts: ExitStack) -> None:
