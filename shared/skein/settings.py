@@ -24,6 +24,9 @@ from skein.models.config.overrides import (
 PREFIX = "SKEIN_"
 NO_QUEUES: Mapping[str, str] = {}
 NO_PROVIDERS: Mapping[str, str] = {}
+# Providers of models with an adapter of their own -> the function that creates their models from
+# the parts in `adapters/model_providers.py`. It is imported at the first request.
+MODEL_ADAPTERS: Mapping[str, str] = {"converse": "skein.adapters.converse.model.create"}
 
 
 class BadSettings(SkeinError):

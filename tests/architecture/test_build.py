@@ -175,7 +175,9 @@ def test_sdk_keeps_only_the_services_that_the_code_uses(tmp_path: Path) -> None:
 def test_aws_services_are_those_of_the_deployed_code(tmp_path: Path) -> None:
     assert layer.aws_services() == [
         "apigatewaymanagementapi",
+        "bedrock-runtime",
         "dynamodb",
+        "events",
         "s3",
         "secretsmanager",
         "sns",

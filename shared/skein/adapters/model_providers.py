@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from skein.models.common.model_adapters import MODEL_ADAPTERS
+from skein.settings import MODEL_ADAPTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

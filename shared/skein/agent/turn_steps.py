@@ -14,7 +14,6 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import NamedTuple
 
-from skein.agent.guarding import Guarding
 from skein.agent.reading.held_content import held_by, told_by_rules
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.participants import speakers_in
@@ -40,7 +39,7 @@ from skein.models.runs.recordable import (
 from skein.models.runs.run import AnswerMark, Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, ModelFailure, PromptRecord, Step
 from skein.own_tools.sections import RecordedCalls
-from skein.ports import Clock, LanguageModel, Metrics
+from skein.ports import Clock, Guardrails, LanguageModel, Metrics
 from skein.prompts import render
 from skein.recall.disclosures import disclosure_records
 from skein.recall.layout import RecalledEntry
@@ -54,6 +53,7 @@ from skein.workspace.sections.threads import Threads
 from skein.workspace.threads import run_link
 
 MOST_GAPS = 10
+TRIGGER = "TRIGGER"
 logger = logging.getLogger(__name__)
 
 LARGEST_LIMIT = 32_000  # output tokens of a repeated answer; models refuse a higher limit
@@ -88,7 +88,7 @@ class ModelSteps:
     """Service that asks the model for answers and returns them as steps."""
 
     model: LanguageModel
-    guarding: Guarding
+    guardrails: Callable[[], Guardrails]
     clock: Clock
     metrics: Metrics
     pictures: Pictures
@@ -133,7 +133,7 @@ class ModelSteps:
             asked, answer = self._guarded(
                 guardrail,
                 stream,
-                check=lambda: self.guarding.check_input(guardrail, reading, prompt, earlier),
+                new=lambda: new_texts(reading, prompt, earlier),
                 ask=lambda: self._answer(None, request, models, shows=shows),
             )
         asked_for = self.clock.now() - started_at
@@ -196,7 +196,7 @@ class ModelSteps:
         guardrail: Guardrail,
         stream: AnswerStream | None,
         *,
-        check: Callable[[], None],
+        new: Callable[[], list[str]],
         ask: Callable[[], tuple[str, ModelAnswer]],
     ) -> tuple[str, ModelAnswer]:
         """Ask a model between two checks; its answer is streamed only after both.
@@ -205,10 +205,13 @@ class ModelSteps:
             GuardrailBlocked: The guardrail intervenes.
             ModelDown: The model or the guardrail is out of reach.
         """
+        from skein.services.runs.guarding import Guarding  # noqa: PLC0415 - few agents have one
+
+        guarding = Guarding(self.guardrails(), guardrail)
         try:
-            check()
+            guarding.check_input(new())
             asked, answer = ask()
-            self.guarding.check_answer(guardrail, answer)
+            guarding.check_answer(answer)
         except ModelDown:
             raise
         except Transient as error:
@@ -341,6 +344,21 @@ def is_public(reading: Reading) -> bool:
     chat = reading.chat
     public = chat is None or chat.visibility == "open"
     return public and reading.audience.open and told_by_rules(reading) is None
+
+
+def new_texts(reading: Reading, prompt: PromptRecord, earlier: Sequence[Step]) -> list[str]:
+    """Return the results of the last step's calls, or else what the run was started with.
+
+    These are people's messages after the agent's own last one, and the trigger of a run that no
+    message started.
+    """
+    if earlier:
+        return [result.content for result in earlier[-1].results or ()]
+    said: list[str] = []
+    for message in reading.of(History).messages if reading.chat is not None else ():
+        own = message.sender.kind == "agent" and message.sender.id == reading.agent.id
+        said = [] if own else [*said, message.full_text]
+    return [*said, *(part.text for part in prompt.sections if part.name == TRIGGER)]
 
 
 def _failure(run: Run, model: str) -> ModelFailure:

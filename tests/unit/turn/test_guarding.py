@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from skein.agent.guarding import argument_texts
 from skein.errors import Unavailable
 from skein.models.common.reason import Reason
 from skein.models.config.guardrail import Guardrail
 from skein.models.runs.completion import ToolCall
+from skein.services.runs.guarding import argument_texts
 from skein.settings import Settings
 from tests.support.builders import World, bot, person
 from tests.support.fakes import Calls, ScriptedModel, calls

@@ -13,7 +13,6 @@ __all__ = [
     "http",
     "image_models",
     "json_types",
-    "model_adapters",
     "person_names",
     "prompt_caches",
     "prompt_sections",

@@ -9,7 +9,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from skein.channels.registry import priced_names
 from skein.models.common.base import Value
 from skein.models.common.json_types import NUMBER
-from skein.models.common.prompt_caches import cache_rule_of
 from skein.models.quotas.usage import ModelUsage, Usage
 
 MAX_PRICED_MODELS = 50
@@ -114,6 +113,13 @@ class Money(Value):
     unpriced_channels: tuple[str, ...] = ()
 
 
+def _written_price(model: str, price: ModelPrice) -> float:
+    """Return the price of input tokens that were written to the cache of a model's provider."""
+    from skein.models.common.prompt_caches import cache_rule_of  # noqa: PLC0415 - few models write
+
+    return price.input * cache_rule_of(model).write
+
+
 def _cost(model: str, price: ModelPrice, used: ModelUsage) -> Decimal:
     """Return the cost of calls; tokens that were written to a cache may cost more than others."""
     cached = price.input if price.cached is None else price.cached
@@ -121,7 +127,7 @@ def _cost(model: str, price: ModelPrice, used: ModelUsage) -> Decimal:
     fresh = max(used.input_tokens - used.cached_tokens - written, 0)
     parts = (
         (price.input, fresh),
-        (price.input * cache_rule_of(model).write, written),
+        (_written_price(model, price) if written else 0.0, written),
         (cached, min(used.cached_tokens, used.input_tokens)),
         (price.output, used.output_tokens),
     )

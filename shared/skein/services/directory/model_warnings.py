@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 
 from skein.errors import SkeinError
 from skein.models.api.directory import AgentWarning
-from skein.models.common.model_adapters import MODEL_ADAPTERS
 from skein.models.directory.agent import Agent
 from skein.ports import Clock, ModelList
-from skein.settings import Settings
+from skein.settings import MODEL_ADAPTERS, Settings
 
 LIST_SECONDS = 3.0  # the time-out of a list, while an operator waits
 CACHE_SECONDS = 60

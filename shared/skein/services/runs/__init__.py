@@ -10,6 +10,7 @@ __all__ = [
     "current_work",
     "debounce",
     "ending_waits",
+    "guarding",
     "latency",
     "lease",
     "manual_trigger",
