@@ -1,7 +1,8 @@
 // The settings in groups, by what an operator wants to change.
 export const settingGroups = {
   answers: ["reply_debounce_seconds", "reply_debounce_max_seconds", "streaming", "apology", "choice_hours", "introduction", "sms_answer_characters",
-    "sms_answer_segments", "message_templates", "answered_countries", "ask_after_silent_days", "quiet_hours", "guardrail"],
+    "sms_answer_segments", "message_templates", "answered_countries", "ask_after_silent_days", "quiet_hours", "guardrail",
+    "allowed_fallbacks", "fallback_seconds"],
   context: ["message_history_limit", "max_context_tokens", "recall_tokens", "reserved_response_tokens", "tokenizer_model", "include_system_messages",
     "conversation_gap_minutes", "context_reset_phrases", "context_enabled", "context_rollout_percent"],
   pictures: ["models_with_images", "max_images", "image_tokens", "image_detail"],

@@ -140,22 +140,6 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     light_model: Annotated[
         str, Field(description="Model of summaries and other light work.", min_length=1)
     ] = "gpt-4.1-nano"
-    fallback_models: Annotated[
-        tuple[str, ...],
-        Field(
-            description="Models that agents may fall back to, as patterns such as "
-            "`converse/eu.*`, separated by commas; unset for none."
-        ),
-    ] = ()
-    fallback_seconds: Annotated[
-        int,
-        Field(
-            description="Seconds that a model is down or throttled before an agent's fallback "
-            "answers in its place.",
-            ge=0,
-            le=3_600,
-        ),
-    ] = 20
     embeddings_model: Annotated[
         str,
         Field(

@@ -33,7 +33,8 @@ STACKS = {
     **{name: {name: value} for name, value in OTHER.items()},
     "all": ALL_OTHER,
     "all parts": {**ALL_OTHER, "Alarms": "on", "ServeConsole": "on", "Live": "on", "Recall": "on",
-        "Services": "on",
+        "Services": "arn:aws:events:us-east-1:000000000000:event-bus/skein",
+        "Bedrock": "arn:aws:bedrock:*::foundation-model/amazon.nova-lite-v1:0",
                   "Canaries": "true"},
 }  # fmt: skip
 

@@ -223,8 +223,9 @@ class ModelSteps:
 
     def _models(self, run: Run, reading: Reading, request: ModelRequest) -> list[str]:
         """Return the models to ask, in order: the agent's own first, or last if it is down."""
-        patterns = self.settings.fallback_models
-        if not patterns or not policy.falls_back(run, self.settings, self.clock.now()):
+        effective = reading.config.effective
+        patterns = effective.allowed_fallbacks
+        if not patterns or not policy.falls_back(run, effective, self.clock.now()):
             return [request.model]
         named = reading.agent.fallback_models
         allowed = [name for name in named if any(fnmatchcase(name, one) for one in patterns)]

@@ -8,7 +8,7 @@ from tests.support.builders import TENANT, World, bot, person, statuses
 from tests.support.fakes import ScriptedModel
 
 OWN, EUROPE, ELSEWHERE = "gpt-4.1", "converse/eu.amazon.nova-lite-v1:0", "converse/us.amazon.nova"
-ALLOWED = Settings(fallback_models=("converse/eu.*",), fallback_seconds=20, apology=False)
+ALLOWED = Settings(allowed_fallbacks=("converse/eu.*",), fallback_seconds=20, apology=False)
 
 
 def world_of(settings: Settings, *fallbacks: str, down: frozenset[str]) -> World:

@@ -135,6 +135,25 @@ class ChatSettings(BaseModel):
         Field(description="Maximum tokens of the pictures in a prompt.", ge=0, le=100_000),
         NUMBER,
     ] = 6_000
+    allowed_fallbacks: Annotated[
+        tuple[ModelPattern, ...],
+        Field(
+            description="Models that agents may fall back to, with `*` for any characters, such as "
+            "`converse/eu.*`; none for no model.",
+            max_length=MAX_PATTERNS,
+        ),
+        AfterValidator(_distinct),
+    ] = ()
+    fallback_seconds: Annotated[
+        int,
+        Field(
+            description="Seconds that a model is down or throttled before an agent's fallback "
+            "answers in its place.",
+            ge=0,
+            le=3_600,
+        ),
+        NUMBER,
+    ] = 20
     guardrail: Annotated[
         Guardrail | None,
         Field(description="Checks what goes into the model and what comes out of it."),
