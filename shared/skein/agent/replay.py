@@ -1,12 +1,19 @@
 """Replay a run's prompt with edits: one call to the model that changes nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from skein.agent.sections.basics import identity_of
 from skein.agent.tools import enabled
-from skein.errors import Conflict, Forbidden, ModelRejected, NotFound, Unprocessable
+from skein.errors import (
+    Conflict,
+    Forbidden,
+    GuardrailBlocked,
+    ModelRejected,
+    NotFound,
+    Unprocessable,
+)
 from skein.interface.section import SEPARATOR
 from skein.models.common.storage import Query
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
@@ -17,7 +24,7 @@ from skein.models.runs.completion import ModelAnswer, ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, PromptSection, Step
 from skein.models.runs.trigger import Trigger
-from skein.ports import Clock, LanguageModel, ModelTokens, Table
+from skein.ports import Clock, Guardrails, LanguageModel, ModelTokens, Table
 from skein.services.chat_state.pictures import Pictures
 from skein.services.config.resolution import effective_settings
 from skein.services.config.tenant_settings import check_reading
@@ -66,6 +73,7 @@ class Replays:
     table: Table
     clock: Clock
     model: LanguageModel
+    guardrails: Callable[[], Guardrails]
     tokens: ModelTokens
     rate_limiter: RateLimiter
     token_budgets: TokenBudgets
@@ -98,8 +106,9 @@ class Replays:
             Forbidden: The tenant forbids operators to read chats, or the run is private and
                 `private` is false.
             Conflict: The run has no prompt, or its prompt was erased.
-            Unprocessable: A section is not in the prompt, the edited prompt is too long, or both
-                the system prompt and IDENTITY are given.
+            Unprocessable: A section is not in the prompt, the edited prompt is too long, both the
+                system prompt and IDENTITY are given, or the agent's guardrail blocks the edits or
+                the answer.
             OverLimit: The operator's or the tenant's limit is used up.
             Transient: The model is out of reach.
         """
@@ -111,7 +120,7 @@ class Replays:
         self.rate_limiter.admit(tenant, operator)
         budget.check()
         started_at = self.clock.now()
-        answer = self._ask(agent, edited, overrides)
+        answer = self._ask(agent, edited, overrides, edits=(sections or {}).values())
         prices = TenantOnlySettings.model_validate(overrides).prices
         self.usage.add(
             tenant,
@@ -209,7 +218,9 @@ class Replays:
             raise Unprocessable(f"the edited prompt has {total} tokens; the limit is {longest}")
         return prompt.model_copy(update={"sections": parts, "total_tokens": total})
 
-    def _ask(self, agent: Agent, prompt: PromptRecord, overrides: Overrides) -> ModelAnswer:
+    def _ask(
+        self, agent: Agent, prompt: PromptRecord, overrides: Overrides, *, edits: Iterable[str]
+    ) -> ModelAnswer:
         effective = effective_settings(agent, None, overrides, self.settings, chat=None)
         sent = self.pictures.sent(agent.tenant, prompt.messages())
         request = ModelRequest(
@@ -222,6 +233,13 @@ class Replays:
             image_detail=effective.image_detail,
         )
         try:
-            return self.model.complete(request)
+            if effective.guardrail is None:
+                return self.model.complete(request)
+            from skein.services.runs.guarding import Guarding  # noqa: PLC0415 - few agents have one
+
+            guarding = Guarding(self.guardrails(), effective.guardrail)
+            return guarding.complete(self.model, request, edits)
+        except GuardrailBlocked as error:
+            raise Unprocessable(str(error)) from None
         except ModelRejected:
             raise Unprocessable("the provider of the model refuses this prompt") from None

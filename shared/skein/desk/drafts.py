@@ -5,28 +5,40 @@ for which all current readers were present. So a draft cannot contain anything t
 elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from skein.desk.queue import DeskQueue
-from skein.errors import Conflict, ModelRejected, NotFound, Unavailable, Unprocessable
+from skein.errors import (
+    Conflict,
+    GuardrailBlocked,
+    ModelRejected,
+    NotFound,
+    Unavailable,
+    Unprocessable,
+)
 from skein.interface.names import Names, speakers
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.desk import MAX_BRIEFING, DraftKind, Holder
 from skein.models.chats.names import TEAM
 from skein.models.common.base import Value
 from skein.models.common.storage import Query
-from skein.models.config.overrides import TenantSettings
+from skein.models.config.guardrail import Guardrail
 from skein.models.directory.agent import Agent
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import Trigger
-from skein.ports import Clock, Ids, LanguageModel, Table
+from skein.ports import Clock, Guardrails, Ids, LanguageModel, Table
 from skein.prompts import render
 from skein.services.chat_state.sessions import first_of_session, first_to_summarize
 from skein.services.common.quoting import quoted
-from skein.services.config.resolution import effective_settings
+from skein.services.config.resolution import (
+    effective_settings,
+    found_settings,
+    keys_of_settings,
+)
 from skein.services.config.tenant_settings import check_reading
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.quotas.token_budget import TokenBudgets, found_allowances, payer_keys
@@ -61,6 +73,7 @@ class Drafts:
     clock: Clock
     ids: Ids
     model: LanguageModel
+    guardrails: Callable[[], Guardrails]
     queue: DeskQueue
     rate_limiter: RateLimiter
     token_budgets: TokenBudgets
@@ -89,7 +102,8 @@ class Drafts:
             NotFound: The chat does not exist, or the agent is not in it.
             Conflict: The operator does not hold the chat, or the session has no messages.
             Forbidden: The tenant forbids operators to read chats.
-            Unprocessable: The model's provider refuses the prompt.
+            Unprocessable: The model's provider refuses the prompt, or the agent's guardrail blocks
+                the draft.
             OverLimit: A limit is used up.
             Transient: The model is out of reach, or gave no usable answer.
         """
@@ -106,26 +120,26 @@ class Drafts:
             trigger=Trigger(type="manual"),
             created_at=self.clock.now(),
         )
-        keys = [TenantSettings.key_of(tenant), Agent.key_of(tenant, agent_id), *payer_keys(run)]
+        agent_key, of_settings = Agent.key_of(tenant, agent_id), keys_of_settings(tenant, chat)
+        keys = [*of_settings, agent_key, *payer_keys(run)]
         found = self.table.get_many(list(dict.fromkeys(keys)))
-        overrides = TenantSettings.from_optional(found.get(keys[0]))
+        line, overrides = found_settings(tenant, chat, found)
         check_reading(overrides)
-        if keys[1] not in found or not any(m.id == agent_id for m in chat.roster):
+        if agent_key not in found or not any(m.id == agent_id for m in chat.roster):
             raise NotFound("the agent is not in this chat")
-        agent = Agent.must_read(found, keys[1])
+        agent = Agent.must_read(found, agent_key)
         limits = self.settings.overridden(overrides)
         budget = self.token_budgets.budget(run, found_allowances(run, found), limits)
         self.rate_limiter.admit(tenant, holder_id)
         budget.check()
+        effective = effective_settings(agent, line, overrides, self.settings, chat=chat)
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
             messages=_prompt(kind, agent, chat, chat.holder, messages),
-            max_output_tokens=effective_settings(
-                agent, None, overrides, self.settings, chat=chat
-            ).reserved_response_tokens,
+            max_output_tokens=effective.reserved_response_tokens,
             timeout_seconds=min(MODEL_SECONDS, self.settings.model_timeout_seconds),
         )
-        answer = self._ask(request)
+        answer = self._ask(request, effective.guardrail, messages)
         self.usage.add(
             tenant,
             answer.usage,
@@ -145,9 +159,18 @@ class Drafts:
             to_seq=messages[-1].seq,
         )
 
-    def _ask(self, request: ModelRequest) -> ModelAnswer:
+    def _ask(
+        self, request: ModelRequest, guardrail: Guardrail | None, messages: Sequence[Message]
+    ) -> ModelAnswer:
         try:
-            return self.model.complete(request)
+            if guardrail is None:
+                return self.model.complete(request)
+            from skein.services.runs.guarding import Guarding  # noqa: PLC0415 - few agents have one
+
+            guarding = Guarding(self.guardrails(), guardrail)
+            return guarding.complete(self.model, request, _newest(messages))
+        except GuardrailBlocked as error:
+            raise Unprocessable(str(error)) from None
         except ModelRejected:
             raise Unprocessable("the provider of the model refuses this prompt") from None
 
@@ -166,6 +189,12 @@ def session_of(table: Table, chat: Chat) -> Sequence[Message]:
     )
     messages = (chat.as_now(each) for each in Message.each_of(reversed(page.items)))
     return [message for message in messages if message.conversational and message.full_text]
+
+
+def _newest(messages: Sequence[Message]) -> list[str]:
+    """Return the texts after the newest one of an agent or the team."""
+    people = takewhile(lambda message: message.sender.kind == "user", reversed(messages))
+    return [message.full_text for message in people]
 
 
 def _first_agent(chat: Chat) -> str:

@@ -12,7 +12,9 @@ from skein.models.config.guardrail import Guardrail
 from skein.models.runs.completion import ToolCall
 from skein.services.runs.guarding import argument_texts
 from skein.settings import Settings
+from tests.support.api_client import operator
 from tests.support.builders import World, bot, person
+from tests.support.desk import Desk
 from tests.support.fakes import Calls, ScriptedModel, calls
 
 SORRY = "Ask our staff, please."
@@ -114,6 +116,31 @@ def test_run_waits_while_the_guardrail_cannot_be_asked() -> None:
     assert (run.status, run.deferrals) == ("done", 1)
     assert len(world.model.requests) == 1
     assert world.texts() == ["One", "Answer."]
+
+
+@pytest.mark.parametrize("edits", [{}, {"sections": {"NOW": f"NOW: {BAD}"}}])
+def test_replay_is_checked(edits: Any) -> None:
+    world, guardrails = guarded("Fine.", f"A {BAD}")
+    world.post("One", person())
+    world.drain()
+    [run] = world.runs()
+    blocked = operator(world).post(f"/v1/runs/{run.id}/replay", edits)
+    assert (blocked.status, blocked.code) == (422, "unprocessable")
+    assert guardrails.checked[-1] == ((False, [f"NOW: {BAD}"]) if edits else (True, [f"A {BAD}"]))
+
+
+@pytest.mark.parametrize("asked", [f"A {BAD}?", "Hello?"])
+def test_draft_for_the_team_is_checked(asked: str) -> None:
+    world, guardrails = guarded("Hello.", f"A {BAD}")
+    world.post("One", person())
+    world.drain()
+    mia = Desk(world)
+    mia.take()
+    world.post(asked, person())
+    draft = mia.client.post(f"{mia.path}/drafts", {"kind": "answer"})
+    assert (draft.status, draft.code) == (422, "unprocessable")
+    assert (False, [asked]) in guardrails.checked
+    assert len(world.model.requests) == (1 if BAD in asked else 2)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Another model answers while an agent's own is down, if the deployment allows it."""
+"""Another model answers while an agent's own is down, if the operator allows it."""
 
 from skein.errors import Throttled
 from skein.models.runs.completion import ModelRequest
@@ -62,7 +62,7 @@ def test_own_model_is_asked_if_the_fallback_is_down_too() -> None:
     assert step.instead_of is None
 
 
-def test_models_that_the_deployment_does_not_allow_are_never_asked() -> None:
+def test_models_that_the_operator_does_not_allow_are_never_asked() -> None:
     for settings in (Settings(apology=False), ALLOWED):
         world = world_of(settings, ELSEWHERE, down=frozenset({OWN}))
         world.drain()
