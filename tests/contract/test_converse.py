@@ -238,6 +238,13 @@ def test_short_prompts_and_single_requests_have_no_points(
     assert points(server.sent[0]) == set()
 
 
+def test_chat_with_long_pauses_has_no_points(server: ScriptedConverse, model: ConverseModel) -> None:
+    request = asked(MODEL, *ROLES, tools=(TOOL,), stable_end=StableEnd(3))
+    for gaps in ((7_200.0,) * 9, (60.0,) * 9):
+        model.complete(request.model_copy(update={"gaps": gaps}))
+    assert [points(body) for body in server.sent] == [set(), PLACES]
+
+
 @pytest.mark.parametrize("streams", [True, False])
 def test_refused_point_is_dropped_and_the_call_retried_once(
     server: ScriptedConverse, model: ConverseModel, streams: bool

@@ -70,8 +70,9 @@ def parameters_of(request: ModelRequest, form: Form) -> dict[str, Any]:
     """Return the parameters of `converse` and `converse_stream` for a request."""
     tools = _tool_config(request, form)
     before = len(json.dumps(tools)) if tools else 0
-    points = form.cache.most_points
-    if tools and points and request.stable_end and form.has_point("tools", before):
+    pays = request.stable_end is not None and form.cache.pays(request.gaps)
+    points = form.cache.most_points if pays else 0
+    if tools and points and form.has_point("tools", before):
         tools["tools"].append(POINT)
         points -= 1
     system, messages = _prompt(request, form, before, points)
@@ -132,20 +133,19 @@ def _prompt(
     fences = any(message.role == "system" for message in rest)
     note: list[Block] = [{"text": render("context_block")}] if fences else []
     stable, characters = request.stable_end or (0, 0)
-    pays = request.stable_end is not None and form.cache.pays(request.gaps)
     system: list[Block] = []
     for message in first:
         cut = characters if not stable else len(message.content)
         head, tail = message.content[:cut], message.content[cut:]
         system = [*_texts(head), *note]
         before += len(head)
-        if head and points and pays and form.has_point("system", before):
+        if head and points and form.has_point("system", before):
             system.append(POINT)
             points -= 1
         system += _texts(tail)
     history = _Turns(request)
     for position, message in enumerate(rest, start=len(first)):
-        if position == stable and history.blocks and points and pays:
+        if position == stable and history.blocks and points:
             before += sum(len(each.content) for each in rest[: stable - len(first)])
             if form.has_point("messages", before):
                 history.mark()
