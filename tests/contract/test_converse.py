@@ -238,7 +238,9 @@ def test_short_prompts_and_single_requests_have_no_points(
     assert points(server.sent[0]) == set()
 
 
-def test_chat_with_long_pauses_has_no_points(server: ScriptedConverse, model: ConverseModel) -> None:
+def test_chat_with_long_pauses_has_no_points(
+    server: ScriptedConverse, model: ConverseModel
+) -> None:
     request = asked(MODEL, *ROLES, tools=(TOOL,), stable_end=StableEnd(3))
     for gaps in ((7_200.0,) * 9, (60.0,) * 9):
         model.complete(request.model_copy(update={"gaps": gaps}))
