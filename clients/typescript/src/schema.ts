@@ -5425,6 +5425,10 @@ export interface components {
             max_images?: number | null;
             /** @description Maximum tokens of the pictures in a prompt. */
             image_tokens?: number | null;
+            /** @description Models that agents may fall back to, with `*` for any characters, such as `converse/eu.*`; none for no model. */
+            allowed_fallbacks?: string[] | null;
+            /** @description Seconds that a model is down or throttled before an agent's fallback answers in its place. */
+            fallback_seconds?: number | null;
             /** @description Checks what goes into the model and what comes out of it. */
             guardrail?: components["schemas"]["Guardrail"] | null;
             /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
@@ -7873,6 +7877,10 @@ export interface components {
             max_images?: number | null;
             /** @description Maximum tokens of the pictures in a prompt. */
             image_tokens?: number | null;
+            /** @description Models that agents may fall back to, with `*` for any characters, such as `converse/eu.*`; none for no model. */
+            allowed_fallbacks?: string[] | null;
+            /** @description Seconds that a model is down or throttled before an agent's fallback answers in its place. */
+            fallback_seconds?: number | null;
             /** @description Checks what goes into the model and what comes out of it. */
             guardrail?: components["schemas"]["Guardrail"] | null;
             /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */
@@ -8181,6 +8189,10 @@ export interface components {
             max_images?: number | null;
             /** @description Maximum tokens of the pictures in a prompt. */
             image_tokens?: number | null;
+            /** @description Models that agents may fall back to, with `*` for any characters, such as `converse/eu.*`; none for no model. */
+            allowed_fallbacks?: string[] | null;
+            /** @description Seconds that a model is down or throttled before an agent's fallback answers in its place. */
+            fallback_seconds?: number | null;
             /** @description Checks what goes into the model and what comes out of it. */
             guardrail?: components["schemas"]["Guardrail"] | null;
             /** @description How closely a model looks at pictures: `low` costs least, `auto` leaves it to the provider. */

@@ -456,6 +456,9 @@ class ChannelUsage(TypedDict):
 ModelsWithImage: TypeAlias = str
 
 
+AllowedFallback: TypeAlias = str
+
+
 ContextResetPhrase: TypeAlias = str
 
 
@@ -2226,6 +2229,8 @@ class ChatOverridesChange(TypedDict):
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
+    allowed_fallbacks: NotRequired[list[AllowedFallback] | None]
+    fallback_seconds: NotRequired[int | None]
     guardrail: NotRequired[Guardrail | None]
     image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
@@ -4091,6 +4096,8 @@ class SettingsResource(TypedDict):
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
+    allowed_fallbacks: NotRequired[list[AllowedFallback] | None]
+    fallback_seconds: NotRequired[int | None]
     guardrail: NotRequired[Guardrail | None]
     image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
@@ -4162,6 +4169,8 @@ class TenantOverridesChange(TypedDict):
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
+    allowed_fallbacks: NotRequired[list[AllowedFallback] | None]
+    fallback_seconds: NotRequired[int | None]
     guardrail: NotRequired[Guardrail | None]
     image_detail: NotRequired[ImageDetail | None]
     reserved_response_tokens: NotRequired[int | None]
