@@ -66,6 +66,21 @@ def test_an_answer_by_a_schema_is_asked_for_strictly(
     assert "tools" not in call.body
 
 
+@pytest.mark.parametrize(("host", "sent"), [("127.0.0.1", True), ("api.openai.com", False)])
+def test_key_of_the_prompt_cache_is_sent_to_openai_alone(
+    server: ScriptedOpenAI,
+    model: OpenAIModel,
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    *,
+    sent: bool,
+) -> None:
+    """Others may refuse it; a server on loopback stands for both."""
+    monkeypatch.setattr("skein.adapters.openai.model.OPENAI_HOST", host)
+    model.complete(_request(None).model_copy(update={"cache_key": "of agent and chat"}))
+    assert server.calls[0].body.get("prompt_cache_key") == ("of agent and chat" if sent else None)
+
+
 def test_request_without_schema_sends_no_response_format(
     server: ScriptedOpenAI, model: OpenAIModel
 ) -> None:

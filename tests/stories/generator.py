@@ -339,7 +339,9 @@ class Writer:
         name = self._one_of(beat.strip("!@"))
         place = there if "@" in beat + name else here
         events = meanwhile.split(" + ") if meanwhile else ()
-        step = self._step(name.strip("@"), place, (here, there), tactic, events, kept=self.search.kept)
+        step = self._step(
+            name.strip("@"), place, (here, there), tactic, events, kept=self.search.kept
+        )
         return replace(step, word=self.search.said[-1]) if "!" in beat else step  # type: ignore[call-arg]
 
     def _one_of(self, name: str) -> str:
