@@ -35,6 +35,7 @@ ENUMS = {
     "holds: they `wait` for its return, or are dropped.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",
+    "EndpointKind": "Where events go: to a `url`, or to the deployment's `bus` of EventBridge.",
     "EntryKind": "What an entry of a prompt comes from.",
     "EventType": "What an event tells of.",
     "ImageDetail": "How closely a model looks at pictures; `auto` leaves it to the provider.",
