@@ -9861,6 +9861,7 @@ export interface components {
         EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "help.ended" | "approval.requested" | "erasure.done" | "limit.reached";
         /**
          * EndpointKind
+         * @description Where events go: to a `url`, or to the deployment's `bus` of EventBridge.
          * @enum {string}
          */
         EndpointKind: "url" | "bus";
