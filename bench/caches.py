@@ -16,7 +16,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from skein.adapters.converse.wire import Form, parameters_of
@@ -145,14 +147,18 @@ def automatic(
     """Return what an automatic cache serves: the beginning of the newest request, in steps."""
     sums, before = Sums(), ""
     for n, request in enumerate(requests):
-        tools = json.dumps([tool.model_dump() for tool in request.tools])
-        text = tools + "".join(f"{one.role}\n{one.content}\n" for one in request.messages)
+        text = _text_of(request)
         fresh = n > 0 and gaps[(n - 1) % len(gaps)] < rule.seconds
         shared = count(_common(before, text)) if fresh else 0
         sums.total += count(text)
         sums.read += shared // rule.step * rule.step if shared >= rule.least_tokens else 0
         before = text
     return sums
+
+
+def _text_of(request: ModelRequest) -> str:
+    tools = json.dumps([tool.model_dump() for tool in request.tools])
+    return tools + "".join(f"{one.role}\n{one.content}\n" for one in request.messages)
 
 
 def _common(one: str, other: str) -> str:
@@ -165,7 +171,7 @@ class Measured(NamedTuple):
 
     Attributes:
         read: The share of tokens that the cache serves if each message follows after a minute.
-        allowed: Whether the prompts are long enough for the rule.
+        allowed: Whether what prompts share with those before them is long enough for the rule.
         cost: The cost over recorded gaps, as a share of the cost without a cache.
         slow: The cost if each message follows after hours.
         savings: What the points of each place save over recorded gaps.
@@ -198,5 +204,7 @@ def _measured(
         place: counted(requests, gaps, rule, count, left_out=(place,)).cost(rule) - usual.cost(rule)
         for place in rule.places
     }
-    allowed = quick.total / len(requests) >= rule.least_tokens
+    texts = [_text_of(request) for request in requests]
+    shared = [count(_common(*two)) for two in pairwise(texts)]
+    allowed = fmean(shared) >= rule.least_tokens
     return Measured(quick.read_share, allowed, usual.cost(rule), slow.cost(rule), saved)

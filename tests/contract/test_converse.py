@@ -229,6 +229,27 @@ def test_timeline_is_cut_where_its_stable_part_ends(
     assert points(body) == {"system"}
 
 
+def test_timeline_has_a_point_where_the_turn_before_had_one(
+    server: ScriptedConverse, model: ConverseModel
+) -> None:
+    history = [f"  Ann: message {n}, and some words more.\n" for n in range(200)]
+    for said_so_far in (100, 103):
+        text = LONG + "\n\nCHAT HISTORY\n" + "".join(history[:said_so_far])
+        end = StableEnd(0, len(LONG), len(text))
+        timeline = (said("system", text + "\n\nNOW\n9:41"), said("user", "Answer."))
+        model.complete(asked(MODEL, *timeline, stable_end=end))
+    heads = [heads_of(body["system"]) for body in server.sent]
+    assert [len(each) for each in heads] == [3, 3]
+    assert heads[0][-1] in heads[1]
+    assert heads[0][-1].count("Ann") > 70
+
+
+def heads_of(blocks: list[dict[str, Any]]) -> list[str]:
+    """Return the text up to each cache point."""
+    texts = [block.get("text", "") for block in blocks]
+    return ["".join(texts[:n]) for n, block in enumerate(blocks) if "cachePoint" in block]
+
+
 @pytest.mark.parametrize("more", [{}, {"stable_end": StableEnd(1)}])
 def test_short_prompts_and_single_requests_have_no_points(
     server: ScriptedConverse, model: ConverseModel, more: dict[str, Any]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skein.adapters.converse.families import CALLS_NAMED_TOOL
 from skein.adapters.template_tokens import BREAK, harmless, restored
-from skein.models.common.prompt_caches import CHARACTERS_OF_A_TOKEN, NO_CACHE, CacheRule
+from skein.models.common.prompt_caches import CHARACTERS_OF_A_TOKEN, NO_CACHE, CacheRule, block_ends
 from skein.models.runs.strict_schema import is_strict
 from skein.models.runs.tool_arguments import repeatable
 from skein.prompts import render
@@ -92,11 +93,8 @@ def parameters_of(request: ModelRequest, form: Form) -> dict[str, Any]:
 
 def _tool_config(request: ModelRequest, form: Form) -> Block:
     if request.answer_schema is not None and not form.text_format:
-        choice = (
-            {"tool": {"name": ANSWER_TOOL}}
-            if CALLS_NAMED_TOOL.search(request.model)
-            else {"any": {}}
-        )
+        named = CALLS_NAMED_TOOL.search(request.model)
+        choice = {"tool": {"name": ANSWER_TOOL}} if named else {"any": {}}
         description = "Give your answer with this tool."
         tool = _tool(ANSWER_TOOL, description, request.answer_schema)
         return {"tools": [tool], "toolChoice": choice}
@@ -132,17 +130,19 @@ def _prompt(
         first, rest = (), request.messages
     fences = any(message.role == "system" for message in rest)
     note: list[Block] = [{"text": render("context_block")}] if fences else []
-    stable, characters = request.stable_end or (0, 0)
+    stable, cut, appended = request.stable_end or (0, 0, 0)
     system: list[Block] = []
-    for message in first:
-        cut = characters if not stable else len(message.content)
-        head, tail = message.content[:cut], message.content[cut:]
-        system = [*_texts(head), *note]
-        before += len(head)
-        if head and points and form.has_point("system", before):
-            system.append(POINT)
-            points -= 1
-        system += _texts(tail)
+    for text in (message.content for message in first):
+        ends = [len(text)] if stable else [cut, *block_ends(text, cut, appended)]
+        # The last two ends of a timeline: one of them was the last in the turn before.
+        pointed = {ends[0], *ends[1:][-2:]}
+        for begin, end in pairwise([0, *ends]):
+            system += [*_texts(text[begin:end]), *note]
+            if end in pointed and end and points and form.has_point("system", before + end):
+                system.append(POINT)
+                points -= 1
+        before += ends[-1]
+        system += _texts(text[ends[-1] :])
     history = _Turns(request)
     for position, message in enumerate(rest, start=len(first)):
         if position == stable and history.blocks and points:

@@ -5,7 +5,7 @@ model that no pattern matches gets no cache points, because some models refuse t
 profiles with an opaque name (an application's ARN) match no pattern either.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
@@ -15,6 +15,7 @@ FIVE_MINUTES = 300
 KNOWN_GAPS = 4
 # For estimates, on the long side: an entry near the minimum is often written and not read again.
 CHARACTERS_OF_A_TOKEN = 4.5
+BLOCK = 1_000  # characters, at least, of a block of a timeline
 CLAUDE: tuple[CachePlace, ...] = ("tools", "system", "messages")
 NOVA: tuple[CachePlace, ...] = ("system", "messages")
 
@@ -83,3 +84,9 @@ def cache_rule_of(model: str) -> CacheRule:
     bare = model.lower().rsplit("/", 1)[-1]
     found = (rule for pattern, rule in RULES if fnmatchcase(bare, pattern))
     return next(found, NO_CACHE)
+
+
+def block_ends(text: str, begin: int, end: int) -> Iterator[int]:
+    """Yield where blocks of whole lines end; they stay the same if more is appended to the text."""
+    while (line := text.find("\n", begin + BLOCK, end)) >= 0:
+        yield (begin := line + 1)

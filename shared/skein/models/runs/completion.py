@@ -152,10 +152,12 @@ class StableEnd(NamedTuple):
     Attributes:
         messages: The number of messages that stay the same.
         characters: How many characters of the next message stay the same.
+        appended: With a timeline, up to which character the next turn only appends to it.
     """
 
     messages: int
     characters: int = 0
+    appended: int = 0
 
 
 class ModelRequest(Value):

@@ -116,7 +116,9 @@ class PromptRecord(Value):
     def stable_end(self) -> StableEnd:
         """Return where the messages end that the next turn's prompt begins with, too."""
         if self.turns is None:
-            return StableEnd(0, len(_joined(self.sections[: self.stable])))
+            stable, after = self.sections[: self.stable], self.sections[self.stable :]
+            grows = after[: bool(after) and after[0].name == HISTORY]
+            return StableEnd(0, len(_joined(stable)), len(_joined(stable + grows)))
         return StableEnd(1 + self.current)
 
     def _pictures(self) -> tuple[ModelMessage, ...]:
