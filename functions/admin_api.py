@@ -31,6 +31,7 @@ MODULES = {
     "operations.prompts": ("/v1/agents/*/context", "/v1/runs/*/replay", "/v1/tool-tokens"),
     "inbound.services": ("/v1/services",),
     "operations.settings": ("/v1/settings",),
+    "knowledge.sources": ("/v1/sources",),
     "workspace.skills": ("/v1/skills",),
     "own_tools.approvals": ("/v1/approvals",),
     "own_tools.tools": ("/v1/tools",),

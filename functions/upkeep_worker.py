@@ -1,13 +1,22 @@
-"""Handler of the queues of upkeep jobs, files and events, which follow from messages."""
+"""Handler of the queues of upkeep jobs, files, sources and events."""
 
 from datetime import datetime
 
 from skein.bootstrap import load_adapters, service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.events.sending import EventSender
+from skein.knowledge.reading import SourceReader
 from skein.media.describing import Descriptions
 from skein.media.receiving import MediaReceiver
-from skein.models.outbox.jobs import EventJob, Job, MediaJob, RecallJob, SummaryJob, UpkeepJob
+from skein.models.outbox.jobs import (
+    EventJob,
+    Job,
+    MediaJob,
+    RecallJob,
+    SourceJob,
+    SummaryJob,
+    UpkeepJob,
+)
 from skein.recall.recall_worker import RecallWorker
 from skein.services.background.engine import BackgroundEngine
 from skein.summaries.renewal import SummaryTasks
@@ -16,9 +25,9 @@ from skein.summaries.upkeep import Upkeep
 load_adapters("embeddings")
 
 
-@for_jobs(UpkeepJob, SummaryJob, RecallJob, EventJob, MediaJob)
+@for_jobs(UpkeepJob, SummaryJob, RecallJob, EventJob, MediaJob, SourceJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Update a chat's derived data, index messages, send events, or receive files."""
+    """Update a chat's derived data, index messages, send events, or read files and sources."""
     if isinstance(job, UpkeepJob):
         service(Upkeep).keep(job)
     elif isinstance(job, SummaryJob):
@@ -30,3 +39,5 @@ def handler(job: Job, deadline: datetime) -> None:
     elif isinstance(job, MediaJob):
         service(MediaReceiver).take(job)
         service(Descriptions).describe(job, deadline=deadline)
+    elif isinstance(job, SourceJob):
+        service(SourceReader).take(job, deadline=deadline)

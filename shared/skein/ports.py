@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
 from skein.models.common.file import CheckedFile, FileUpload, SignedUpload, StoredFile
@@ -18,6 +18,7 @@ from skein.models.runs.completion import ModelAnswer, ModelRequest
 A = TypeVar("A")
 B = TypeVar("B")
 T = TypeVar("T")
+DocumentFormat = Literal["pdf", "docx", "html"]
 SendRequest = Callable[[HttpRequest], HttpAnswer]
 
 
@@ -211,6 +212,16 @@ class MediaReader(Protocol):
 
         Raises:
             MediaRefused: The file is too large, damaged, of no allowed type, or takes too long.
+        """
+        ...
+
+    def text(self, content: bytes, kind: DocumentFormat) -> str:
+        """Return the text of a document, as Markdown if it has headings.
+
+        The pages of a PDF end with a form feed. Of a web page, only the main part is returned.
+
+        Raises:
+            MediaRefused: The document is damaged, has too much text, or takes too long.
         """
         ...
 

@@ -28,6 +28,7 @@ from skein.errands.errand_work import ErrandWorker
 from skein.errands.meeting_work import MeetingWorker
 from skein.events.sending import EventSender
 from skein.invocations import FailedItems
+from skein.knowledge.reading import SourceReader
 from skein.media.receiving import MediaReceiver
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import ConsolidationRecord
@@ -64,6 +65,7 @@ from skein.models.outbox.jobs import (
     RecallJob,
     ReflectionJob,
     RunJob,
+    SourceJob,
     SummaryJob,
     UpkeepJob,
 )
@@ -356,7 +358,13 @@ class World:
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
                 case (
-                    ErrandJob() | MeetingJob() | OutreachJob() | EventJob() | PushJob() | MediaJob()
+                    ErrandJob()
+                    | MeetingJob()
+                    | OutreachJob()
+                    | EventJob()
+                    | PushJob()
+                    | MediaJob()
+                    | SourceJob()
                 ):
                     self._tell(job, long)
                 case _:
@@ -373,7 +381,7 @@ class World:
 
     def _tell(
         self,
-        job: ErrandJob | MeetingJob | OutreachJob | EventJob | PushJob | MediaJob,
+        job: ErrandJob | MeetingJob | OutreachJob | EventJob | PushJob | MediaJob | SourceJob,
         deadline: datetime,
     ) -> None:
         """Play a job that writes to people, tells others what has happened, or is of a file."""
@@ -382,6 +390,8 @@ class World:
         elif isinstance(job, MediaJob):
             self.app.get(MediaReceiver).take(job)
             self.app.descriptions.describe(job, deadline=deadline)
+        elif isinstance(job, SourceJob):
+            self.app.get(SourceReader).take(job, deadline=deadline)
         elif isinstance(job, EventJob):
             self.app.get(EventSender).send(job, deadline=deadline)
         else:

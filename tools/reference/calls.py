@@ -34,6 +34,7 @@ GROUPS = {
     "Memories and recall": ("memories", "recall"),
     "Goals, plans and threads": ("goals", "plans", "threads"),
     "Documents and skills": ("documents", "skills"),
+    "Knowledge": ("sources",),
     "Tools of your own": ("tools", "approvals"),
     "The desk": ("desk",),
     "Errands": ("errands",),

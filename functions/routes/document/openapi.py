@@ -62,6 +62,7 @@ TAGS = {
     "settings": "Settings of a tenant.",
     "sharing": "Sharing rules: whom agents may tell what others say to them alone.",
     "skills": "Skills: instructions that agents load when they need them.",
+    "sources": "Sources of knowledge: texts, files and pages that agents answer from.",
     "approvals": "Calls of tools that wait for an operator.",
     "desk": "Chats that people of the team take over.",
     "errands": "Questions that agents take to people for others.",

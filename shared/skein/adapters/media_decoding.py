@@ -1,4 +1,4 @@
-"""Decode one picture or PDF; `media_reader.py` runs this program for each untrusted file.
+"""Decode one picture or document; `media_reader.py` runs this program for each untrusted file.
 
 The program reads the file from standard input, and writes a line of JSON and the content to
 standard output. A new process starts for each file, so the program imports as little as possible.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import resource
 import sys
 from collections.abc import Callable
@@ -32,6 +33,12 @@ PLAIN_MODES = {
     "WEBP": frozenset({"RGB", "RGBA"}),
 }
 MAX_PAGES = 200
+PAGE_END = "\f"
+NO_CONTENT = ["nav", "header", "footer", "aside", "script", "form", "style", "noscript", "template"]
+MANY_LINES = re.compile(r"\n\s*\n\s*")
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+HEADING_STYLE = re.compile(r"(?:Heading|heading |Title|berschrift)([1-6])")
+MAX_XML_BYTES = 20_000_000  # of a Word document's text, before it is decompressed
 SMALLEST_SIDE = 320  # pixels; a picture is not shrunk further
 
 Made = tuple[dict[str, Any], bytes]
@@ -181,6 +188,87 @@ def text_of_document(content: bytes, max_characters: int) -> Made:
     Raises:
         MediaRefused: The PDF is damaged.
     """
+    text = "\n\n".join(page for page in _pages_of(content, max_characters) if page)
+    return {}, text[:max_characters].encode()
+
+
+def text_of_pdf(content: bytes, max_characters: int) -> Made:
+    """Return a PDF's text, with a form feed between pages; see `text_of_document`."""
+    return _limited(PAGE_END.join(_pages_of(content, max_characters)), max_characters)
+
+
+def text_of_page(content: bytes, max_characters: int) -> Made:
+    """Return the main part of a web page as Markdown, below its title."""
+    from bs4 import BeautifulSoup
+    from markdownify import MarkdownConverter
+
+    try:
+        page = BeautifulSoup(content, "html.parser")
+        title = page.title.get_text(" ", strip=True) if page.title else ""
+        main = page.find("main") or page.body or page
+        for part in main.find_all(NO_CONTENT):
+            part.decompose()
+        text = MarkdownConverter(heading_style="ATX", strip=["a", "img"]).convert_soup(main)
+    except RecursionError as error:
+        raise MediaRefused("unreadable") from error
+    if text.strip() and title and not main.find("h1"):
+        text = f"# {title}\n\n{text}"
+    return _limited(MANY_LINES.sub("\n\n", text), max_characters)
+
+
+def text_of_docx(content: bytes, max_characters: int) -> Made:
+    """Return the text of a Word document as Markdown: headings, paragraphs and rows of tables.
+
+    Raises:
+        MediaRefused: The content is no Word document, or is damaged or too large.
+    """
+    from xml.etree import ElementTree
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(io.BytesIO(content)) as packed:
+            part = packed.getinfo("word/document.xml")
+            if part.file_size > MAX_XML_BYTES:
+                raise MediaRefused("too_large")
+            # Entities cannot expand without limit: this process has limits of time and memory.
+            document = ElementTree.fromstring(packed.read(part))  # noqa: S314
+            body = document.find(f"{WORD}body")
+    except KeyError:
+        raise MediaRefused("type_refused") from None
+    except (BadZipFile, ElementTree.ParseError, OSError, RuntimeError, ValueError) as error:
+        raise MediaRefused("unreadable") from error
+    parts = [_word_block(each) for each in (body if body is not None else ())]
+    return _limited("\n\n".join(filter(None, parts)), max_characters)
+
+
+def _word_block(block: Any) -> str:
+    """Return a paragraph, a heading, or a table with a line for each row."""
+    if block.tag == f"{WORD}tbl":
+        rows = (
+            [_word_text(cell) for cell in row.iter(f"{WORD}tc")] for row in block.iter(f"{WORD}tr")
+        )
+        return "\n".join(" | ".join(row) for row in rows)
+    style = block.find(f"{WORD}pPr/{WORD}pStyle")
+    named = HEADING_STYLE.fullmatch(style.get(f"{WORD}val", "")) if style is not None else None
+    text = _word_text(block)
+    return f"{'#' * int(named[1])} {text}" if named and text else text
+
+
+def _word_text(block: Any) -> str:
+    return "".join(
+        (each.text or "") if each.tag == f"{WORD}t" else "\t" if each.tag == f"{WORD}tab" else " "
+        for each in block.iter(f"{WORD}t", f"{WORD}tab", f"{WORD}br")
+    ).strip()
+
+
+def _limited(text: str, max_characters: int) -> Made:
+    if len(text) > max_characters:
+        raise MediaRefused("too_large")
+    return {}, text.encode("utf-8", "ignore")
+
+
+def _pages_of(content: bytes, max_characters: int) -> list[str]:
+    """Return the text of each page, until there are more than `max_characters` characters."""
     from pypdf import PdfReader
 
     pages, length = list[str](), 0
@@ -193,8 +281,7 @@ def text_of_document(content: bytes, max_characters: int) -> Made:
                 break
     except Exception as error:  # the library may raise any exception for a damaged file
         raise MediaRefused("unreadable") from error
-    text = "\n\n".join(page for page in pages if page)
-    return {}, text[:max_characters].encode()
+    return pages
 
 
 def _read_page(extract: Callable[[], str]) -> str:
@@ -215,6 +302,9 @@ _TASKS: dict[str, tuple[Callable[..., Made], tuple[str, ...]]] = {
     "picture": (checked_picture, _PICTURES),
     "small": (small_picture, _PICTURES),
     "document": (text_of_document, ("pypdf",)),
+    "pdf": (text_of_pdf, ("pypdf",)),
+    "html": (text_of_page, ("markdownify",)),
+    "docx": (text_of_docx, ("xml.etree.ElementTree", "zipfile")),
 }
 
 if __name__ == "__main__":

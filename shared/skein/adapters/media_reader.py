@@ -17,11 +17,13 @@ from typing import Any
 from skein.errors import MediaRefused
 from skein.models.chats.media import MAX_BYTES, MAX_PIXELS, MAX_TEXT_CHARACTERS
 from skein.models.common.file import CheckedFile
+from skein.ports import DocumentFormat
 
 DECODER = "skein.adapters.media_decoding"
 SECONDS = 60.0  # the time-out of the decoder, which may use 10 seconds of CPU time
 INHERITED = ("LD_LIBRARY_PATH",)  # passed to the decoder, which gets no secrets
 ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}  # each further thread would reserve address space
+MAX_DOCUMENT_CHARACTERS = 2_000_000
 MAX_SCANS = 100  # scans of a JPEG; browsers and phones write at most a dozen
 JPEG = b"\xff\xd8"
 MARKER = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")  # excludes the restart markers within a scan
@@ -36,7 +38,7 @@ CONTROLS = frozenset(range(32)) - {9, 10, 12, 13, 27}  # bytes that text never c
 
 @dataclass(frozen=True, slots=True)
 class LibraryMediaReader:
-    """`MediaReader` by Pillow and pypdf.
+    """`MediaReader` by Pillow, pypdf and markdownify.
 
     Attributes:
         cpu_seconds: The CPU time that a file may take, in seconds.
@@ -58,6 +60,10 @@ class LibraryMediaReader:
             raise MediaRefused("unreadable")
         described, picture = self._decoded(content, "picture", MAX_PIXELS)
         return CheckedFile(content=picture, **described)
+
+    def text(self, content: bytes, kind: DocumentFormat) -> str:
+        _, text = self._decoded(content, kind, MAX_DOCUMENT_CHARACTERS)
+        return text.decode()
 
     def shrunk(self, content: bytes, max_bytes: int) -> bytes | None:
         _, made = self._decoded(content, "small", MAX_PIXELS, max_bytes)

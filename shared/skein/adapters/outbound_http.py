@@ -202,6 +202,8 @@ class OutboundHttpClient:
                 status=response.status,
                 content_type=response.getheader("content-type", "")[:200],
                 mcp_session=response.getheader("mcp-session-id", "")[:200],
+                etag=response.getheader("etag", "")[:200],
+                last_modified=response.getheader("last-modified", "")[:200],
                 body=bytes(body),
             )
             location = response.getheader("location") if response.status in FOLLOWED else None

@@ -26,13 +26,17 @@ class Passage:
         return self.start + len(self.text)
 
 
-def passages_of(text: str) -> list[Passage]:
-    """Split a text into consecutive passages. A short text is one passage."""
+def passages_of(text: str, longest: int = PASSAGE) -> list[Passage]:
+    """Split a text into consecutive passages. A short text is one passage.
+
+    Args:
+        longest: The maximum number of characters of a passage.
+    """
     found: list[Passage] = []
     start = 0
     while start < len(text):
-        rest = text[start : start + PASSAGE + 1]
-        stop = start + (len(rest) if len(rest) <= PASSAGE else cut_position(rest, PASSAGE))
+        rest = text[start : start + longest + 1]
+        stop = start + (len(rest) if len(rest) <= longest else cut_position(rest, longest))
         found.append(Passage(start, text[start:stop]))
         start = stop
     return found

@@ -22,10 +22,14 @@ class HttpAnswer(Value):
     Attributes:
         content_type: The header `content-type`; empty if there is none.
         mcp_session: The header `mcp-session-id` of older MCP servers; empty if there is none.
+        etag: The header `etag`; empty if there is none.
+        last_modified: The header `last-modified`; empty if there is none.
     """
 
     status: int
     content_type: str = ""
+    etag: str = ""
+    last_modified: str = ""
     mcp_session: Annotated[str, Field(repr=False)] = ""
     body: Annotated[bytes, Field(repr=False)] = b""
 

@@ -184,6 +184,15 @@ class SummaryJob(Job):
     title: Annotated[bool, Field(exclude_if=lambda title: not title)] = False
 
 
+class SourceJob(Job):
+    """A source of knowledge may have to be read, or its files may have to be deleted."""
+
+    queue = "upkeep"
+
+    kind: Literal["source"] = "source"
+    source_id: Identifier
+
+
 class EventJob(Job):
     """Events may have to be sent to an endpoint.
 

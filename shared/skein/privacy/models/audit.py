@@ -45,6 +45,7 @@ AuditKind = Literal[
     "settings",
     "sharing",
     "skill",
+    "source",
     "system",
     "thread",
     "token",

@@ -69,7 +69,7 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
 KINDS: tuple[DueKind, ...] = (
-    "run", "delivery", "choice", "erasure", "event", "desk", "media", "outreach", "chat",
+    "run", "delivery", "choice", "erasure", "event", "desk", "media", "outreach", "chat", "source",
 )  # fmt: skip
 """The kinds whose jobs the tick sends, in this order. `JOBS` defines the jobs of most kinds. In the
 other kinds, other packages define the jobs of their items, and `_choice_job` defines the rest."""

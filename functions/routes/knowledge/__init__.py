@@ -1,0 +1,1 @@
+"""Routes of the sources of knowledge."""

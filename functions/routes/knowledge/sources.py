@@ -1,0 +1,129 @@
+"""Routes of sources of knowledge, for operators (function `admin_api`)."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import Limit, PageCursor
+from routes.router import ApiRouter, no_content
+from skein.bootstrap import service
+from skein.knowledge.api import (
+    NewSource,
+    NewSourceUpload,
+    SourceChange,
+    SourcePage,
+    SourceResource,
+    SourceSearch,
+    SourceSearchResult,
+    SourceUploadResource,
+    SourceVersionPage,
+    WholeSourceText,
+)
+from skein.knowledge.models.source import LAST_VERSION, Source
+from skein.knowledge.records import Sources
+from skein.knowledge.search import KnowledgeSearch
+from skein.models.common.base import EntityId
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter("sources", "source", role="support", writes="owner")
+
+SourceId = Annotated[EntityId, Path(description="The id of a source.")]
+VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
+TextNumber = Annotated[
+    int, Path(ge=0, le=LAST_VERSION, description="A version's number; 0 for the text held back.")
+]
+
+
+@router.post("/v1/sources", "Create a source of knowledge", 409)
+def create_source(new: NewSource) -> SourceResource:
+    """The source is read in the background; see its `state`. Agents then answer from it."""
+    caller, sources = router.caller, service(Sources)
+    made = router.once(
+        Source,
+        lambda: sources.create(caller.tenant, new, by=caller.user_id),
+        lambda source_id: sources.get(caller.tenant, source_id),
+    )
+    return SourceResource.of(made)
+
+
+@router.post("/v1/sources/uploads", "Create an upload for a source", status=200)
+def begin_source_upload(new: NewSourceUpload) -> SourceUploadResource:
+    """Send the file to the URL by PUT, then create a source with its id within a day."""
+    begun = service(Sources).begin_upload(router.caller.tenant, new.upload)
+    return SourceUploadResource(id=begun.id, url=begun.signed.url, headers=begun.signed.headers)
+
+
+@router.post("/v1/sources/search", "Search the sources", role="support", status=200)
+def search_sources(query: SourceSearch) -> SourceSearchResult:
+    """What the prompt of an agent would get for this question, if all readers have `roles`."""
+    caller = router.caller
+    found = service(KnowledgeSearch).tried(caller.tenant, query.agent_id, query.roles, query.query)
+    return SourceSearchResult.of_passages(found)
+
+
+@router.get("/v1/sources", "List sources, oldest first")
+def list_sources(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> SourcePage:
+    """Each source has its state, and why its newest text was not taken over."""
+    return SourcePage.of(service(Sources).list(router.caller.tenant, limit=limit, cursor=cursor))
+
+
+@router.get("/v1/sources/<source_id>", "Get a source")
+def get_source(source_id: SourceId) -> SourceResource:
+    """The text itself is that of a version."""
+    return SourceResource.of(service(Sources).get(router.caller.tenant, source_id))
+
+
+@router.patch("/v1/sources/<source_id>", "Update a source")
+def change_source(source_id: SourceId, change: SourceChange) -> SourceResource:
+    """The change is a new version. Another text is read in the background."""
+    caller, sources = router.caller, service(Sources)
+    return SourceResource.of(sources.change(caller.tenant, source_id, change, by=caller.user_id))
+
+
+@router.delete("/v1/sources/<source_id>", "Delete a source")
+def delete_source(source_id: SourceId) -> Response[None]:
+    """No prompt that is built after the response has a word of the source."""
+    service(Sources).delete(router.caller.tenant, source_id)
+    return no_content()
+
+
+@router.post("/v1/sources/<source_id>/refresh", "Read a source again", status=202)
+def refresh_source(source_id: SourceId) -> SourceResource:
+    """The URL is read in the background. A doubtful text is held back."""
+    return SourceResource.of(service(Sources).refresh(router.caller.tenant, source_id))
+
+
+@router.post("/v1/sources/<source_id>/accept", "Accept a text that is held back", 409, status=200)
+def accept_source(source_id: SourceId) -> SourceResource:
+    """The text becomes the newest version."""
+    caller = router.caller
+    made = service(Sources).accept(caller.tenant, source_id, by=caller.user_id)
+    return SourceResource.of(made)
+
+
+@router.get("/v1/sources/<source_id>/versions", "List a source's versions, newest first")
+def list_source_versions(
+    source_id: SourceId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> SourceVersionPage:
+    """The newest 10 versions are kept, each with all fields and its text."""
+    page = service(Sources).versions(router.caller.tenant, source_id, limit=limit, cursor=cursor)
+    return SourceVersionPage.of(page)
+
+
+@router.get("/v1/sources/<source_id>/versions/<version>/text", "Get the text of a version")
+def get_source_text(source_id: SourceId, version: TextNumber) -> WholeSourceText:
+    """The text passage by passage, as agents are shown it."""
+    found = service(Sources).passages(router.caller.tenant, source_id, version)
+    return WholeSourceText.of_passages(found)
+
+
+@router.post(
+    "/v1/sources/<source_id>/versions/<version>/restore",
+    "Restore a version of a source",
+    status=200,
+)
+def restore_source_version(source_id: SourceId, version: VersionNumber) -> SourceResource:
+    """The restored text and fields become a new version. Repeating the call changes nothing."""
+    caller, sources = router.caller, service(Sources)
+    return SourceResource.of(sources.restore(caller.tenant, source_id, version, by=caller.user_id))

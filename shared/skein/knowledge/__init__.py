@@ -1,0 +1,3 @@
+"""What the business has written: sources, their search, and the citations of answers."""
+
+__all__: list[str] = []

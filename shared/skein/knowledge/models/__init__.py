@@ -1,0 +1,1 @@
+"""What a tenant's sources are, and how they are stored."""

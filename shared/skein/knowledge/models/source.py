@@ -1,0 +1,258 @@
+"""A source of a tenant's knowledge: what operators set, its versions, and where its text is."""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+
+from skein.models.common.base import (
+    EntityId,
+    Identifier,
+    Instant,
+    Name,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+)
+from skein.models.common.json_types import NUMBER, JsonBool
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.jobs import SourceJob
+from skein.models.visibility.sharing_rules import RoleName
+from skein.own_tools.models.tool import service_url
+
+SourceAudience = Literal["public", "everyone", "roles"]
+SourceState = Literal["reading", "ready", "held", "failed"]
+
+MAX_SOURCES = 200  # of a tenant
+MAX_FILE_BYTES = 2_000_000
+MAX_CHARACTERS = 2_000_000  # of all sources of a tenant that agents may use
+MAX_PASSAGES = 4_000
+KEPT_VERSIONS = 10
+LAST_VERSION = 99_999_999
+ALL_AGENTS = "all"
+
+
+class SourceFields(BaseModel):
+    """The fields of a source that operators set."""
+
+    about: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, max_length=500),
+        Field(description="What the source is about, for operators."),
+    ] = ""
+    audience: Annotated[
+        SourceAudience,
+        Field(
+            description="Who may be told: `everyone` in the tenant, `public` for visitors, too, or "
+            "only chats in which all people have one of `roles`."
+        ),
+    ] = "everyone"
+    roles: Annotated[
+        tuple[RoleName, ...], Field(max_length=10, description="The roles, for `roles`.")
+    ] = ()
+    agents: Annotated[
+        tuple[EntityId, ...],
+        Field(max_length=50, description="The ids of the agents that may use it; empty: all."),
+    ] = ()
+    refresh_hours: Annotated[
+        int, Field(ge=1, le=720, description="How often the URL is read again, in hours."), NUMBER
+    ] = 24
+    enabled: Annotated[JsonBool, Field(description="Whether agents may use the source.")] = True
+
+
+class NamedSource(SourceFields):
+    """A source with its name and its address."""
+
+    name: Annotated[Name, Field(description="The name, which prompts and citations show.")]
+    url: Annotated[
+        Annotated[str, Field(max_length=2_000), AfterValidator(service_url)] | None,
+        Field(description="A web page or a sitemap, of which at most 200 pages are read."),
+    ] = None
+
+
+SOURCE_FIELDS = tuple(NamedSource.model_fields)
+"""The fields of a source that its versions keep."""
+
+
+class SourceText(Value):
+    """The text of one version of a source, in the bucket.
+
+    Attributes:
+        file: The name of the file with the passages and their vectors.
+        as_of: When the text was read.
+    """
+
+    file: str
+    characters: int
+    passages: int
+    as_of: Instant
+
+
+class Source(NamedSource, Stored):
+    """A text, file or page of the business that agents may use.
+
+    Attributes:
+        version: The number of the newest version; 0 before a text was read.
+        revision: The optimistic lock, which every change raises.
+        text: The text that agents may use; None before one was read.
+        held: A newer text that was not taken over; an operator may accept it.
+        upload: The file that is to be read; None for a URL, and once it was read.
+        error: Why the newest text was not taken over; None if it was.
+        failures: How often in a row the URL was not read.
+        files: The files that may be in the bucket for this source.
+        checked_at: When the source was last read without an error.
+        next_at: When the source is read next.
+        deleted: Whether the source was deleted, and only its files are left.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("SOURCE#")
+
+    tenant: Tenant
+    id: Identifier
+    version: int = 0
+    revision: int = 1
+    state: SourceState = "reading"
+    text: SourceText | None = None
+    held: SourceText | None = None
+    upload: str | None = None
+    error: str | None = None
+    failures: int = 0
+    files: tuple[str, ...] = ()
+    checked_at: Instant | None = None
+    next_at: Instant | None = None
+    deleted: Annotated[bool, Field(exclude_if=lambda deleted: not deleted)] = False
+    created_at: Instant
+    changed_at: Instant | None = None
+    changed_by: Identifier | None = None
+
+    @staticmethod
+    def key_of(tenant: str, source_id: str) -> "Key[Source]":
+        return Key(sources_partition(tenant), f"{Source.PREFIX}{key_part(source_id)}")
+
+    @property
+    def key(self) -> "Key[Source]":
+        return self.key_of(self.tenant, self.id)
+
+    @property
+    def job(self) -> SourceJob:
+        """The job that reads the source, or deletes the files of a deleted one."""
+        return SourceJob(tenant=self.tenant, source_id=self.id)
+
+    @property
+    def group(self) -> str | None:
+        """The sources with the same audience and agents, which share an index; None for none."""
+        if not self.enabled or self.deleted or self.text is None:
+            return None
+        return group_of(self.audience, self.roles, self.agents)
+
+    def to_item(self, due_at: datetime | None) -> Item:
+        """Return the source as table attributes, due at `due_at`; None for never."""
+        due = due_pointer("source", self.key, due_at) if due_at is not None else NOT_DUE
+        return {**self.attributes(), **{name: at for name, at in due.items() if at is not None}}
+
+
+class SourceVersion(Stored):
+    """One version of a source: its fields and its text as they were then.
+
+    Attributes:
+        restored_from: The version that was restored, if this one is a roll-back.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("SOURCEVERSION#")
+
+    tenant: Tenant
+    source_id: Identifier
+    version: int
+    text: SourceText
+    changed_at: Instant
+    changed_by: Identifier | None = None
+    restored_from: int | None = None
+    fields: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls, source: Source, text: SourceText, *, restored_from: int | None = None
+    ) -> "SourceVersion":
+        """Return the current version of a source."""
+        return cls(
+            tenant=source.tenant,
+            source_id=source.id,
+            version=source.version,
+            text=text,
+            changed_at=source.changed_at or source.created_at,
+            changed_by=source.changed_by,
+            restored_from=restored_from,
+            fields=source.model_dump(mode="json", include=set(SOURCE_FIELDS), exclude_none=True),
+        )
+
+    @staticmethod
+    def partition(tenant: str, source_id: str) -> str:
+        return f"{sources_partition(tenant)}#{key_part(source_id)}#VERSIONS"
+
+    @staticmethod
+    def key_of(tenant: str, source_id: str, version: int) -> "Key[SourceVersion]":
+        """Return the key of a version; newer versions sort before older ones."""
+        sk = f"{SourceVersion.PREFIX}{LAST_VERSION - version:08d}"
+        return Key(SourceVersion.partition(tenant, source_id), sk)
+
+    @property
+    def key(self) -> "Key[SourceVersion]":
+        return self.key_of(self.tenant, self.source_id, self.version)
+
+
+class IndexedGroup(Value):
+    """The index of the sources with one audience and the same agents.
+
+    Attributes:
+        file: The name of the file in the bucket.
+        agents: The ids of the agents; empty for all.
+        sources: The ids of the sources.
+    """
+
+    file: str
+    audience: SourceAudience
+    roles: tuple[RoleName, ...] = ()
+    agents: tuple[Identifier, ...] = ()
+    sources: tuple[Identifier, ...]
+    passages: int
+    characters: int
+
+    @property
+    def group(self) -> str:
+        return group_of(self.audience, self.roles, self.agents)
+
+
+class KnowledgeHead(Stored):
+    """The files that prompts search now, which one write replaces together.
+
+    Attributes:
+        version: The optimistic lock.
+        building: The files that a change is about to store. They stay here if its worker dies.
+        stale: Replaced files that are still to be deleted.
+    """
+
+    tenant: Tenant
+    version: int = 0
+    groups: tuple[IndexedGroup, ...] = ()
+    building: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    @staticmethod
+    def key_of(tenant: str) -> "Key[KnowledgeHead]":
+        return Key(sources_partition(tenant), "HEAD")
+
+    @property
+    def key(self) -> "Key[KnowledgeHead]":
+        return self.key_of(self.tenant)
+
+
+def sources_partition(tenant: str) -> str:
+    return f"{key_part(tenant)}#SOURCES"
+
+
+def group_of(audience: str, roles: tuple[str, ...], agents: tuple[str, ...]) -> str:
+    """Return the name of the group of sources with this audience and these agents."""
+    whom = [audience, *(sorted(set(roles)) if audience == "roles" else ())]
+    return "|".join((",".join(map(key_part, whom)), ",".join(map(key_part, sorted(set(agents))))))

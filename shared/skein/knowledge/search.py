@@ -1,0 +1,75 @@
+"""Search the sources that readers may see."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from skein.errors import Unavailable
+from skein.knowledge.files import KnowledgeFiles
+from skein.knowledge.index import FoundPassage, IndexFile, best_passages
+from skein.knowledge.models.source import IndexedGroup, KnowledgeHead
+from skein.ports import Table, TextEmbeddings
+from skein.services.common.text_index import IndexQuery
+
+MOST_SHOWN = 20  # passages that operators are shown
+READS = 3  # of the head; each further one only if a file was replaced after the one before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeSearch:
+    """The service that searches sources."""
+
+    table: Table
+    files: KnowledgeFiles
+    embeddings: Callable[[], TextEmbeddings]
+
+    def tried(
+        self, tenant: str, agent_id: str, roles: Sequence[str], query: str
+    ) -> list[FoundPassage]:
+        """Return the passages that a prompt would get, best first.
+
+        Args:
+            roles: The roles that all readers have.
+
+        Raises:
+            Transient: The table or the bucket failed.
+        """
+        head = KnowledgeHead.read(self.table, KnowledgeHead.key_of(tenant))
+        files = self.indexes(head, agent_id, roles) if head is not None else ()
+        return self.best(files, query)[:MOST_SHOWN]
+
+    def best(self, files: Sequence[IndexFile], query: str) -> list[FoundPassage]:
+        """Return all passages of indexes, best first."""
+        if not files:
+            return []
+        [embedded] = self.embeddings().embed([query])
+        return best_passages(files, IndexQuery.of(query, embedded.vector))
+
+    def indexes(
+        self, head: KnowledgeHead, agent_id: str, roles: Iterable[str]
+    ) -> tuple[IndexFile, ...]:
+        """Return the indexes that an agent and its readers may see, all of one head.
+
+        If a file was replaced since the head was read, the head is read again.
+
+        Raises:
+            Unavailable: The files are replaced too quickly.
+            Transient: The bucket failed.
+        """
+        for _ in range(READS):
+            wanted = readable(head, agent_id, frozenset(roles))
+            found = [self.files.index(group.file) for group in wanted]
+            known = tuple(file for file in found if file is not None)
+            if len(known) == len(found):
+                return known
+            head = KnowledgeHead.read(self.table, head.key) or head
+        raise Unavailable("the sources change too quickly")
+
+
+def readable(head: KnowledgeHead, agent_id: str, roles: frozenset[str]) -> tuple[IndexedGroup, ...]:
+    """Return the groups that an agent may use for readers who all have these roles."""
+    return tuple(
+        group
+        for group in head.groups
+        if (not group.agents or agent_id in group.agents)
+        and (group.audience != "roles" or not roles.isdisjoint(group.roles))
+    )

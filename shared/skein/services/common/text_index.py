@@ -1,0 +1,122 @@
+"""An index of passages, which scores them by their words and their meaning.
+
+Words count as in BM25, relative to a passage that has each word of the query. So scores of
+different queries can be compared, and one threshold tells whether a passage answers a question at
+all. All statistics come from the indexes that are searched together.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import mul
+
+from skein.services.common.words import stems_of
+
+# How much a word counts that a passage repeats (K1), and the length of the passage (B), as usual.
+K1, B = 1.2, 0.75
+MEANING = 0.7  # weight of the cosine; a passage with all words of the query has 1 for its words
+# A smaller collection counts as one of this many passages. Otherwise, a word that each of three
+# passages has would count as a filler.
+LEAST_PASSAGES = 100
+STRONGEST = 127  # the largest component of a vector that is stored in 8 bits
+
+Vector = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexQuery:
+    """A query in the form in which indexes are searched.
+
+    Attributes:
+        stems: The stems of its words, without fillers.
+        vector: Its embedding; empty to compare words only.
+    """
+
+    stems: frozenset[str]
+    vector: Vector
+
+    @classmethod
+    def of(cls, text: str, vector: Vector) -> "IndexQuery":
+        return cls(frozenset(stems_of(text)), vector)
+
+
+@dataclass(frozen=True, slots=True)
+class TextIndex:
+    """The words and the meanings of passages, by the position of each passage.
+
+    Attributes:
+        lengths: The number of stems of each passage.
+        postings: For each stem, the positions of the passages that have it, each followed by how
+            often it occurs there.
+        vectors: The vector of each passage, of any length; an empty vector matches nothing.
+        norms: The lengths of the vectors.
+    """
+
+    lengths: Sequence[int]
+    postings: Mapping[str, Sequence[int]]
+    vectors: Sequence[Vector]
+    norms: Sequence[float]
+
+    @classmethod
+    def of(cls, texts: Iterable[str], vectors: Sequence[Vector]) -> "TextIndex":
+        """Index passages with their vectors."""
+        lengths: list[int] = []
+        postings: dict[str, list[int]] = defaultdict(list)
+        for position, text in enumerate(texts):
+            counts = Counter(stems_of(text))
+            lengths.append(counts.total())
+            for stem, count in counts.items():
+                postings[stem] += (position, count)
+        return cls(lengths, postings, vectors, norms_of(vectors))
+
+
+def norms_of(vectors: Iterable[Vector]) -> list[float]:
+    return [math.sqrt(sum(map(mul, vector, vector))) for vector in vectors]
+
+
+def in_bytes(vector: Vector) -> bytes:
+    """Return a vector with 8 bits for each component. Only its direction is kept."""
+    most = max(map(abs, vector), default=0.0) or 1.0
+    return bytes(round(value / most * STRONGEST) % 256 for value in vector)
+
+
+def from_bytes(content: bytes, dimensions: int) -> list[Vector]:
+    """Return the vectors that `in_bytes` made, one after the other."""
+    numbers = memoryview(content).cast("b")
+    return [numbers[start : start + dimensions] for start in range(0, len(numbers), dimensions)]
+
+
+def scores(indexes: Sequence[TextIndex], query: IndexQuery) -> list[list[float]]:
+    """Return the score of each passage of each index, from 0 to about 1.7."""
+    count = sum(len(index.lengths) for index in indexes)
+    average = sum(sum(index.lengths) for index in indexes) / count if count else 0.0
+    rarities = {stem: _rarity(stem, indexes, count) for stem in query.stems}
+    best = (K1 + 1) * sum(rarities.values())
+    scored: list[list[float]] = []
+    for index in indexes:
+        values = [MEANING * max(value, 0.0) for value in _cosines(index, query.vector)]
+        for stem, rarity in rarities.items():
+            for position, often in _pairs(index.postings.get(stem, ())):
+                longer = index.lengths[position] / average
+                weight = often * (K1 + 1) / (often + K1 * (1 - B + B * longer))
+                values[position] += rarity * weight / best
+        scored.append(values)
+    return scored
+
+
+def _rarity(stem: str, indexes: Sequence[TextIndex], count: int) -> float:
+    """Return the weight of a stem: its inverse document frequency."""
+    holding = sum(len(index.postings.get(stem, ())) // 2 for index in indexes)
+    return math.log(1 + (max(count, LEAST_PASSAGES) - holding + 0.5) / (holding + 0.5))
+
+
+def _cosines(index: TextIndex, vector: Vector) -> Iterator[float]:
+    asked = math.sqrt(sum(map(mul, vector, vector)))
+    for each, norm in zip(index.vectors, index.norms, strict=True):
+        size = norm * asked
+        yield sum(map(mul, each, vector)) / size if size else 0.0
+
+
+def _pairs(posting: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return zip(posting[::2], posting[1::2], strict=True)
