@@ -3,7 +3,7 @@ export const settingGroups = {
   answers: ["reply_debounce_seconds", "reply_debounce_max_seconds", "streaming", "apology", "choice_hours", "introduction", "sms_answer_characters",
     "sms_answer_segments", "message_templates", "answered_countries", "ask_after_silent_days", "quiet_hours", "guardrail",
     "allowed_fallbacks", "fallback_seconds"],
-  context: ["message_history_limit", "max_context_tokens", "recall_tokens", "reserved_response_tokens", "tokenizer_model", "include_system_messages",
+  context: ["message_history_limit", "max_context_tokens", "recall_tokens", "knowledge_whole_tokens", "knowledge_tokens", "cite_by_sms", "reserved_response_tokens", "tokenizer_model", "include_system_messages",
     "conversation_gap_minutes", "context_reset_phrases", "context_enabled", "context_rollout_percent"],
   pictures: ["models_with_images", "max_images", "image_tokens", "image_detail"],
   memory: ["auto_summary", "summary_message_threshold", "consolidate", "consolidation_idle_seconds", "background_tokens_per_day"],

@@ -27,6 +27,7 @@ export const toolWords = {
   append_document: "Add to a document.",
   edit_document: "Change a part of a document.",
   delete_document: "Delete a document for ever.",
+  search_knowledge: "Search what the business has written: the sources on the page Knowledge.",
   read_skill: "Read a skill: instructions for one kind of work.",
   create_thread: "Begin a thread: work that takes several runs.",
   switch_thread: "Go on with another thread.",
@@ -42,6 +43,6 @@ export const toolGroups = {
   plans: ["set_plan", "cancel_plan", "set_goal", "end_goal"],
   memory: ["save_memory", "search_memories", "forget_memory", "forget", "update_profile"],
   chats: ["enter_chat", "borrow_context", "ask_someone", "find_time"],
-  documents: ["list_documents", "read_document", "write_document", "append_document", "edit_document", "delete_document", "read_skill"],
+  documents: ["list_documents", "read_document", "write_document", "append_document", "edit_document", "delete_document", "read_skill", "search_knowledge"],
   work: ["get_my_runs", "stop_run", "resume_run", "create_thread", "switch_thread", "update_thread", "end_thread"],
 };

@@ -81,6 +81,7 @@ export const words = {
     context_off: "context isn't rolled out to this person yet",
     number_unproven: "the number was inactive for a long time, and its owner hasn't been confirmed",
     answered_without_model: "answered with a fixed text",
+    knowledge_missing: "no source answers the question",
     answer_retried: "the model was asked a second time",
     nudged: "the model was reminded that its text isn't sent",
     unspoken_text: "the last text wasn't sent",

@@ -34,6 +34,7 @@ LIMITS = {
     "SegmentLimitsNear",
     "SegmentsSent",
     "SmsSilent",
+    "SourcesFailing",
 }
 QUERY = re.compile(
     r"""SELECT SUM\((\w+)\) FROM SCHEMA\("([\w/]+)", .*\) WHERE .* = '\$\{(\w+)\}'"""

@@ -34,7 +34,7 @@ class Shop(World):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.agent()
-        self.owner = Client(self, admin_api, sub="usr_op", scope="owner")
+        self.owner = Client(self, admin_api, sub="usr_op", scope="owner support")
         self.pages: dict[str, HttpAnswer] = {URL: page(HOURS)}
         self.service.answer = self._answer
 

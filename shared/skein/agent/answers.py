@@ -16,10 +16,12 @@ from skein.agent.spoken_text import is_silence, spoken, without_labels
 from skein.agent.tools import TOOLS
 from skein.agent.tools.profile import update_profile
 from skein.agent.tools.send_message import send_message
+from skein.interface.citations import CitedText, cited
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool
 from skein.memory.tools import save_memory
+from skein.models.common.citation import MarkedCitation
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault
 from skein.models.runs.recordable import MAX_ANSWER_TEXT
@@ -135,13 +137,16 @@ def _was_announced(step: Step) -> bool:
     return any(begin and result.content.startswith(begin) for begin, result in announced)
 
 
-def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
+def ending_of(
+    claim: Claim, step: Step, reading: Reading, known: Sequence[MarkedCitation] = ()
+) -> Ending:
     """Return how a run ends with its last answer, in the chat that the prompt showed.
 
     Args:
         claim: The run's claim, with the answer.
         step: The last answer. It has no follow-up, and its calls only sent or saved something.
         reading: The data from which the prompt was built.
+        known: The passages that the model was shown.
     """
     if step.fault == "unspoken":
         return Ending(None, Reason.UNSPOKEN_TEXT)
@@ -154,17 +159,34 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
     if not text or reading.chat is None or not posts:
         return Ending(None, _silence(step, text, names, reading))
     plan = claim.run.trigger.plan
+    text, sources = posted(text, reading, known)
     return Ending(
         NewMessage(
             tenant=claim.run.tenant,
             chat_id=reading.chat.id,
             sender=claim.agent,
             text=text,
+            sources=sources,
             client_id=f"{claim.run.id}:{step.n}",
             **claim.run.posting,
             template=plan.template if plan is not None else None,
         )
     )
+
+
+def posted(text: str, reading: Reading, known: Sequence[MarkedCitation]) -> CitedText:
+    """Return an answer as it is posted: without marks, and by phone with a link if that is set.
+
+    Args:
+        known: The passages that the model was shown.
+    """
+    if not reading.cites or not (made := cited(text, known)).text:
+        return CitedText(text, ())
+    links = [each.url for each in made.sources if each.url is not None]
+    by_phone = reading.chat is not None and reading.chat.line is not None
+    if not (links and by_phone and reading.config.effective.cite_by_sms) or links[0] in made.text:
+        return made
+    return made._replace(text=f"{made.text}\n{links[0]}")
 
 
 def ending_without_steps(claim: Claim, reading: Reading) -> Ending:

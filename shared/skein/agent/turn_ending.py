@@ -109,7 +109,7 @@ class TurnEndings:
             ReadersChanged: Someone joined the chat that the prompt showed.
         """
         claim = step_recording.claim if step_recording is not None else activation.claim
-        ending = ending_of(claim, step, reading)
+        ending = ending_of(claim, step, reading, activation.cited)
         if step_recording is not None and not ends_in_one_transaction(claim, ending):
             activation.claim, step_recording = self.activations.record(step_recording), None
         if ending.notice is not None:

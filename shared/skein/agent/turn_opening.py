@@ -139,6 +139,8 @@ class TurnOpenings:
             opened.tools = offered(reading)
             opened.budget = self._budget(turn, reading)
             opened.prompt = recorded_prompt(steps) or self._built(run, opened, read)
+            shown = (each for step in steps for each in step.cited)
+            activation.cited = [*opened.prompt.cited, *shown]
             if not steps and _may_approve(run, reading):
                 opened.agreed = self.approvals.agreed_step(run, reading)
             activation.ended = bool(steps) and ended_in(steps[-1])

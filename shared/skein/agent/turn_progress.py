@@ -128,11 +128,13 @@ class TurnSteps:
         activation.sent.clear()
         activation.disclosed.clear()
         until = policy.model_deadline(turn.deadline)
+        known = len(activation.cited)
         results = self.tool_executor.carry_out(activation, step, reading, until=until)
         if activation.over or activation.run.activation != step.activation:
             return
         claim = with_results(activation.claim, [each.name for each in results], activation.sent)
-        done = step.model_copy(update={"results": results, "begun": ()})
+        shown = tuple(activation.cited[known:])
+        done = step.model_copy(update={"results": results, "begun": (), "cited": shown})
         if not (activation.ended or activation.results_wanted):
             ends = leaves_no_question(claim, done, reading)
             done = done.model_copy(update={"ends_run": ends})

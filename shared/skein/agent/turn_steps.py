@@ -21,6 +21,7 @@ from skein.agent.spoken_start import spoken_start
 from skein.agent.tools.runs import end_run
 from skein.channels.text_cuts import cut_text
 from skein.errors import KeyRefused, ModelRejected, ModelUnknown, Transient
+from skein.interface.citations import shown_start
 from skein.interface.history import History
 from skein.interface.reading import Reading, current_seq
 from skein.interface.section import speaks_in_text
@@ -418,9 +419,13 @@ def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading:
         activation.claim,
         reading.destination,
         reading.listeners,
-        start_of=lambda text: spoken_start(text, names),
+        start_of=lambda text: _shown_start(spoken_start(text, names), reading),
         sharing=told_by_rules(reading),
     )
+
+
+def _shown_start(text: str, reading: Reading) -> str:
+    return shown_start(text) if reading.cites else text
 
 
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))

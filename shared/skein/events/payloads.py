@@ -59,6 +59,9 @@ class RunEnded(Payload):
     chat_id: MaybeChat
     status: Annotated[RunStatus, Field(description="How the run ended.")]
     reason: Annotated[Reason | None, Field(description="Why there is no answer; null otherwise.")]
+    knowledge_missing: Annotated[
+        bool, Field(description="Whether no source of knowledge answered the question.")
+    ] = False
 
 
 class DeliveryChanged(Payload):
@@ -150,6 +153,13 @@ class LimitReached(Payload):
     status: Annotated[str | None, Field(description="The state of the SMS.")] = None
 
 
+class SourceFailing(Payload):
+    """The URL of a source of knowledge was not read three times in a row."""
+
+    source_id: Annotated[str, Field(description="The id of the source.")]
+    failures: Annotated[int, Field(description="How often it failed.")]
+
+
 DATA: Mapping[EventType, type[Payload]] = {
     "message.created": MessageCreated,
     "run.ended": RunEnded,
@@ -162,6 +172,7 @@ DATA: Mapping[EventType, type[Payload]] = {
     "approval.requested": ApprovalRequested,
     "erasure.done": ErasureDone,
     "limit.reached": LimitReached,
+    "source.failing": SourceFailing,
 }
 
 

@@ -21,6 +21,8 @@ from skein.models.runs.step import Step
 from skein.own_tools.models.approval import ToolApproval
 from skein.privacy.models.erasure import ERASURE, Erasure
 
+SOURCE = "SOURCE"  # the kind of a source's sort key, whose model is read without its subject
+SOURCE_FAILURES = 3
 LIMITS = frozenset(
     {
         Reason.RATE_LIMITED,
@@ -130,7 +132,8 @@ def _of_run(change: ItemChange) -> Iterator[_EventParts]:
         "reason": run.reason,
     }
     if run.status in ENDED and change.alters("status"):
-        yield _EventParts("run.ended", run.tenant, lane, ids | {"status": run.status})
+        missing = {"knowledge_missing": True} if "knowledge_missing" in run.marks else {}
+        yield _EventParts("run.ended", run.tenant, lane, ids | {"status": run.status} | missing)
     if run.reason in LIMITS and change.alters("reason"):
         yield _EventParts("limit.reached", run.tenant, lane, ids)
 
@@ -217,6 +220,14 @@ def _of_erasure(change: ItemChange) -> Iterator[_EventParts]:
         yield _EventParts("erasure.done", erasure.tenant, erasure.id, {"erasure_id": erasure.id})
 
 
+def _of_source(change: ItemChange) -> Iterator[_EventParts]:
+    """Yield the event of a source of knowledge that was not read three times in a row."""
+    source = change.after or {}
+    if change.alters("failures") and source.get("failures") == SOURCE_FAILURES:
+        data = {"source_id": source["id"], "failures": SOURCE_FAILURES}
+        yield _EventParts("source.failing", source["tenant"], source["id"], data)
+
+
 EVENTS: Mapping[str, Callable[[ItemChange], Iterator[_EventParts]]] = {
     Message.PREFIX.kind: _of_message,
     Run.PREFIX.kind: _of_run,
@@ -227,4 +238,5 @@ EVENTS: Mapping[str, Callable[[ItemChange], Iterator[_EventParts]]] = {
     DeskStay.PREFIX.kind: _of_stay,
     ToolApproval.PREFIX.kind: _of_approval,
     ERASURE.kind: _of_erasure,
+    SOURCE: _of_source,
 }

@@ -182,6 +182,7 @@ class SectionItems(ABC):
             exist.
         optional: Whether the reader skips this kind if no `owned` item was read and none of the
             attributes in `in_chat` and `in_reads` is set.
+        cites: Whether the model cites the items by marks; see `citations`.
     """
 
     __slots__ = ()
@@ -189,6 +190,7 @@ class SectionItems(ABC):
     in_chat: ClassVar[tuple[str, ...]] = ()
     in_reads: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[bool] = False
+    cites: ClassVar[bool] = False
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
@@ -288,6 +290,11 @@ class Reading:
         """Return a copy of the reading in which `items` replace the items of the same kind."""
         others = (each for each in self.items if type(each) is not type(items))
         return replace(self, items=(*others, items))
+
+    @property
+    def cites(self) -> bool:
+        """Whether the model may cite passages by marks, which people are not shown."""
+        return any(each.cites for each in self.items)
 
     @property
     def opted_out(self) -> bool:

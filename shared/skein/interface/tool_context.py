@@ -32,6 +32,7 @@ from skein.interface.history import History, words_of
 from skein.interface.names import Names, named_member
 from skein.interface.reading import Reading
 from skein.models.chats.chat import Message
+from skein.models.common.citation import MarkedCitation
 from skein.models.common.storage import Put
 from skein.models.runs.run import Run, SentMessage
 from skein.models.runs.step import Step
@@ -67,6 +68,7 @@ class Activation:
         sent: The messages that the current step has sent so far.
         earlier: The activation's steps before the current step.
         disclosed: Records of what tools have shown because of sharing rules in the current step.
+        cited: The passages that the prompt and the tools have shown, by their marks.
         enter_chat_failed: Whether the agent failed to enter a chat in this step. The active chat is
             then not the chat that the agent means.
         results_wanted: Whether the model must see the results of the current step, because a call
@@ -81,6 +83,7 @@ class Activation:
     sent: list[SentMessage] = field(default_factory=list)
     earlier: tuple[Step, ...] = ()
     disclosed: list[Put] = field(default_factory=list)
+    cited: list[MarkedCitation] = field(default_factory=list)
     enter_chat_failed: bool = False
     results_wanted: bool = False
     permit: bool = False

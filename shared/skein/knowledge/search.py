@@ -7,7 +7,7 @@ from skein.errors import Unavailable
 from skein.knowledge.files import KnowledgeFiles
 from skein.knowledge.index import FoundPassage, IndexFile, best_passages
 from skein.knowledge.models.source import IndexedGroup, KnowledgeHead
-from skein.ports import Table, TextEmbeddings
+from skein.ports import ModelTokens, Table, TextEmbeddings
 from skein.services.common.text_index import IndexQuery
 
 MOST_SHOWN = 20  # passages that operators are shown
@@ -21,9 +21,10 @@ class KnowledgeSearch:
     table: Table
     files: KnowledgeFiles
     embeddings: Callable[[], TextEmbeddings]
+    tokens: ModelTokens
 
     def tried(
-        self, tenant: str, agent_id: str, roles: Sequence[str], query: str
+        self, tenant: str, agent_id: str, roles: Iterable[str], query: str
     ) -> list[FoundPassage]:
         """Return the passages that a prompt would get, best first.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from skein.interface.loading import BeginInput, Load, LoadInput
 from skein.interface.reading import READ_SECONDS, SectionItems, SectionReads, current_seq
 from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.models.chats.chat import Chat, Message
@@ -88,6 +89,27 @@ class PromptRecall:
     clock: Clock
     metrics: Metrics
     settings: Settings
+
+    def begin(self, read: SectionReads, known: BeginInput) -> Load | None:
+        """Start a recall; see `SectionLoader`. A prompt that is recorded recalls nothing."""
+        began = known.began
+        if began is None:
+            return None
+        started = self.start(read, known.prefetched, known.pool, known.sharing)
+
+        def load(given: LoadInput) -> RecalledMessages:
+            return self.finish(
+                started,
+                given.read.found,
+                insiders=given.read.insiders,
+                tokens=given.effective.recall_tokens,
+                zone=given.zone,
+                began=began,
+                shown=given.shown,
+                repeats=given.repeats,
+            )
+
+        return load if started is not None else None
 
     def start(
         self,

@@ -40,7 +40,7 @@ class Container:
             cache=self.cache,
             clock=world.clock,
             settings=world.settings,
-            recall=world.app.reader.recall,
+            services=world.app,
             parallel_map=world.app.ports.parallel_map,
         )
 

@@ -54,7 +54,12 @@ def _goes_beyond_session(reading: Reading, run: Run) -> bool:
         {ShownTrigger} if trigger.home is None or trigger.home.id == chat.id else set()
     )
     elsewhere = [
-        *(words for items in reading.items if type(items) not in here for words in items.authors()),
+        *(
+            words
+            for items in reading.items
+            if type(items) not in here and not items.cites
+            for words in items.authors()
+        ),
         *(own.chat.title_authors for own in listed if own.chat.id != chat.id),
         *([plan.authors] if plan is not None else []),
     ]

@@ -8,8 +8,8 @@ More calls follow only in two cases. If the items of round two name further keys
 gets them, for example skills of the active thread. If the agent has a tool that writes, one query
 and one batch read the calls that it has already made for the messages to answer.
 
-The number of calls does not grow with the length of a chat or the number of chats. Recall adds
-calls to round two, and a round of its own.
+The number of calls does not grow with the length of a chat or the number of chats. Loaders of
+sections may add calls: recall to round two, and in a round of its own.
 """
 
 import operator
@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.sections.borrowed import BorrowedItems
-from skein.agent.sections.order import GUESSING, ITEMS, NAMING, QUERYING
+from skein.agent.sections.order import GUESSING, ITEMS, LOADERS, NAMING, QUERYING
 from skein.interface.history import History, asked_refs, first_seq_to_read
+from skein.interface.loading import BeginInput, Load, LoadInput, SectionLoader
 from skein.interface.names import shown_origin
 from skein.interface.reading import (
     OwnChat,
@@ -54,8 +55,7 @@ from skein.models.runs.run import Run
 from skein.models.visibility.audience import Audience
 from skein.models.visibility.ownership import scopes_at
 from skein.own_tools.items import OwnToolItems
-from skein.ports import Clock, ParallelMap
-from skein.recall.sections import PromptRecall, StartedRecall
+from skein.ports import Clock, ParallelMap, Services
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs import policy
 from skein.services.runs.claim import PrefetchedItems
@@ -103,7 +103,7 @@ class Reader:
     cache: ContextCache
     clock: Clock
     settings: Settings
-    recall: PromptRecall
+    services: Services
     parallel_map: ParallelMap
 
     def read(
@@ -187,11 +187,10 @@ class Reader:
             found=known,
             agent=Agent.read(known, agent_key),
         )
-        recalling = None
         sharing = self._sharing(run, chat, prefetched)
         with _read_pool() as pool:
-            if began is not None:
-                recalling = self.recall.start(read, prefetched, pool, sharing)
+            begin = BeginInput(prefetched=prefetched, pool=pool, began=began, sharing=sharing)
+            loads = [load for each in self._loaders() if (load := each.begin(read, begin))]
             keys = _keys_of_round(read, first, prefetched)
             found = {key: item for key, item in known.items() if key in keys.named}
             wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
@@ -202,7 +201,10 @@ class Reader:
         agent = read.agent or Agent.read(found, agent_key)
         read = replace(read, found=found, agent=agent, others=others, all_others=all_others)
         read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
-        return self._made(replace(read, now=self.clock.now()), recalling, began, sharing)
+        return self._made(replace(read, now=self.clock.now()), loads, sharing)
+
+    def _loaders(self) -> list[SectionLoader]:
+        return [self.services.get(kind) for kind in LOADERS]
 
     def _sharing(
         self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
@@ -236,26 +238,23 @@ class Reader:
     def _made(
         self,
         read: SectionReads,
-        recalling: StartedRecall | None,
-        began: datetime | None,
+        loads: Sequence[Load],
         sharing: SharingReading | None,
     ) -> Reading:
-        """Build the reading from the items that were read, and finish the recall."""
+        """Build the reading from the items that were read, and finish the loads."""
         run, chat, found = read.run, read.chat, read.found
         agent, config = found_configuration(run, chat, found, self.settings)
         read = _with_insiders(read, agent)
         items = _found_items(read)
         person = next(iter(User.read_each(found, keys_of_person(chat))), None)
-        recalled = self.recall.finish(
-            recalling,
-            found,
-            insiders=read.insiders,
-            tokens=config.effective.recall_tokens,
+        given = LoadInput(
+            read=read,
+            effective=config.effective,
             zone=zone_of_entries(person, agent.time_zone),
-            began=began or read.now,
             shown=_shown_refs(read, items),
             repeats=_repeats_in(read, items),
         )
+        loaded = [load(given) for load in loads]
         streams = config.effective.streaming and chat is not None and chat.line is None
         reading = Reading(
             agent=agent,
@@ -266,7 +265,7 @@ class Reader:
             scope=read.own_scope,
             now=read.now,
             config=config,
-            items=tuple(each for each in (*items, recalled) if each != type(each)()),
+            items=tuple(each for each in (*items, *loaded) if each != type(each)()),
             person=person,
             insiders=read.insiders,
             listeners=found_listeners(chat, found, read.now) if streams else (),

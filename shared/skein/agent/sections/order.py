@@ -27,15 +27,17 @@ from skein.agent.sections.your_chats import (
 from skein.desk.sections import Briefings, desk, handed_back
 from skein.errands.sections import Errands, errands
 from skein.interface.history import History, conversation_summary
+from skein.interface.loading import SectionLoader
 from skein.interface.media import MessageMedia
 from skein.interface.reading import SectionItems
 from skein.interface.section import Section, SectionInput
+from skein.knowledge.sections import Knowledge, PromptKnowledge, knowledge, knowledge_whole
 from skein.memory.sections import Memories, core_memories, journal
 from skein.outreach.sections import outreach
 from skein.own_tools.items import OwnToolItems
 from skein.own_tools.sections import RecordedCalls, done_before
 from skein.planning.sections import Goals, Plans, goals, plans
-from skein.recall.sections import RecalledMessages, recalled
+from skein.recall.sections import PromptRecall, RecalledMessages, recalled
 from skein.workspace.sections.documents import Documents, global_documents
 from skein.workspace.sections.skills import Skills, skills
 from skein.workspace.sections.threads import Threads, active_thread, pending_threads
@@ -44,6 +46,7 @@ STABLE: tuple[Callable[[SectionInput], Section | None], ...] = (
     identity,
     instructions,
     skills,
+    knowledge_whole,
     user_profile,
     core_memories,
     global_documents,
@@ -63,6 +66,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     last_session,
     other_conversations,
     borrowed_context,
+    knowledge,
     recalled,
     plans,
     open_questions,
@@ -76,6 +80,8 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     now,
 )
 NEEDS: Mapping[Callable[[SectionInput], Section | None], type[SectionItems]] = {
+    knowledge_whole: Knowledge,
+    knowledge: Knowledge,
     core_memories: Memories,
     journal: Memories,
     global_documents: Documents,
@@ -116,7 +122,10 @@ ITEMS: tuple[type[SectionItems], ...] = (
     Briefings,
     OwnToolItems,
     RecordedCalls,
+    Knowledge,
 )
+LOADERS: tuple[type[SectionLoader], ...] = (PromptRecall, PromptKnowledge)
+"""The services that load items which no key or query finds (`skein/interface/loading.py`)."""
 
 
 def _overriding(method: str) -> tuple[type[SectionItems], ...]:

@@ -24,6 +24,7 @@ from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool, Tool, without_continue
+from skein.knowledge import tools as knowledge
 from skein.memory import tools as memories
 from skein.models.directory.agent import ToolName
 from skein.models.visibility.audience import may_show
@@ -43,6 +44,7 @@ MODULES = (
     documents,
     errands,
     goals_and_plans,
+    knowledge,
     memories,
     messages,
     privacy,

@@ -27,6 +27,7 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.interface.arguments import NOT_SHOWN, TEXT, Id, MessageNumber, Moment
+from skein.interface.citations import cited
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool, tool
 from skein.interface.tool_context import ToolContext, place_of
@@ -157,11 +158,13 @@ def _message(
     expects_reply: bool = False,
 ) -> NewMessage:
     run = call.activation.run
+    text, sources = cited(text, call.activation.cited) if call.reading.cites else (text, ())
     return NewMessage(
         tenant=run.tenant,
         chat_id=target,
         sender=call.activation.claim.agent,
         text=text,
+        sources=sources,
         client_id=call.effect,
         reply_to=reply_to,
         **run.posting,

@@ -22,6 +22,7 @@ EventType = Literal[
     "approval.requested",
     "erasure.done",
     "limit.reached",
+    "source.failing",
 ]
 
 EndpointKind = Literal["url", "bus"]

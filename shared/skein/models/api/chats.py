@@ -46,6 +46,7 @@ from skein.models.common.base import (
     NamedMember,
     SenderKind,
 )
+from skein.models.common.citation import Citation
 from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
@@ -437,6 +438,10 @@ class MessageResource(Resource):
             description="The ids of the sharing rules of which a `notice` tells. An app shows a "
             "button beside it: `POST /v1/chats/{chat_id}/sharing/keep` keeps the talk private."
         ),
+    ]
+    sources: Annotated[
+        tuple[Citation, ...],
+        Field(description="The passages of your sources that an agent's message cites."),
     ]
     run_id: Annotated[
         str | None,

@@ -29,6 +29,7 @@ from skein.models.common.base import (
     rfc3339,
     stable_hash,
 )
+from skein.models.common.citation import Citation
 from skein.models.common.json_types import JsonBool
 from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Is, Item, Key, SortKeyPrefix, Update
@@ -500,6 +501,7 @@ class Message(Stored):
         report_of: The work, such as an errand, whose result the message reports. The text of such a
             message is never changed.
         introduction: The introduction that precedes the first text to a person.
+        sources: The passages of the tenant's sources that an agent's message cites.
         team: For a message of the team, the team's name, which an SMS shows after the sender.
         resets: Whether this is a person's reset, which is answered without the model.
         keeps: Whether this is a person's request to keep the conversation private, which is also
@@ -544,6 +546,7 @@ class Message(Stored):
         Identifier | None, Field(alias="errand_id", exclude_if=lambda work_id: work_id is None)
     ] = None
     introduction: Annotated[str | None, Field(exclude_if=lambda words: words is None)] = None
+    sources: Annotated[tuple[Citation, ...], Field(exclude_if=lambda sources: not sources)] = ()
     team: Annotated[Name | None, Field(exclude_if=lambda team: team is None)] = None
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     keeps: Annotated[bool, Field(exclude_if=lambda keeps: not keeps)] = False

@@ -34,6 +34,12 @@ SECTIONS: dict[str, SectionNote] = {
         "How to speak and how to stay silent, by the chat, the channel and the tools.", OWN
     ),
     "SKILLS": SectionNote("The skills of the active thread, in full or by name.", OWN, gives_way=5),
+    "KNOWLEDGE": SectionNote(
+        "The sources of the business: all of them if they fit, and otherwise, before RECALLED, the "
+        "passages that match the message; or that nothing fits.",
+        "The agent may use these sources, and everyone who reads this chat may see them.",
+        gives_way=1,
+    ),
     "USER PROFILE": SectionNote(
         "In a private direct chat, the person's record and the fields that the agent may set.",
         ONE_PERSON,

@@ -116,6 +116,29 @@ class ChatSettings(BaseModel):
         ),
         NUMBER,
     ] = 1_000
+    knowledge_whole_tokens: Annotated[
+        int,
+        Field(
+            description="If all sources together have at most this many tokens, prompts show them "
+            "whole; 0 for never.",
+            ge=0,
+            le=32_000,
+        ),
+        NUMBER,
+    ] = 1_500
+    knowledge_tokens: Annotated[
+        int,
+        Field(
+            description="Maximum tokens of the passages of sources in a prompt; 0 for none.",
+            ge=0,
+            le=32_000,
+        ),
+        NUMBER,
+    ] = 800
+    cite_by_sms: Annotated[
+        JsonBool,
+        Field(description="Whether texts end with a link to the web page that they cite."),
+    ] = False
     models_with_images: Annotated[
         tuple[ModelPattern, ...],
         Field(

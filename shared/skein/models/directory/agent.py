@@ -57,6 +57,7 @@ ToolName = Literal[
     "edit_document",
     "delete_document",
     "read_skill",
+    "search_knowledge",
     "create_thread",
     "switch_thread",
     "update_thread",

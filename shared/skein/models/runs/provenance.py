@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored
+from skein.models.common.citation import MarkedCitation
 from skein.models.visibility.ownership import DerivedItem
 
 MAX_ENTRIES = 300  # entries of a prompt; further ones have no provenance
@@ -25,6 +26,7 @@ class EntryProvenance(Stored):
         open: Whether the text comes from an open chat or from no chat.
         rule_ids: The sharing rules that allow sharing the text with the readers; empty if the
             readers were present when it was written.
+        cites: For a passage of a source, how an answer cites it.
     """
 
     section: str
@@ -36,6 +38,7 @@ class EntryProvenance(Stored):
     at: Instant | None = None
     open: bool
     rule_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda rules: not rules)] = ()
+    cites: Annotated[MarkedCitation | None, Field(exclude_if=lambda cites: cites is None)] = None
 
     @classmethod
     def of_item(cls, section: str, kind: EntryKind, item_id: str, item: DerivedItem) -> Self:

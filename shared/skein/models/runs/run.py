@@ -26,6 +26,7 @@ PromptMark = Literal[
     "context_off",
     "number_unproven",
     "answered_without_model",
+    "knowledge_missing",
 ]
 """Notes on a run about how its prompt came about; `docs/runs.md` explains each."""
 

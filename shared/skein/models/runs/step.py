@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.citation import MarkedCitation
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.completion import (
     AnswerFault,
@@ -88,6 +89,11 @@ class PromptRecord(Value):
     entries: tuple[EntryProvenance, ...] = ()
     tools: Annotated[tuple[ToolTokens, ...], Field(exclude_if=lambda tools: not tools)] = ()
     images: Annotated[tuple[ImageRef, ...], Field(exclude_if=lambda images: not images)] = ()
+
+    @property
+    def cited(self) -> list[MarkedCitation]:
+        """The passages that the prompt shows, by their marks."""
+        return [entry.cites for entry in self.entries if entry.cites is not None]
 
     def messages(self) -> tuple[ModelMessage, ...]:
         """Return the prompt as messages of a chat completion.
@@ -259,6 +265,7 @@ class Step(Stored):
             recorded with the results, so that a worker that takes over makes the same decision.
         instead_of: The agent's own model, if a fallback answered.
         cache_written_tokens: See `TokenUsage`; stored here and not in `usage`.
+        cited: The passages that the calls showed, by the marks with which later answers cite them.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -277,6 +284,7 @@ class Step(Stored):
     answered: Annotated[tuple[int, int] | None, Field(exclude_if=lambda seqs: seqs is None)] = None
     agreed: Annotated[tuple[AgreedCall, ...], Field(exclude_if=lambda calls: not calls)] = ()
     ends_run: Annotated[bool, Field(exclude_if=lambda ends: not ends)] = False
+    cited: Annotated[tuple[MarkedCitation, ...], Field(exclude_if=lambda cited: not cited)] = ()
     usage: TokenUsage
     instead_of: Annotated[
         ModelFailure | None, Field(exclude_if=lambda failure: failure is None)

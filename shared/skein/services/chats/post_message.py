@@ -34,6 +34,7 @@ from skein.models.chats.origin import Origin
 from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.citation import Citation
 from skein.models.common.reason import Reason
 from skein.models.common.storage import (
     Check,
@@ -102,6 +103,7 @@ class NewMessage(Value):
             post changes neither the person's route nor the person's `seen_seq`.
         report_of: The id of the work whose result the message reports.
         noticed_rules: See `Message`.
+        sources: See `Message`.
         sharing_stamp: The content that the run received through sharing rules, if any.
         while_active: The item that must be active when the message is posted, if any.
     """
@@ -132,6 +134,7 @@ class NewMessage(Value):
     via: Via | None = None
     report_of: Identifier | None = None
     noticed_rules: tuple[Identifier, ...] = ()
+    sources: tuple[Citation, ...] = ()
     sharing_stamp: SharingStamp | None = None
     while_active: ActiveItem | None = None
 
@@ -515,6 +518,7 @@ def _numbered(
         via=new.via,
         report_of=new.report_of,
         noticed_rules=new.noticed_rules,
+        sources=new.sources,
         team=chat.holder.team if new.kind == "team" and chat.holder is not None else None,
         expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),

@@ -28,7 +28,7 @@ from skein.services.runs.claim import (
 )
 from skein.services.runs.slots import RunMerge, merge_queued_run
 
-RESULT_FIELDS = ("results", "begun", "ends_run")  # of a step, written after its tool calls
+RESULT_FIELDS = ("results", "begun", "ends_run", "cited")  # of a step, written after its tool calls
 
 logger = logging.getLogger(__name__)
 

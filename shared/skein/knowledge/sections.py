@@ -1,0 +1,229 @@
+"""KNOWLEDGE: what the business has written.
+
+- Read: the head, and for sources of roles, the people of the chat. The indexes that the head names
+  come from the bucket, once for each container.
+- Kept: the passages of sources that the agent may use and all readers may see.
+- Order: if all of them fit, whole and in the order of the sources, among the stable sections.
+  Otherwise the best matches, before the recalled messages.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from skein.interface.citations import mark_of
+from skein.interface.loading import BeginInput, Load, LoadInput
+from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.section import SEPARATOR, Section, SectionInput, one_line
+from skein.knowledge.index import ANSWERS, FoundPassage
+from skein.knowledge.models.source import KnowledgeHead
+from skein.knowledge.questions import asks, question_of
+from skein.knowledge.search import KnowledgeSearch
+from skein.models.common.citation import MarkedCitation
+from skein.models.common.storage import Key
+from skein.models.directory.role import roles_at
+from skein.models.directory.user import User
+from skein.models.runs.provenance import EntryProvenance
+from skein.models.visibility.provenance import TOOL_AUTHOR, Authors
+from skein.ports import Metrics, TokenCounter
+from skein.prompts import render
+from skein.services.common.quoting import behind_bars, quoted
+
+NAME = "KNOWLEDGE"
+AUTHOR = Authors(ids=(f"{TOOL_AUTHOR}knowledge",))
+MAX_READERS = 20  # people of a chat whose roles are read
+SHOWN = 40  # best passages that are kept for a prompt
+SHORTEST_TOKEN = 12  # characters; texts with more for each token of the budget cannot fit whole
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge(SectionItems):
+    """The passages that readers may see.
+
+    Attributes:
+        best: The best matches, best first.
+        whole: All passages, unless they are surely too long for a prompt.
+        asks: Whether the message to answer asks something.
+        state: Whether there are sources, and they were read.
+        roles: The roles that all readers have.
+    """
+
+    best: tuple[FoundPassage, ...] = ()
+    whole: tuple[FoundPassage, ...] = ()
+    asks: bool = False
+    state: str = ""
+    roles: frozenset[str] = frozenset()
+    cites = True
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the key of the head, and the keys of the readers if their roles matter."""
+        head_key = KnowledgeHead.key_of(read.run.tenant)
+        head = KnowledgeHead.read(read.found, head_key)
+        people = read.readers.people
+        if head is None or len(people) > MAX_READERS:
+            return [head_key]
+        if not any(group.audience == "roles" for group in head.groups):
+            return [head_key]
+        return [head_key, *(User.key_of(read.run.tenant, person) for person in people)]
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the sources as one tool: their words inform, and never instruct."""
+        return [AUTHOR] if self.best or self.whole else []
+
+    @property
+    def missing(self) -> bool:
+        """Whether no passage answers the question."""
+        return self.asks and not self.matches and self.state == "read"
+
+    @property
+    def matches(self) -> bool:
+        return bool(self.best) and self.best[0].score >= ANSWERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptKnowledge:
+    """The service that finds passages for prompts.
+
+    Args:
+        search: Returns the search; agents without sources never need it.
+    """
+
+    search: Callable[[], KnowledgeSearch]
+    metrics: Metrics
+
+    def begin(self, read: SectionReads, known: BeginInput) -> Load:
+        """See `SectionLoader`; the indexes are only known once the head is read."""
+        return self._load
+
+    def _load(self, given: LoadInput) -> Knowledge:
+        read = given.read
+        head = KnowledgeHead.read(read.found, KnowledgeHead.key_of(read.run.tenant))
+        if head is None:
+            return Knowledge()
+        text, query = question_of(read)
+        roles = common_roles(read)
+        try:
+            search = self.search()
+            files = search.indexes(head, read.run.agent_id, roles)
+            best = search.best(files, query) if query else []
+        except Exception as error:
+            extra = {"run_id": read.run.id}
+            logger.warning("failed to read the sources", extra=extra, exc_info=error)
+            self.metrics.count("KnowledgeUnavailable")
+            return Knowledge(asks=asks(text), state="unavailable")
+        everything = [each for file in files for each in file.passages]
+        most = given.effective.knowledge_whole_tokens * SHORTEST_TOKEN
+        fits = sum(len(each.passage.text) for each in everything) <= most
+        return Knowledge(
+            best=tuple(best[:SHOWN]),
+            whole=tuple(everything) if fits else (),
+            asks=asks(text),
+            state="read",
+            roles=roles,
+        )
+
+
+def common_roles(read: SectionReads) -> frozenset[str]:
+    """Return the roles that all readers of a private chat have; none for other chats."""
+    people = read.readers.people
+    if read.readers.open or not people:
+        return frozenset()
+    keys = [User.key_of(read.run.tenant, person) for person in people]
+    users = User.read_each(read.found, keys)
+    if len(users) < len(keys):
+        return frozenset()
+    held = [frozenset(role.role for role in roles_at(user.roles, read.now)) for user in users]
+    return frozenset.intersection(*held)
+
+
+def knowledge_whole(given: SectionInput) -> Section | None:
+    """Render all passages, if they fit into the budget."""
+    found = given.reading.of(Knowledge)
+    section = _section(found.whole, given.reading.config.effective.knowledge_whole_tokens, given)
+    if section is None or len(section.entries) < len(found.whole):
+        return None
+    return section if not found.missing else _marked_missing(section)
+
+
+def knowledge(given: SectionInput) -> Section | None:
+    """Render the best passages; or that nothing fits, if the message asks something."""
+    found = given.reading.of(Knowledge)
+    if found.state == "unavailable" and found.asks:
+        return one_line(NAME, render("knowledge_unavailable"), given.counter)
+    if knowledge_whole(given) is not None:
+        return None
+    if found.missing:
+        return _marked_missing(one_line(NAME, render("knowledge_missing"), given.counter))
+    if not found.matches:
+        return None
+    return _section(found.best, given.reading.config.effective.knowledge_tokens, given)
+
+
+def passage_lines(passage: FoundPassage, mark: str) -> str:
+    """Return a passage as the model reads it: its mark and its place, then its text behind bars."""
+    source, part = passage.source, passage.passage
+    place = f", {quoted(part.place)}" if part.place else ""
+    head = f"  [{mark}] {quoted(source.name)}{place}, as of {source.as_of:%Y-%m-%d}"
+    return f"{head}\n{behind_bars(part.text)}"
+
+
+def citation_of(passage: FoundPassage, mark: str) -> MarkedCitation:
+    source, part = passage.source, passage.passage
+    return MarkedCitation(
+        mark=mark,
+        source_id=source.id,
+        version=source.version,
+        place=part.place,
+        url=part.url or None,
+    )
+
+
+def fitting(
+    passages: Iterable[FoundPassage], tokens: int, counter: TokenCounter, *, first: int = 1
+) -> tuple[list[str], list[MarkedCitation]]:
+    """Return as many passages as fit into a budget, as lines and as citations.
+
+    Args:
+        passages: The passages, best first.
+        first: The number of the first mark.
+    """
+    lines, citations, left = list[str](), list[MarkedCitation](), tokens
+    for passage in passages:
+        mark = mark_of(first + len(lines))
+        line = passage_lines(passage, mark)
+        left -= counter.count(f"{line}\n")
+        if left < 0:
+            break
+        lines.append(line)
+        citations.append(citation_of(passage, mark))
+    return lines, citations
+
+
+def _section(passages: Sequence[FoundPassage], budget: int, given: SectionInput) -> Section | None:
+    counter = given.counter
+    head = f"{NAME} ({render('knowledge_note')}):"
+
+    def within(tokens: int) -> Section:
+        lines, citations = fitting(passages, tokens, counter)
+        text = "\n".join([head, *lines])
+        size = counter.count(text + SEPARATOR)
+        return Section(NAME, text, size, shorter, entries=tuple(map(_entry, citations)))
+
+    def shorter(tokens: int) -> Section:
+        return within(tokens - counter.count(head + SEPARATOR))
+
+    section = within(budget) if passages and budget > 0 else None
+    return section if section is not None and section.entries else None
+
+
+def _entry(citation: MarkedCitation) -> EntryProvenance:
+    return EntryProvenance(
+        section=NAME, kind="document", id=citation.source_id, open=True, cites=citation
+    )
+
+
+def _marked_missing(section: Section) -> Section:
+    return replace(section, marks=("knowledge_missing",))
