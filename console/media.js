@@ -108,16 +108,18 @@ export class Attachments {
 }
 
 /** Upload a file for a message of a chat; return its id. */
-export async function upload(api, chatId, file) {
+export function upload(api, chatId, file) { return uploaded(api, "/v1/media", file, file.type || "text/plain", { chat_id: chatId }); }
+
+/** Upload a file to the address that a call signs; return its id. */
+export async function uploaded(api, path, file, type, given = {}) {
   const bytes = await file.arrayBuffer();
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   const sha256 = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const type = file.type || "text/plain";
-  const { id, url, method, headers } = await api.post("/v1/media", { chat_id: chatId, type, bytes: file.size, sha256 });
+  const { id, url, headers } = await api.post(path, { ...given, type, bytes: file.size, sha256 });
   delete headers["content-length"]; // the browser states it
   const address = new URL(url);
   const own = address.hostname === "127.0.0.1";
-  const answer = await fetch(own ? address.pathname + address.search : url, { method, headers, body: bytes });
+  const answer = await fetch(own ? address.pathname + address.search : url, { method: "PUT", headers, body: bytes });
   if (!answer.ok) throw new Error(said.notUploaded(file.name));
   return id;
 }

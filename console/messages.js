@@ -15,6 +15,13 @@ export function named(name, { sender }) {
   return sender.kind === "team" ? [name, " ", el("span", { class: "badge" }, said.team)] : [name];
 }
 
+/** The places of the sources that a message cites; null for none. */
+export function citations({ sources }) {
+  if (!sources || sources.length === 0) return null;
+  const places = sources.map(({ source_id: id, place, url }) => el("li", {}, url ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, place || url) : place || id));
+  return el("ul", { class: "hint", "aria-label": said.sources }, places);
+}
+
 /** Whether a message has words of a person, of an agent or of the team. */
 export function isWords({ kind }) { return kind === "text" || kind === "team"; }
 
@@ -33,7 +40,7 @@ export function operatorRow(message, nameOf, { mark = null, why = null, load = n
   return el("li", { class: `bubble ${sender.kind === "user" ? "theirs" : "mine"}`, "data-silent": mark !== null },
     el("p", { class: "sender" }, named(senderOf(name, message.via), message)),
     el("p", { class: "text" }, message.choice?.question ?? message.text),
-    load === null ? null : mediaView(message.media, load),
+    load === null ? null : mediaView(message.media, load), citations(message),
     message.choice ? choiceView(message.choice, null, nameOf) : null,
     el("p", { class: "meta" }, when(message.created_at), mark === null ? null : el("span", {}, mark),
       label === null ? null : el("a", { href: `#/why/${encodeURIComponent(message.chat_id)}/${seq}`, "aria-label": label }, words.conversation.why)));

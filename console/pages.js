@@ -12,6 +12,7 @@ import chats from "./pages/chats.js";
 import desk from "./pages/desk.js";
 import errands from "./pages/errands.js";
 import home from "./pages/home.js";
+import knowledge from "./pages/knowledge.js";
 import people from "./pages/people.js";
 import phone from "./pages/phone.js";
 import settings from "./pages/settings.js";
@@ -27,7 +28,7 @@ import why from "./pages/why.js";
 export const menu = [
   [null, [tour, home]],
   ["talk", [phone, chats, desk]],
-  [null, [agent, tools, people, sharing]],
+  [null, [agent, knowledge, tools, people, sharing]],
   ["understand", [why, transcripts, errands, usage, audit]],
   [null, [settings, time]],
 ];

@@ -1,5 +1,6 @@
 // All words of the console; those of pages stand in `words/`. A function takes what varies.
 import { agent, tools } from "./words/agent.js";
+import { knowledge } from "./words/knowledge.js";
 import { home, settings, time, tour } from "./words/operate.js";
 import { people, sharing } from "./words/people.js";
 import { chats, desk, phone } from "./words/talk.js";
@@ -191,7 +192,7 @@ export const words = {
     end: "End tour",
   },
   // In the files of `words/`, by area.
-  pages: { agent, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time },
+  pages: { agent, knowledge, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time },
   endpoints: {
     title: "Event endpoints",
     hint: "Skein sends an event to these services whenever something happens. Events contain IDs and states. Content is included only if you turn it on.",

@@ -39,7 +39,7 @@ OWN_PACKAGES = {
     "AdminApi": MCP,
     "Authorizer": ("cffi", "cryptography", "pycparser", "pyjwt"),
     "RunWorker": MCP,
-    "UpkeepWorker": ("pi-heif", "pillow", "pypdf"),
+    "UpkeepWorker": ("beautifulsoup4", "markdownify", "pi-heif", "pillow", "pypdf", "soupsieve"),
 }
 
 # Lambda's Python 3.13 runs on Amazon Linux 2023 with glibc 2.34. pip wants each accepted tag.

@@ -27,6 +27,9 @@ SHOWN_IF_WITHHELD = (
     "ended_at",
 )
 
+# The marks that tell nothing of the words of a private run.
+PLAIN: frozenset[RunMark] = frozenset({"knowledge_missing"})
+
 
 class ContextResource(Resource):
     """A preview of an agent's prompt: its sections and their size in tokens."""
@@ -243,7 +246,7 @@ class RunResource(Resource):
         }
         return cls(
             **dict.fromkeys(cls.model_fields)
-            | {"steps": (), "marks": (), "tools": ()}
+            | {"steps": (), "marks": tuple(each for each in run.marks if each in PLAIN), "tools": ()}
             | shown
             | own
         )

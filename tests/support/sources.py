@@ -1,0 +1,24 @@
+"""Sources of knowledge in a world: create them, and have them read."""
+
+from typing import Any
+
+from skein.knowledge.api import NewSource
+from skein.knowledge.models.source import Source
+from skein.knowledge.records import Sources
+from tests.support.builders import TENANT, World
+from tests.support.template import running
+
+HOURS = "# Hours\n\nWe open at nine and close at noon. On Sundays, we are closed."
+MANUAL = "\n\n".join(
+    f"# Part {number}\n\nThe bolt of part {number} takes {number + 3} turns of the wrench. " * 6
+    for number in range(40)
+)
+
+
+def with_source(world: World, text: str = HOURS, **given: Any) -> Source:
+    """Create a source, and read it in the background."""
+    new = NewSource(**{"name": "Opening hours", "text": text} | given)
+    with running("AdminApi"):
+        source = world.app.get(Sources).create(TENANT, new)
+    world.drain()
+    return world.app.get(Sources).get(TENANT, source.id)
