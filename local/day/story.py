@@ -106,8 +106,7 @@ class Story:
         tool = {"name": "free_times", "effect": "read", "privacy": "keeps_by_person"}
         call("POST", "/v1/tools", tool | {"python": function})
         call("PATCH", f"/v1/agents/{self._agent}", {"enabled_tools": TOOLS})
-        hours = {"kind": "core", "text": HOURS}
-        call("POST", f"/v1/agents/{self._agent}/memories", hours)
+        call("POST", "/v1/sources", {"name": "Opening hours", "text": HOURS})
         call("PATCH", "/v1/settings", {"desk_late_minutes": LATE_MINUTES})
         call("POST", "/v1/lines", {"phone": LINE, "agent_id": self._agent})
 
@@ -178,6 +177,7 @@ class Story:
         self._text(ADA, "Are you there? I left my umbrella at the clinic.")
         chat = self._chat_of(ADA)
         silent = f"{chat['chat_id']}/{chat['last_seq']}"
+        self._text(LEO, "When are you open on Fridays?", "On Fridays, from 8 to 18. [K1]")
         self._at(2, 10)
         answer = "Wednesday at 16:30 was free for you. Shall we keep it?"
         self._text(NORA, "Which time was it on Wednesday?", answer)
@@ -200,7 +200,7 @@ class Story:
                 "A secret is kept from a group",
                 "Tom asks in a group why Nora needs a check-up. Nora told Iris the reason by SMS, "
                 "privately. Because Tom can read this group, the reason is left out of the prompt, "
-                "so the model can't reveal it. CORE MEMORIES contains only what everyone may know.",
+                "so the model can't reveal it. KNOWLEDGE contains only what everyone may know.",
             ),
             run(
                 "plan",

@@ -44,6 +44,9 @@ from skein.models.visibility.ownership import Owner
 from skein.models.visibility.provenance import Authors
 from skein.models.visibility.sharing_rules import SharingParty, SharingRuleFields
 from skein.models.visibility.talk import SharingState
+from skein.knowledge.api import NewSource
+from skein.knowledge.reading import SourceReader
+from skein.knowledge.records import Sources
 from skein.outreach.api import NewOutreach
 from skein.outreach.outreaches import Outreaches
 from skein.privacy.audit_log import AuditedAction
@@ -281,6 +284,19 @@ class _Furnisher:
             not_before=NOON + timedelta(days=30),
         )
         return self.world.app.get(Outreaches).create(TENANT, "usr_op", new).id
+
+    def _source(self) -> str:
+        """A source that was read, for a role that nobody here has."""
+        sources = self.world.app.get(Sources)
+        new = NewSource(
+            name=f"About citron{self.words}",
+            text=f"We sell citron{self.words}.",
+            audience="roles",
+            roles=("gardener",),
+        )
+        source = sources.create(TENANT, new)
+        self.world.app.get(SourceReader).take(source.job, deadline=self.world.clock.now())
+        return source.id
 
     def _furnish(self) -> None:
         ann, ben, cara, dan, coach = self.ann, self.ben, self.cara, self.dan, self.coach
@@ -557,6 +573,7 @@ class _Furnisher:
             "outreach_id": self._outreach(),
             "direct_chat_id": self._chat_id("anns"),
             "rule_id": self.rule,
+            "source_id": self._source(),
         }
 
     def _key_id(self, app: AllServices) -> str:

@@ -10,6 +10,7 @@ from skein.errands.models import errand, meeting
 from skein.events.models import endpoint, event
 from skein.events.models.lanes import EndpointLanes
 from skein.identity.models import api_key, user_token
+from skein.knowledge.models import source
 from skein.live.models import connection, device
 from skein.memory.models import memory, records
 from skein.models.chats import (
@@ -299,6 +300,11 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`OwnToolVersion`": Row(
             tool.OwnToolVersion.key_of(TENANT, "{tool}", 7), tool.OwnToolVersion
         ),
+        "`Source`": Row(source.Source.key_of(TENANT, "{source}"), source.Source),
+        "`SourceVersion`": Row(
+            source.SourceVersion.key_of(TENANT, "{source}", 7), source.SourceVersion
+        ),
+        "`KnowledgeHead`": Row(source.KnowledgeHead.key_of(TENANT), source.KnowledgeHead),
         "`EventEndpoint`": Row(
             endpoint.EventEndpoint.key_of(TENANT, "{endpoint}"), endpoint.EventEndpoint
         ),

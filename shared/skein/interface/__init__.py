@@ -3,8 +3,10 @@
 __all__ = [
     "arguments",
     "budget",
+    "citations",
     "extensions",
     "history",
+    "loading",
     "media",
     "names",
     "reading",

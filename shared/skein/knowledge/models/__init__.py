@@ -1,1 +1,3 @@
-"""What a tenant's sources are, and how they are stored."""
+"""The stored sources of a tenant, and the list of the indexes that prompts search."""
+
+__all__ = ["source"]

@@ -6,6 +6,7 @@ __all__ = [
     "base",
     "breaker",
     "characters",
+    "citation",
     "effects",
     "embedding",
     "file",

@@ -7,6 +7,7 @@ __all__ = [
     "pagination",
     "quoting",
     "schedule",
+    "text_index",
     "text_search",
     "token_cache",
     "words",
