@@ -210,19 +210,20 @@ def _section(passages: Sequence[FoundPassage], budget: int, given: SectionInput)
         lines, citations = fitting(passages, tokens, counter)
         text = "\n".join([head, *lines])
         size = counter.count(text + SEPARATOR)
-        return Section(NAME, text, size, shorter, entries=tuple(map(_entry, citations)))
+        plain = not given.reading.of(Knowledge).roles
+        entries = tuple(
+            EntryProvenance(
+                section=NAME, kind="document", id=each.source_id, open=plain, cites=each
+            )
+            for each in citations
+        )
+        return Section(NAME, text, size, shorter, entries=entries)
 
     def shorter(tokens: int) -> Section:
         return within(tokens - counter.count(head + SEPARATOR))
 
     section = within(budget) if passages and budget > 0 else None
     return section if section is not None and section.entries else None
-
-
-def _entry(citation: MarkedCitation) -> EntryProvenance:
-    return EntryProvenance(
-        section=NAME, kind="document", id=citation.source_id, open=True, cites=citation
-    )
 
 
 def _marked_missing(section: Section) -> Section:

@@ -1,6 +1,6 @@
 """An index of passages, which scores them by their words and their meaning.
 
-Words count as in BM25, relative to a passage that has each word of the query. So scores of
+Words count as in BM25, as a share of the most that the words of the query can give. So scores of
 different queries can be compared, and one threshold tells whether a passage answers a question at
 all. All statistics come from the indexes that are searched together.
 """
@@ -15,7 +15,7 @@ from skein.services.common.words import stems_of
 
 # How much a word counts that a passage repeats (K1), and the length of the passage (B), as usual.
 K1, B = 1.2, 0.75
-MEANING = 0.7  # weight of the cosine; a passage with all words of the query has 1 for its words
+MEANING = 0.7  # weight of the cosine; a passage with each word of the query once has about 0.45
 # A smaller collection counts as one of this many passages. Otherwise, a word that each of three
 # passages has would count as a filler.
 LEAST_PASSAGES = 100
