@@ -98,8 +98,8 @@ ENUMS = {
     "SenderKind": "Who posts: a person (`user`), an agent, or a person of the `team`.",
     "SettingType": "The type of the values of a setting in JSON.",
     "SettingSource": "The level that set a value; `environment` is the deployment.",
-    "SourceAudience": "Who may be told of a source: `everyone`, also visitors (`public`), or people "
-    "with one of its `roles`.",
+    "SourceAudience": "Who may be told of a source: `everyone`, visitors, too (`public`), or only "
+    "people with one of its `roles`.",
     "SourceState": "Whether a source is being read, is `ready`, keeps its last text (`held`), or "
     "has none (`failed`).",
     "ThreadKind": "Whether a thread explores a subject or produces a deliverable.",

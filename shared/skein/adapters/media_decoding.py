@@ -208,7 +208,13 @@ def text_of_page(content: bytes, max_characters: int) -> Made:
         main = page.find("main") or page.body or page
         for part in main.find_all(NO_CONTENT):
             part.decompose()
-        text = MarkdownConverter(heading_style="ATX", strip=["a", "img"]).convert_soup(main)
+        converter = MarkdownConverter(
+            heading_style="ATX",
+            strip=["a", "img"],
+            escape_asterisks=False,
+            escape_underscores=False,
+        )
+        text = converter.convert_soup(main)
     except RecursionError as error:
         raise MediaRefused("unreadable") from error
     if text.strip() and title and not main.find("h1"):

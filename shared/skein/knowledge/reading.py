@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from skein.errors import ConditionFailed, Unprocessable
+from skein.errors import ConditionFailed, Conflict, Unprocessable
 from skein.knowledge.fetching import Fetcher
 from skein.knowledge.files import KnowledgeFiles, name_of_source, name_of_upload
 from skein.knowledge.index import Validators, pages_of, source_file
@@ -54,7 +54,7 @@ class SourceReader:
         if source is None:
             return
         now = self.clock.now()
-        with suppress(ConditionFailed):  # an operator has changed the source, and its due time
+        with suppress(ConditionFailed, Conflict):  # an operator has changed the source
             if source.deleted:
                 self._drop(source)
             elif source.state == "reading" or (
@@ -66,10 +66,11 @@ class SourceReader:
         """Read a source, and take its text over."""
         try:
             passages, validators = self._passages(source, until)
-            content = source_file(passages, self.embeddings(), validators)
-            self._take_over(source, content, passages)
         except Unprocessable as refused:
             self._failed(source, str(refused))
+            return
+        content = source_file(passages, self.embeddings(), validators)
+        self._take_over(source, content, passages)
 
     def _passages(
         self, source: Source, until: datetime
@@ -105,11 +106,25 @@ class SourceReader:
         if source.upload is None and last is not None and text.characters * MUCH < last.characters:
             self._write(source, read | {"state": "held", "held": text, "error": SHORTER})
             return
-        before = source
-        source = self.publisher.publish(lambda: with_text(before, text, read, now))
-        if before.upload is not None:
-            self.files.delete(name_of_upload(source.tenant, before.upload))
-        self.prune(source)
+        try:
+            new = self.publisher.publish(lambda: self._planned(source, text, read))
+        except Unprocessable as refused:
+            self._failed(source, str(refused))
+            return
+        if source.upload is not None:
+            self.files.delete(name_of_upload(source.tenant, source.upload))
+        self.prune(new)
+
+    def _planned(self, before: Source, text: SourceText, read: Mapping[str, Any]) -> PlannedChange:
+        """Return the change that takes a text over.
+
+        Raises:
+            Conflict: An operator has changed the source since it was read.
+        """
+        current = Source.read(self.table, before.key)
+        if current is None or current.revision != before.revision:
+            raise Conflict("the source was changed")
+        return with_text(before, text, read, self.clock.now())
 
     def _failed(self, source: Source, why: str) -> None:
         """Keep the old text, and say why there is no newer one."""
@@ -118,8 +133,7 @@ class SourceReader:
         again = min(now + AGAIN, next_reading(source, now) or now) if source.url else None
         state = "failed" if source.text is None else "held"
         values = {"state": state, "error": why, "failures": failures, "next_at": again}
-        current = Source.read(self.table, source.key) or source
-        self._write(current, values | {"upload": None})
+        self._write(source, values | {"upload": None})
         logger.warning("source not read", extra={"source_id": source.id, "failures": failures})
         if failures == FAILURES:
             self.metrics.count("SourcesFailing")

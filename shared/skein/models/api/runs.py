@@ -246,7 +246,11 @@ class RunResource(Resource):
         }
         return cls(
             **dict.fromkeys(cls.model_fields)
-            | {"steps": (), "marks": tuple(each for each in run.marks if each in PLAIN), "tools": ()}
+            | {
+                "steps": (),
+                "marks": tuple(each for each in run.marks if each in PLAIN),
+                "tools": (),
+            }
             | shown
             | own
         )
