@@ -1,18 +1,17 @@
 """Search for documents by their words and their meaning, passage by passage."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.ports import Table
-from skein.services.common.text_search import EmbeddingCache, best_texts
+from skein.recall.passages import Passage, passages_of
+from skein.services.common.text_index import IndexCache
 from skein.workspace.documents import shown_documents
 from skein.workspace.models.document import Document, DocumentReach
 
-PASSAGE = 1_000  # characters; an embedding uses the same number
+PASSAGE = 900  # characters
 MAX_DOCUMENTS = 500  # documents that one search reads
 MAX_CHARACTERS = 500_000  # of all texts that one search reads; at most three seconds of CPU time
-PASSAGES = 5  # passages ranked for each document of the answer
 
 
 class FoundDocument(NamedTuple):
@@ -52,7 +51,7 @@ class DocumentSearch:
     """Search over the documents of agents and chats."""
 
     table: Table
-    meanings: EmbeddingCache
+    indexes: IndexCache
 
     def search(self, reach: DocumentReach, query: str, *, limit: int) -> FoundDocuments:
         """Find the documents within reach that best match a query, best first.
@@ -62,13 +61,13 @@ class DocumentSearch:
 
         Args:
             reach: The folders to search, and the readers to whom the documents may be shown.
-            query: What to search for; see `best_texts`.
+            query: What to search for; see `IndexCache.best`.
         """
         passages, complete = self._passages(reach)
         passages.sort(key=lambda each: each.found.document.updated_at, reverse=True)
         texts = [passage.text for passage in passages]
         best: dict[str, FoundDocument] = {}
-        for position in best_texts(texts, query, limit * PASSAGES, self.meanings):
+        for position in self.indexes.best(texts, query):
             found = passages[position].found
             best.setdefault(f"{found.folder}:{found.document.id}", found)
         return FoundDocuments(tuple(best.values())[:limit], complete)
@@ -80,23 +79,8 @@ class DocumentSearch:
         for count, (position, document) in enumerate(shown_documents(self.table, reach)):
             if count == MAX_DOCUMENTS or left <= 0:
                 return passages, False
-            for offset, text in _parts(document.text[:left]):
-                found = FoundDocument(position.folder, document, offset)
-                passages.append(_Passage(found, f"{document.name}\n{text}"))
+            for part in passages_of(document.text[:left], PASSAGE) or [Passage(0, "")]:
+                found = FoundDocument(position.folder, document, part.start)
+                passages.append(_Passage(found, f"{document.name}\n{part.text}"))
             left -= len(document.text)
         return passages, left >= 0
-
-
-def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Cut a text into passages at line breaks or spaces; an empty text is one passage."""
-    start = 0
-    while True:
-        end = start + PASSAGE
-        if end < len(text):
-            middle = start + PASSAGE // 2
-            cut = max(text.rfind("\n", middle, end), text.rfind(" ", middle, end))
-            end = cut + 1 if cut > start else end
-        yield start, text[start:end]
-        start = end
-        if start >= len(text):
-            return

@@ -56,10 +56,19 @@ def test_search_reads_a_bounded_number_of_documents(
     assert (len(found.items), found.complete) == (1, False)
 
 
-def test_passages_contain_the_whole_text() -> None:
-    text = "word " * 450 + "\n" + "x" * 2_500
-    parts = list(document_search._parts(text))
-    assert "".join(part for _, part in parts) == text
-    assert all(text[offset:].startswith(part) for offset, part in parts)
-    assert all(len(part) <= document_search.PASSAGE for _, part in parts)
-    assert list(document_search._parts("")) == [(0, "")]
+def test_document_is_found_by_a_later_passage_and_by_its_name(world: World) -> None:
+    given_document(world, "log", "the sky is clear tonight. " * 100 + "a comet came by.")
+    given_document(world, "comet", "")
+    found = world.app.document_search.search(REACH, "comet", limit=10).items
+    assert {each.document.name: each.offset > 2_000 for each in found} == {
+        "log": True,
+        "comet": False,
+    }
+
+
+def test_changed_document_is_found_by_its_new_words_only(world: World) -> None:
+    given_document(world, "log", "a comet")
+    assert names(world, "comet") == ["log"]
+    given_document(world, "log", "an eclipse of the sun")
+    assert names(world, "comet") == []
+    assert names(world, "eclipse") == ["log"]

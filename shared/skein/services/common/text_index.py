@@ -9,8 +9,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from operator import mul
+from threading import Lock
 
+from cachetools import LRUCache
+
+from skein.services.common.text_search import ALIKE, EmbeddingCache
 from skein.services.common.words import stems_of
 
 # How much a word counts that a passage repeats (K1), and the length of the passage (B), as usual.
@@ -19,6 +24,7 @@ MEANING = 0.7  # weight of the cosine; a passage with each word of the query onc
 # A smaller collection counts as one of this many passages. Otherwise, a word that each of three
 # passages has would count as a filler.
 LEAST_PASSAGES = 100
+CACHED_INDEXES = 8  # of texts that are searched as they are, such as an agent's documents
 STRONGEST = 127  # the largest component of a vector that is stored in 8 bits
 
 Vector = Sequence[float]
@@ -69,6 +75,39 @@ class TextIndex:
             for stem, count in counts.items():
                 postings[stem] += (position, count)
         return cls(lengths, postings, vectors, norms_of(vectors))
+
+
+class IndexCache:
+    """Indexes of texts that were searched lately, found again by a digest of the texts.
+
+    Args:
+        meanings: The vectors of texts.
+    """
+
+    def __init__(self, *, meanings: EmbeddingCache) -> None:
+        self._meanings = meanings
+        self._known: LRUCache[bytes, TextIndex] = LRUCache(CACHED_INDEXES)
+        self._lock = Lock()
+
+    def best(self, texts: Sequence[str], query: str) -> list[int]:
+        """Return the positions of the texts that match a query, best first.
+
+        A text matches if it has a word of the query or a similar meaning; equally good texts keep
+        their order.
+        """
+        key = sha256("\0".join(texts).encode(errors="surrogatepass")).digest()
+        with self._lock:
+            index = self._known.get(key)
+        if index is None:
+            index = TextIndex.of(texts, self._meanings.of(texts))
+            with self._lock:
+                self._known[key] = index
+        asked = IndexQuery.of(query, self._meanings.of([query])[0])
+        [values] = scores([index], asked)
+        postings = (index.postings.get(stem, ()) for stem in asked.stems)
+        naming = {position for posting in postings for position, _ in _pairs(posting)}
+        found = [at for at, value in enumerate(values) if at in naming or value >= ALIKE * MEANING]
+        return sorted(found, key=lambda at: -values[at])
 
 
 def norms_of(vectors: Iterable[Vector]) -> list[float]:
