@@ -37,6 +37,7 @@ PAGE_END = "\f"
 NO_CONTENT = ["nav", "header", "footer", "aside", "script", "form", "style", "noscript", "template"]
 MANY_LINES = re.compile(r"\n\s*\n\s*")
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+WORD_TEXT = frozenset({f"{WORD}t", f"{WORD}tab", f"{WORD}br"})
 HEADING_STYLE = re.compile(r"(?:Heading|heading |Title|berschrift)([1-6])")
 MAX_XML_BYTES = 20_000_000  # of a Word document's text, before it is decompressed
 SMALLEST_SIDE = 320  # pixels; a picture is not shrunk further
@@ -215,7 +216,9 @@ def text_of_page(content: bytes, max_characters: int) -> Made:
             escape_underscores=False,
         )
         text = converter.convert_soup(main)
-    except RecursionError as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # the libraries may raise any exception for a hostile page
         raise MediaRefused("unreadable") from error
     if text.strip() and title and not main.find("h1"):
         text = f"# {title}\n\n{text}"
@@ -263,7 +266,8 @@ def _word_block(block: Any) -> str:
 def _word_text(block: Any) -> str:
     return "".join(
         (each.text or "") if each.tag == f"{WORD}t" else "\t" if each.tag == f"{WORD}tab" else " "
-        for each in block.iter(f"{WORD}t", f"{WORD}tab", f"{WORD}br")
+        for each in block.iter()
+        if each.tag in WORD_TEXT
     ).strip()
 
 
