@@ -33,7 +33,7 @@ function shown(api, source, owns, refresh) {
     await call();
     await refresh();
   };
-  const does = (name, call) => action(said[name], calls(call), place, { "aria-label": said.of(said[name], source.name) });
+  const does = (name, call) => action(said.does[name], calls(call), place, { "aria-label": said.of(said.does[name], source.name) });
   const actions = owns ? el("div", { class: "row" },
     source.url ? does("refresh", () => api.post(`${path}/refresh`)) : null,
     source.held ? does("accept", () => api.post(`${path}/accept`)) : null,
@@ -70,7 +70,7 @@ async function versions(api, path, owns, refresh) {
 function newSource(api, refresh, question) {
   const name = el("input", { required: true, maxlength: 200, autocomplete: "off", value: question.slice(0, 200) });
   const url = el("input", { type: "url", maxlength: 2000, autocomplete: "off", placeholder: "https://shop.example/hours" });
-  const file = el("input", { type: "file", accept: ".txt,.md,.html,.csv,.pdf,.docx" });
+  const file = el("input", { type: "file" });
   const text = el("textarea", { rows: 6, maxlength: 200_000, value: question ? `# ${question}\n\n` : "" });
   const roles = el("input", { autocomplete: "off" });
   const audience = select(AUDIENCES.map((each) => [each, said.audiences[each]]), "everyone", () => {});

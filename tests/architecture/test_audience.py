@@ -288,6 +288,7 @@ def test_only_disclosure_compares_people_of_audiences() -> None:
     }
     assert by_hand == {
         "agent/reading/reader.py",
+        "knowledge/sections.py",  # the readers, all of whom must have a role
         "outreach/outreaches.py",  # the people of a request
         "services/visibility/disclosure.py",
     }

@@ -22,7 +22,7 @@ STREAM = {
     f"dynamodb:{action}"
     for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
 }
-FOLDERS = ("incoming", "media")
+FOLDERS = ("incoming", "knowledge", "media")
 CHANGES = {"dynamodb:DeleteItem", "dynamodb:UpdateItem"}
 
 
@@ -82,7 +82,7 @@ def test_no_permission_has_a_wildcard() -> None:
     devices = {each for each in bounded if each.resource in {"app/*", "endpoint/*"}}
     assert {each.action.partition(":")[0] for each in devices} == {"sns"}
     bounded -= devices
-    # The names of files are those of their chats; the bucket has nothing else.
+    # The names of files are those of their chats and sources; the bucket has nothing else.
     files = {each for each in bounded if each.resource.startswith("MediaBucket/")}
     assert {each.resource for each in files} == {f"MediaBucket/{part}/*" for part in FOLDERS}
     bounded -= files
@@ -95,8 +95,8 @@ def test_file_is_stored_by_who_uploads_checks_or_sends_it_and_deleted_by_who_era
         {name for name, actions in granted.items() if f"s3:{action}Object" in actions}
         for action in ("Put", "Delete")
     )
-    assert writing == {"MobileApi", "RunWorker", "UpkeepWorker"}
-    assert deleting == {"MobileApi", "UpkeepWorker", "BackgroundWorker"}
+    assert writing == {"MobileApi", "AdminApi", "RunWorker", "UpkeepWorker"}
+    assert deleting == {"MobileApi", "AdminApi", "UpkeepWorker", "BackgroundWorker"}
     reading = {name for name, actions in granted.items() if "s3:GetObject" in actions}
     assert reading == {name for name, actions in granted.items() if "s3:ListBucket" in actions}
     assert ("s3:PutObject", "MediaBucket/media/*") not in PERMISSIONS["MobileApi"]

@@ -1,5 +1,6 @@
 """Requests and resources of the HTTP API: sources of knowledge."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
@@ -146,7 +147,7 @@ class WholeSourceText(Resource):
     text: Annotated[str, Field(description="The text, with the place of each passage.")]
 
     @classmethod
-    def of_passages(cls, passages: list[SourcePassage]) -> Self:
+    def of_passages(cls, passages: Sequence[SourcePassage]) -> Self:
         return cls(
             text="\n\n".join(f"[{p.place}]\n{p.text}" if p.place else p.text for p in passages)
         )

@@ -29,7 +29,6 @@ from skein.ports import Metrics, TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import behind_bars, quoted
 
-NAME = "KNOWLEDGE"
 AUTHOR = Authors(ids=(f"{TOOL_AUTHOR}knowledge",))
 MAX_READERS = 20  # people of a chat whose roles are read
 SHOWN = 40  # best passages that are kept for a prompt
@@ -152,11 +151,11 @@ def knowledge(given: SectionInput) -> Section | None:
     """Render the best passages; or that nothing fits, if the message asks something."""
     found = given.reading.of(Knowledge)
     if found.state == "unavailable" and found.asks:
-        return one_line(NAME, render("knowledge_unavailable"), given.counter)
+        return one_line("KNOWLEDGE", render("knowledge_unavailable"), given.counter)
     if knowledge_whole(given) is not None:
         return None
     if found.missing:
-        return _marked_missing(one_line(NAME, render("knowledge_missing"), given.counter))
+        return _marked_missing(one_line("KNOWLEDGE", render("knowledge_missing"), given.counter))
     if not found.matches:
         return None
     return _section(found.best, given.reading.config.effective.knowledge_tokens, given)
@@ -204,7 +203,7 @@ def fitting(
 
 def _section(passages: Sequence[FoundPassage], budget: int, given: SectionInput) -> Section | None:
     counter = given.counter
-    head = f"{NAME} ({render('knowledge_note')}):"
+    head = f"KNOWLEDGE ({render('knowledge_note')}):"
 
     def within(tokens: int) -> Section:
         lines, citations = fitting(passages, tokens, counter)
@@ -213,11 +212,11 @@ def _section(passages: Sequence[FoundPassage], budget: int, given: SectionInput)
         plain = not given.reading.of(Knowledge).roles
         entries = tuple(
             EntryProvenance(
-                section=NAME, kind="document", id=each.source_id, open=plain, cites=each
+                section="KNOWLEDGE", kind="document", id=each.source_id, open=plain, cites=each
             )
             for each in citations
         )
-        return Section(NAME, text, size, shorter, entries=entries)
+        return Section("KNOWLEDGE", text, size, shorter, entries=entries)
 
     def shorter(tokens: int) -> Section:
         return within(tokens - counter.count(head + SEPARATOR))
