@@ -3,7 +3,7 @@ import { choiceView, postAnswer } from "./choices.js";
 import { button, el, fill } from "./dom.js";
 import { Live } from "./live.js";
 import { Attachments, fileAt, mediaView, upload } from "./media.js";
-import { isWords, named, senderOf } from "./messages.js";
+import { citations, isWords, named, senderOf } from "./messages.js";
 import { WindowList } from "./window_list.js";
 import { words } from "./words.js";
 
@@ -256,7 +256,7 @@ export class Conversation {
     return el("li", { class: `bubble ${mine ? "mine" : "theirs"}` },
       mine && !message.via ? null : el("p", { class: "sender" }, named(senderOf(mine ? said.you : sender, message.via), message)),
       message.text === "" ? null : el("p", { class: "text" }, message.text),
-      mediaView(message.media, (file) => this.#file(file)),
+      mediaView(message.media, (file) => this.#file(file)), citations(message),
       el("p", { class: "meta" },
         message.state ?? el("time", { datetime: message.created_at }, timeOf(message.created_at)),
         message.again ? button(said.again, message.again, { class: "link" }) : null,

@@ -18,7 +18,7 @@ export function named(name, { sender }) {
 /** The places of the sources that a message cites; null for none. */
 export function citations({ sources }) {
   if (!sources || sources.length === 0) return null;
-  const places = sources.map(({ source_id: id, place, url }) => el("li", {}, url ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, place || url) : place || id));
+  const places = sources.map(({ source_id: id, place, url }) => el("li", {}, [place || id, url].filter(Boolean).join(", ")));
   return el("ul", { class: "hint", "aria-label": said.sources }, places);
 }
 

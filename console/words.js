@@ -304,6 +304,7 @@ export const words = {
   messages: {
     by: (person, agent) => `${person} via ${agent}`,
     team: "Team",
+    sources: "Sources of the answer",
   },
   choices: {
     words: "Your answer",

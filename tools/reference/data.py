@@ -118,6 +118,10 @@ KINDS = {
         "`Outreach`, `OutreachPerson`",
         "the people are to get items; a person is to be written to",
     ),
+    "source": (
+        "`Source`",
+        "a source of knowledge is read again, or the files of a deleted one must be deleted",
+    ),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
     "choice": (
