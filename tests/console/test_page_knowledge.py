@@ -25,7 +25,7 @@ def test_source_is_loaded_found_and_deleted(driver: Driver) -> None:
     expect(page.locator("pre").filter(has_text="The shop opens at nine.")).to_be_visible()
     driver.check_inert()
     page.get_by_role("button", name=f"Delete: {NAME}").click()
-    expect(page.get_by_role("heading", name=NAME)).to_have_count(0)
+    expect(page.get_by_role("button", name=f"Delete: {NAME}")).to_have_count(0)
 
 
 def test_questions_without_a_source_are_listed(driver: Driver) -> None:

@@ -23,6 +23,7 @@ from skein.models.common.citation import MarkedCitation
 from skein.models.common.storage import Key
 from skein.models.directory.role import roles_at
 from skein.models.directory.user import User
+from skein.models.outbox.jobs import RunJob
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.visibility.provenance import TOOL_AUTHOR, Authors
 from skein.ports import Metrics, TokenCounter
@@ -55,6 +56,11 @@ class Knowledge(SectionItems):
     state: str = ""
     roles: frozenset[str] = frozenset()
     cites = True
+
+    @classmethod
+    def guess(cls, job: RunJob) -> Iterable[Key]:
+        """Return the key of the head, which is read with the run, so that it costs no call."""
+        return [KnowledgeHead.key_of(job.tenant)]
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
