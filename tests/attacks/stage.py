@@ -106,6 +106,7 @@ from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
 from tests.support.feed import TableFeed
+from tests.support.sources import read_source
 
 T = TypeVar("T")
 
@@ -287,6 +288,9 @@ class Stage(World):
         self.services = add_services(self)
         self.services.is_private = self._is_private
         self.services.received = self._received
+        # For a role that nobody has: neither its words nor its scores may show anywhere.
+        vault = f"The vault opens with {self.secret}. It is {self.secret}."
+        read_source(self, vault, audience="roles", roles=("keeper",))
         self.line(COACH.id, channels=("sms", "whatsapp"))
         for who in PEOPLE:
             self.app.get(Devices).register(TENANT, who.id, "fcm", device_of(who.id))

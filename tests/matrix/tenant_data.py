@@ -20,6 +20,9 @@ from skein.events.models.event import Event, ParkedEvent, QueuedEvent
 from skein.identity.api import NewKey
 from skein.identity.api_keys import ApiKeys
 from skein.inbound.api import NewService
+from skein.knowledge.api import NewSource
+from skein.knowledge.reading import SourceReader
+from skein.knowledge.records import Sources
 from skein.live.devices import Devices
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
@@ -44,9 +47,6 @@ from skein.models.visibility.ownership import Owner
 from skein.models.visibility.provenance import Authors
 from skein.models.visibility.sharing_rules import SharingParty, SharingRuleFields
 from skein.models.visibility.talk import SharingState
-from skein.knowledge.api import NewSource
-from skein.knowledge.reading import SourceReader
-from skein.knowledge.records import Sources
 from skein.outreach.api import NewOutreach
 from skein.outreach.outreaches import Outreaches
 from skein.privacy.audit_log import AuditedAction

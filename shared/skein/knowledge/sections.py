@@ -119,6 +119,8 @@ class PromptKnowledge:
             logger.warning("failed to read the sources", extra=extra, exc_info=error)
             self.metrics.count("KnowledgeUnavailable")
             return Knowledge(asks=asks(text), state="unavailable")
+        if head.groups and not files:  # there are sources, but none for this agent and its readers
+            return Knowledge()
         everything = [each for file in files for each in file.passages]
         most = given.effective.knowledge_whole_tokens * SHORTEST_TOKEN
         fits = sum(len(each.passage.text) for each in everything) <= most

@@ -168,6 +168,13 @@ def test_source_of_a_role_is_shown_only_if_all_readers_have_it() -> None:
     assert "nine" in shown(world, "chat_2")
 
 
+def test_agent_without_a_source_of_its_own_is_told_nothing() -> None:
+    world = direct()
+    with_source(world, agents=("agt_b",))
+    world.post(ASKED, HUSAM)
+    assert shown(world) == ""
+
+
 def test_bucket_that_fails_leaves_a_prompt_that_says_so() -> None:
     world = direct()
     with_source(world)
