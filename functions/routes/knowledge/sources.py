@@ -26,7 +26,8 @@ from skein.knowledge.search import KnowledgeSearch
 from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter("sources", "source", role="support", writes="owner")
+# The audit log calls a source a document: release 0.3.0 reads entries of the kinds that it knows.
+router = ApiRouter("sources", "document", role="support", writes="owner")
 
 SourceId = Annotated[EntityId, Path(description="The id of a source.")]
 VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]

@@ -228,6 +228,7 @@ class RunResource(Resource):
             "meaning": meaning_of(run.reason),
             "chat_id": run.own_chat_id,
             "waits_until": _waits_until(run),
+            "marks": run.all_marks,
         }
         if inspected is not None:
             made |= inspected._asdict()
@@ -248,7 +249,7 @@ class RunResource(Resource):
             **dict.fromkeys(cls.model_fields)
             | {
                 "steps": (),
-                "marks": tuple(each for each in run.marks if each in PLAIN),
+                "marks": tuple(each for each in run.all_marks if each in PLAIN),
                 "tools": (),
             }
             | shown

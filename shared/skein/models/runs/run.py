@@ -37,6 +37,7 @@ CallMark = Literal["tool_outcome_unknown"]
 """Notes on a run about its calls to services; `docs/runs.md` explains each."""
 
 RunMark = PromptMark | AnswerMark | CallMark
+MISSING: RunMark = "knowledge_missing"
 
 LIVE_RUN = SortKeyPrefix("LIVE#")  # between goals and plans, so that one query reads all three
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
@@ -210,6 +211,7 @@ class RunChanges(TypedDict, total=False):
     sent: tuple[SentMessage, ...]
     tools: tuple[str, ...]
     marks: tuple[RunMark, ...]
+    knowledge_missing: bool
     lease_until: Instant | None
     usage: TokenUsage
     final_message: FinalMessage | None
@@ -260,7 +262,10 @@ class Run(Stored):
         resumed: How the newest wait ended.
         sent: The newest messages that the run sent.
         tools: The names of the tools that the run used, in order of first use.
-        marks: Notes on the run's prompts and answers, e.g. that a section was left out.
+        marks: Notes on the run's prompts and answers, e.g. that a section was left out, except
+            `MISSING`; see `all_marks`.
+        knowledge_missing: Whether a prompt has the mark `MISSING`, which release 0.3.0 does not
+            know.
         final_message: The message that ended the run; None if it ended without one.
         reason: Why there is no answer, or no answer yet. None if the run has answered, or if
             nothing delays it.
@@ -311,6 +316,7 @@ class Run(Stored):
     sent: tuple[SentMessage, ...] = ()
     tools: tuple[str, ...] = ()
     marks: Annotated[tuple[RunMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
+    knowledge_missing: Annotated[bool, Field(exclude_if=lambda missing: not missing)] = False
     lease_until: Instant | None = None
     usage: TokenUsage = TokenUsage()
     final_message: FinalMessage | None = None
@@ -357,6 +363,11 @@ class Run(Stored):
         home = Run.home_of(run_id)
         kind = "CHAT" if home.startswith("chat_") else "AGENT"
         return Key(f"{key_part(tenant)}#{kind}#{home}", f"{Run.PREFIX}{run_id.split('_')[1]}")
+
+    @property
+    def all_marks(self) -> tuple[RunMark, ...]:
+        """All notes on the run's prompts and answers."""
+        return (*self.marks, MISSING) if self.knowledge_missing else self.marks
 
     @property
     def key(self) -> "Key[Run]":

@@ -45,7 +45,6 @@ AuditKind = Literal[
     "settings",
     "sharing",
     "skill",
-    "source",
     "system",
     "thread",
     "token",

@@ -13,7 +13,14 @@ from skein.errors import ConditionFailed, ReadersChanged
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
-from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
+from skein.models.runs.run import (
+    MISSING,
+    HeldContent,
+    RunMark,
+    SentMessage,
+    ShownHistory,
+    ShownStaging,
+)
 from skein.models.runs.step import FIXED_ANSWER, Step
 from skein.models.visibility.sharing_rules import RULES_CHANGED, SharingStamp
 from skein.ports import Clock, Metrics, Table
@@ -82,9 +89,11 @@ def recording(
         held=held if step.prompt is not None else claim.run.held,
         sharing=sharing if step.prompt is not None else claim.run.sharing,
         borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
-        marks=tuple(dict.fromkeys([*claim.run.marks, *marks])),
+        marks=tuple(dict.fromkeys(m for m in (*claim.run.marks, *marks) if m != MISSING)),
+        knowledge_missing=claim.run.knowledge_missing or MISSING in marks,
     )
     names = ["steps_taken", "usage", "model", "shown", "held", "sharing", "borrowed", "marks"]
+    names.append("knowledge_missing")
     if step.prompt is not None:
         changed = changed.with_run(active_thread_id=thread_id)
         names.append("active_thread_id")
