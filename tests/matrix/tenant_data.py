@@ -21,6 +21,7 @@ from skein.identity.api import NewKey
 from skein.identity.api_keys import ApiKeys
 from skein.inbound.api import NewService
 from skein.knowledge.api import NewSource
+from skein.knowledge.publishing import changed, revised
 from skein.knowledge.reading import SourceReader
 from skein.knowledge.records import Sources
 from skein.live.devices import Devices
@@ -286,7 +287,7 @@ class _Furnisher:
         return self.world.app.get(Outreaches).create(TENANT, "usr_op", new).id
 
     def _source(self) -> str:
-        """A source that was read, for a role that nobody here has."""
+        """A source for a role that nobody here has, with a URL and a text that is held back."""
         sources = self.world.app.get(Sources)
         new = NewSource(
             name=f"About citron{self.words}",
@@ -296,6 +297,9 @@ class _Furnisher:
         )
         source = sources.create(TENANT, new)
         self.world.app.get(SourceReader).take(source.job, deadline=self.world.clock.now())
+        read = sources.get(TENANT, source.id)
+        held = revised(read, {"url": "https://shop.example/", "held": read.text, "state": "held"})
+        self.world.table.write(changed(read, held)[1])
         return source.id
 
     def _furnish(self) -> None:
