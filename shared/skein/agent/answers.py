@@ -21,9 +21,9 @@ from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import OfferedTool
 from skein.memory.tools import save_memory
-from skein.models.common.citation import MarkedCitation
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault
+from skein.models.runs.provenance import MarkedCitation
 from skein.models.runs.recordable import MAX_ANSWER_TEXT
 from skein.models.runs.run import AnswerMark
 from skein.models.runs.step import FIXED_ANSWER, Step

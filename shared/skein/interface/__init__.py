@@ -6,7 +6,6 @@ __all__ = [
     "citations",
     "extensions",
     "history",
-    "loading",
     "media",
     "names",
     "reading",

@@ -6,10 +6,11 @@ be shown" means that they may be shown to the readers of the active chat (`may_s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import ClassVar, Self, TypeVar, cast
+from typing import ClassVar, Protocol, Self, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from skein.channels.port import Channel
@@ -17,7 +18,7 @@ from skein.channels.registry import channel_named, first_channel_of
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.base import MemberRef, NamedMember, TenantKey
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key, Query
 from skein.models.config.overrides import StackSettings
@@ -146,7 +147,9 @@ class SectionReads:
         return self.insiders.admit(message.words)
 
     def may_have(self, kind: "type[SectionItems]") -> bool:
-        """Return whether items of this kind possibly exist; see `SectionItems.optional`."""
+        """Return whether items of this kind possibly exist; see `optional` and `head`."""
+        if kind.head is not None:
+            return kind.head.of(self.run.tenant) in self.found
         if not kind.optional:
             return True
         if kind.owned and any(item["sk"].startswith(kind.owned) for item in self.owned):
@@ -183,6 +186,8 @@ class SectionItems(ABC):
         optional: Whether the reader skips this kind if no `owned` item was read and none of the
             attributes in `in_chat` and `in_reads` is set.
         cites: Whether the model cites the items by marks; see `citations`.
+        head: An item of the tenant that is read with the run. The reader skips this kind for
+            tenants that do not have it.
     """
 
     __slots__ = ()
@@ -191,6 +196,7 @@ class SectionItems(ABC):
     in_reads: ClassVar[tuple[str, ...]] = ()
     optional: ClassVar[bool] = False
     cites: ClassVar[bool] = False
+    head: ClassVar[TenantKey | None] = None
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
@@ -222,6 +228,54 @@ class SectionItems(ABC):
     @abstractmethod
     def authors(self) -> Iterable[Authors]:
         """Return the people whose words the items have; see `models/visibility/provenance.py`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginInput:
+    """What is known before the batch.
+
+    Attributes:
+        prefetched: The items that were read with the run.
+        pool: The pool in which calls run.
+        began: When the reading began; None if it repeats one whose prompt is recorded.
+        sharing: The sharing rules that apply to the readers.
+    """
+
+    prefetched: Mapping[Key, Item | None]
+    pool: ThreadPoolExecutor
+    began: datetime | None
+    sharing: SharingReading | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadInput:
+    """What is known after the batch.
+
+    Attributes:
+        read: Everything that was read, with the insiders.
+        effective: The settings of the agent in the active chat.
+        zone: The time zone of the history.
+        shown: The messages that the prompt shows anyway, by chat and number.
+        repeats: Whether the prompt has the words of a message in another section.
+    """
+
+    read: SectionReads
+    effective: Settings
+    zone: ZoneInfo
+    shown: frozenset[tuple[str, int]]
+    repeats: Callable[[Message], bool]
+
+
+Load = Callable[[LoadInput], SectionItems]
+"""Finishes the calls of a loader, within the time limit of the reading; never fails."""
+
+
+class SectionLoader(Protocol):
+    """A service that loads items of sections which no key or query finds, after the batch."""
+
+    def begin(self, read: SectionReads, known: BeginInput) -> Load | None:
+        """Start the calls; None if the section has no items in this prompt."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ from skein.interface.history import History, words_of
 from skein.interface.names import Names, named_member
 from skein.interface.reading import Reading
 from skein.models.chats.chat import Message
-from skein.models.common.citation import MarkedCitation
 from skein.models.common.storage import Put
+from skein.models.runs.provenance import MarkedCitation
 from skein.models.runs.run import Run, SentMessage
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger

@@ -12,19 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from skein.interface.citations import mark_of
-from skein.interface.loading import BeginInput, Load, LoadInput
-from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.reading import BeginInput, Load, LoadInput, SectionItems, SectionReads
 from skein.interface.section import SEPARATOR, Section, SectionInput, one_line
 from skein.knowledge.index import ANSWERS, FoundPassage
 from skein.knowledge.models.source import KnowledgeHead
 from skein.knowledge.questions import asks, question_of
 from skein.knowledge.search import KnowledgeSearch
-from skein.models.common.citation import MarkedCitation
 from skein.models.common.storage import Key
 from skein.models.directory.role import roles_at
 from skein.models.directory.user import User
-from skein.models.outbox.jobs import RunJob
-from skein.models.runs.provenance import EntryProvenance
+from skein.models.runs.provenance import EntryProvenance, MarkedCitation
 from skein.models.visibility.provenance import TOOL_AUTHOR, Authors
 from skein.ports import Metrics, TokenCounter
 from skein.prompts import render
@@ -56,23 +53,16 @@ class Knowledge(SectionItems):
     state: str = ""
     roles: frozenset[str] = frozenset()
     cites = True
-
-    @classmethod
-    def guess(cls, job: RunJob) -> Iterable[Key]:
-        """Return the key of the head, which is read with the run, so that it costs no call."""
-        return [KnowledgeHead.key_of(job.tenant)]
+    head = KnowledgeHead.KEY
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of the head, and the keys of the readers if their roles matter."""
-        head_key = KnowledgeHead.key_of(read.run.tenant)
-        head = KnowledgeHead.read(read.found, head_key)
-        people = read.readers.people
-        if head is None or len(people) > MAX_READERS:
-            return [head_key]
-        if not any(group.audience == "roles" for group in head.groups):
-            return [head_key]
-        return [head_key, *(User.key_of(read.run.tenant, person) for person in people)]
+        """Return the keys of the readers if their roles matter."""
+        head, people = _head(read), read.readers.people
+        matter = any(group.audience == "roles" for group in head.groups)
+        if not matter or len(people) > MAX_READERS:
+            return ()
+        return [User.key_of(read.run.tenant, person) for person in people]
 
     def authors(self) -> Iterable[Authors]:
         """Return the sources as one tool: their words inform, and never instruct."""
@@ -105,9 +95,9 @@ class PromptKnowledge:
 
     def _load(self, given: LoadInput) -> Knowledge:
         read = given.read
-        head = KnowledgeHead.read(read.found, KnowledgeHead.key_of(read.run.tenant))
-        if head is None:
+        if not read.may_have(Knowledge):
             return Knowledge()
+        head = _head(read)
         text, query = question_of(read)
         roles = common_roles(read)
         try:
@@ -131,6 +121,10 @@ class PromptKnowledge:
             state="read",
             roles=roles,
         )
+
+
+def _head(read: SectionReads) -> KnowledgeHead:
+    return KnowledgeHead.must_read(read.found, KnowledgeHead.key_of(read.run.tenant))
 
 
 def common_roles(read: SectionReads) -> frozenset[str]:

@@ -14,8 +14,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from skein.interface.loading import BeginInput, Load, LoadInput
-from skein.interface.reading import READ_SECONDS, SectionItems, SectionReads, current_seq
+from skein.interface.reading import (
+    READ_SECONDS,
+    BeginInput,
+    Load,
+    LoadInput,
+    SectionItems,
+    SectionReads,
+    current_seq,
+)
 from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.person_names import split_tag

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.interface.citations import cited, shown_start
-from skein.models.common.citation import MarkedCitation
+from skein.models.runs.provenance import MarkedCitation
 
 KNOWN = [MarkedCitation(mark=f"K{n}", source_id=f"src_{n}", version=n) for n in (1, 2, 12)]
 

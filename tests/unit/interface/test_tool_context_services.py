@@ -20,6 +20,7 @@ NOT_FOR_TOOLS = {
     "UserTokens": "servers make tokens for people",
     "LiveTickets": "people open the live channel",
     "MessageSearch": "people search the messages of their chats",
+    "Sources": "operators load what agents answer from; a tool searches it",
     "RecallPreview": "operators see what recall finds; a tool has recall itself",
     "RecallRebuilds": "operators rebuild the index of recall",
     "Agents": "a reading has the agent, and its chats name the others",

@@ -26,14 +26,17 @@ from typing import Any, NamedTuple
 from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.sections.borrowed import BorrowedItems
-from skein.agent.sections.order import GUESSING, ITEMS, LOADERS, NAMING, QUERYING
+from skein.agent.sections.order import GUESSING, HEADS, ITEMS, LOADERS, NAMING, QUERYING
 from skein.interface.history import History, asked_refs, first_seq_to_read
-from skein.interface.loading import BeginInput, Load, LoadInput, SectionLoader
 from skein.interface.names import shown_origin
 from skein.interface.reading import (
+    BeginInput,
+    Load,
+    LoadInput,
     OwnChat,
     Reading,
     SectionItems,
+    SectionLoader,
     SectionReads,
     found_configuration,
     keys_of_configuration,
@@ -190,7 +193,11 @@ class Reader:
         sharing = self._sharing(run, chat, prefetched)
         with _read_pool() as pool:
             begin = BeginInput(prefetched=prefetched, pool=pool, began=began, sharing=sharing)
-            loads = [load for each in self._loaders() if (load := each.begin(read, begin))]
+            loads = [
+                load
+                for each in self._loaders(run.tenant, prefetched)
+                if (load := each.begin(read, begin))
+            ]
             keys = _keys_of_round(read, first, prefetched)
             found = {key: item for key, item in known.items() if key in keys.named}
             wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
@@ -203,8 +210,14 @@ class Reader:
         read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
         return self._made(replace(read, now=self.clock.now()), loads, sharing)
 
-    def _loaders(self) -> list[SectionLoader]:
-        return [self.services.get(kind) for kind in LOADERS]
+    def _loaders(self, tenant: str, prefetched: PrefetchedItems) -> list[SectionLoader]:
+        """Return the loaders, without those of kinds whose head is known not to exist."""
+        absent = {key for key, item in prefetched.items() if item is None}
+        return [
+            self.services.get(loader)
+            for kind, loader in LOADERS.items()
+            if kind.head is None or kind.head.of(tenant) not in absent
+        ]
 
     def _sharing(
         self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
@@ -345,7 +358,9 @@ def _keys_of_round(
 
 def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
     """Return the keys that the sections name, each once."""
-    return dict.fromkeys(key for kind in read.possible(NAMING) for key in kind.keys(read))
+    heads = [head.of(read.run.tenant) for head in HEADS]
+    own = (key for kind in read.possible(NAMING) for key in kind.keys(read))
+    return dict.fromkeys([*heads, *own])
 
 
 def _found_items(read: SectionReads) -> tuple[SectionItems, ...]:
@@ -401,6 +416,7 @@ def prefetch_keys(job: RunJob) -> list[Key]:
         TenantSettings.key_of(tenant),
         StackSettings.key_for(job.run_id),
         Allowance.key_of(tenant, owner_of_shard(0)),
+        *(head.of(tenant) for head in HEADS),
         *(key for kind in GUESSING for key in kind.guess(job)),
     ]
     home = Run.home_of(job.run_id)

@@ -27,9 +27,8 @@ from skein.agent.sections.your_chats import (
 from skein.desk.sections import Briefings, desk, handed_back
 from skein.errands.sections import Errands, errands
 from skein.interface.history import History, conversation_summary
-from skein.interface.loading import SectionLoader
 from skein.interface.media import MessageMedia
-from skein.interface.reading import SectionItems
+from skein.interface.reading import SectionItems, SectionLoader
 from skein.interface.section import Section, SectionInput
 from skein.knowledge.sections import Knowledge, PromptKnowledge, knowledge, knowledge_whole
 from skein.memory.sections import Memories, core_memories, journal
@@ -124,8 +123,13 @@ ITEMS: tuple[type[SectionItems], ...] = (
     RecordedCalls,
     Knowledge,
 )
-LOADERS: tuple[type[SectionLoader], ...] = (PromptRecall, PromptKnowledge)
-"""The services that load items which no key or query finds (`skein/interface/loading.py`)."""
+LOADERS: Mapping[type[SectionItems], type[SectionLoader]] = {
+    RecalledMessages: PromptRecall,
+    Knowledge: PromptKnowledge,
+}
+"""The services that load items which no key or query finds."""
+HEADS = tuple(each.head for each in ITEMS if each.head is not None)
+"""The items of a tenant without which a kind is skipped."""
 
 
 def _overriding(method: str) -> tuple[type[SectionItems], ...]:

@@ -12,6 +12,7 @@ from skein.models.common.base import (
     Name,
     Stored,
     Tenant,
+    TenantKey,
     Value,
     key_part,
 )
@@ -233,6 +234,8 @@ class KnowledgeHead(Stored):
         stale: Replaced files that are still to be deleted.
     """
 
+    KEY: ClassVar = TenantKey("#SOURCES", "HEAD")
+
     tenant: Tenant
     version: int = 0
     groups: tuple[IndexedGroup, ...] = ()
@@ -241,7 +244,7 @@ class KnowledgeHead(Stored):
 
     @staticmethod
     def key_of(tenant: str) -> "Key[KnowledgeHead]":
-        return Key(sources_partition(tenant), "HEAD")
+        return KnowledgeHead.KEY.of(tenant)
 
     @property
     def key(self) -> "Key[KnowledgeHead]":
@@ -249,7 +252,7 @@ class KnowledgeHead(Stored):
 
 
 def sources_partition(tenant: str) -> str:
-    return f"{key_part(tenant)}#SOURCES"
+    return KnowledgeHead.key_of(tenant).pk
 
 
 def group_of(audience: str, roles: tuple[str, ...], agents: tuple[str, ...]) -> str:

@@ -29,6 +29,7 @@ from skein.models.chats.chat import (
     Chat,
     ChatFields,
     ChatKind,
+    Citation,
     ListedMember,
     MemberRole,
     MemberState,
@@ -46,7 +47,6 @@ from skein.models.common.base import (
     NamedMember,
     SenderKind,
 )
-from skein.models.common.citation import Citation
 from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show

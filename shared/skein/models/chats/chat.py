@@ -29,7 +29,6 @@ from skein.models.common.base import (
     rfc3339,
     stable_hash,
 )
-from skein.models.common.citation import Citation
 from skein.models.common.json_types import JsonBool
 from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Is, Item, Key, SortKeyPrefix, Update
@@ -51,6 +50,7 @@ MessageKind = Literal["text", "team", "keyword", "notice", "choice", "deleted", 
 MAX_AGENTS = 20
 MAX_MEMBERS = 100
 MAX_TEXT = 20_000
+MAX_CITED = 20  # passages of one message
 PREVIEW_CHARACTERS = 200
 MAX_DESCRIPTION = 1_000
 CHAT_SHARDS = 8  # of a tenant's list of chats, whose rows all move at the start of an hour
@@ -98,6 +98,19 @@ class Via(Value):
     agent_name: Name
     chat_id: Identifier
     choice_seq: int
+
+
+class Citation(Value):
+    """A passage of the tenant's texts on which a message rests."""
+
+    source_id: Annotated[Identifier, Field(description="The id of the source.")]
+    version: Annotated[int, Field(description="The version of the source.")]
+    place: Annotated[
+        str, Field(max_length=300, description="Where it is: headings, a page or a row.")
+    ] = ""
+    url: Annotated[
+        str | None, Field(max_length=2_000, description="The address of its page; null for none.")
+    ] = None
 
 
 class LastMessage(Value):

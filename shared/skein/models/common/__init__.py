@@ -6,7 +6,6 @@ __all__ = [
     "base",
     "breaker",
     "characters",
-    "citation",
     "effects",
     "embedding",
     "file",

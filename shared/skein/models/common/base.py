@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -193,6 +193,17 @@ def _reference(kind: MemberKind, member_id: str) -> MemberRef:
 def key_part(text: str) -> str:
     """Escape `text` for use between the `#` of a key, so that keys are unambiguous."""
     return text.replace("%", "%25").replace("#", "%23")
+
+
+class TenantKey(NamedTuple):
+    """The key of an item of which a tenant has at most one, without the tenant."""
+
+    ending: str
+    sk: str
+
+    def of(self, tenant: str) -> Key:
+        """Return the key in a tenant's partition."""
+        return Key(f"{key_part(tenant)}{self.ending}", self.sk)
 
 
 def person_key(tenant: str, user_id: str) -> Key:

@@ -4,13 +4,24 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
+from skein.models.chats.chat import Citation
 from skein.models.common.base import Identifier, Instant, Stored
-from skein.models.common.citation import MarkedCitation
 from skein.models.visibility.ownership import DerivedItem
 
 MAX_ENTRIES = 300  # entries of a prompt; further ones have no provenance
 
 EntryKind = Literal["message", "memory", "document", "borrowed"]
+
+
+class MarkedCitation(Citation):
+    """A passage as a prompt or a tool showed it, with the mark by which the model cites it."""
+
+    mark: str
+
+    @property
+    def plain(self) -> Citation:
+        """The citation without its mark."""
+        return Citation(**self.model_dump(exclude={"mark"}))
 
 
 class EntryProvenance(Stored):

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.citation import MarkedCitation
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.completion import (
     AnswerFault,
@@ -17,7 +16,7 @@ from skein.models.runs.completion import (
     TokenUsage,
     ToolCall,
 )
-from skein.models.runs.provenance import EntryProvenance
+from skein.models.runs.provenance import EntryProvenance, MarkedCitation
 from skein.models.runs.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
 from skein.models.runs.requested_call import AgreedCall
 from skein.models.runs.run import MISSING, PromptMark, Run

@@ -26,7 +26,7 @@ from skein.errors import (
     ReadersChanged,
     Unprocessable,
 )
-from skein.models.chats.chat import Chat, Media, Message, MessageKind, Via, check_text
+from skein.models.chats.chat import Chat, Citation, Media, Message, MessageKind, Via, check_text
 from skein.models.chats.choice import Choice
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
@@ -34,7 +34,6 @@ from skein.models.chats.origin import Origin
 from skein.models.common.active_item import ActiveItem
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
-from skein.models.common.citation import Citation
 from skein.models.common.reason import Reason
 from skein.models.common.storage import (
     Check,
