@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +27,7 @@ from skein.knowledge.passages import passages_of_markdown
 from skein.services.common.text_index import IndexQuery
 
 BUDGET = 1_000  # tokens in which the passage must stand
-NOW = datetime(2026, 11, 29, tzinfo=UTC)
+NOW = "2026-11-29T00:00:00Z"
 EMBEDDINGS, TOKENS = StaticEmbeddings(), Tokens()
 
 
@@ -89,11 +88,7 @@ def indexed(sources: Iterable[tuple[str, tuple[str, str]]]) -> IndexFile:
     """Index sources as a tenant's."""
     made = [
         IndexedSource.from_file(
-            source_file(passages_of_markdown(text), EMBEDDINGS),
-            id=source,
-            version=1,
-            name=name,
-            as_of=NOW,
+            source_file(passages_of_markdown(text), EMBEDDINGS), source, 1, name, NOW
         )
         for source, (name, text) in sources
     ]
@@ -108,10 +103,10 @@ def stands(found: Sequence[FoundPassage], question: Question) -> bool:
     """Return whether the passage with the answer stands within the budget."""
     left = BUDGET
     for each in found:
-        left -= TOKENS.count(f"{each.source.name}, {each.passage.place}:\n{each.passage.text}\n")
+        left -= TOKENS.count(f"{each.name}, {each.place}:\n{each.text}\n")
         if left < 0:
             return False
-        if each.source.id == question.source and question.answer in each.passage.text:
+        if each.source_id == question.source and question.answer in each.text:
             return True
     return False
 

@@ -36,7 +36,7 @@ function shown(api, source, owns, refresh) {
   const does = (name, call) => action(said.does[name], calls(call), place, { "aria-label": said.of(said.does[name], source.name) });
   const actions = owns ? el("div", { class: "row" },
     source.url ? does("refresh", () => api.post(`${path}/refresh`)) : null,
-    source.held ? does("accept", () => api.post(`${path}/accept`)) : null,
+    source.held ? does("accept", () => api.post(`${path}/versions/0/restore`)) : null,
     does(source.enabled ? "disable" : "enable", () => api.patch(path, { enabled: !source.enabled })),
     does("remove", () => api.delete(path))) : null;
   return el("section", {}, el("h3", {}, source.name),
@@ -103,7 +103,7 @@ function trial(api, agents) {
     const found = await api.post("/v1/sources/search", { query: query.value, agent_id: agent.value, roles: named });
     fill(place, el("p", { class: "hint" }, found.answered ? said.answered : said.unanswered),
       found.items.map((each) => el("section", {}, el("h3", {}, [each.name, each.place].filter(Boolean).join(", ")),
-        el("p", { class: "hint" }, said.score(each.score), " ", said.asOf, " ", when(each.as_of)), el("pre", {}, each.text))));
+        el("p", { class: "hint" }, said.score(each.score.toFixed(2)), " ", said.asOf, " ", when(each.as_of)), el("pre", {}, each.text))));
   }), place);
 }
 

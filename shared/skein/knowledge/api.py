@@ -9,23 +9,21 @@ from skein.knowledge.index import ANSWERS, FoundPassage
 from skein.knowledge.models.source import (
     MAX_FILE_BYTES,
     NamedSource,
-    Source,
     SourceFields,
     SourceState,
-    SourceText,
-    SourceVersion,
 )
 from skein.knowledge.passages import SourcePassage
+from skein.media.api import NewUpload
 from skein.models.api.base import ChangeRequest, CreatedAt, Id, Page, Request, Resource
+from skein.models.chats.chat import Citation
 from skein.models.common.base import EntityId, Instant, Name
-from skein.models.common.file import FileUpload, MediaType, Sha256
 from skein.models.common.json_types import NUMBER
 from skein.models.visibility.sharing_rules import RoleName
 
 EXAMPLE: dict[str, Any] = {"name": "Opening hours", "url": "https://shop.example/hours"}
 Text = Annotated[
     str | None,
-    StringConstraints(max_length=200_000),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200_000),
     Field(description="The text itself, as Markdown; upload a longer one."),
 ]
 UploadId = Annotated[
@@ -45,10 +43,8 @@ class NewSource(NamedSource, Request):
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
-        if len([each for each in (self.url, self.text, self.upload_id) if each is not None]) != 1:
+        if [self.url, self.text, self.upload_id].count(None) != 2:  # noqa: PLR2004
             raise ValueError("give one of url, upload_id and text")
-        if (self.audience == "roles") != bool(self.roles):
-            raise ValueError("roles: they belong to the audience `roles`, which needs one")
         return self
 
 
@@ -69,10 +65,6 @@ class SourceTextResource(Resource):
     characters: Annotated[int, Field(description="Its length in characters.")]
     passages: Annotated[int, Field(description="How many passages it is searched by.")]
     as_of: Annotated[Instant, Field(description="When it was read.")]
-
-    @classmethod
-    def of(cls, source: SourceText, /) -> Self:
-        return cls(characters=source.characters, passages=source.passages, as_of=source.as_of)
 
 
 class SourceResource(NamedSource, Resource):
@@ -99,15 +91,6 @@ class SourceResource(NamedSource, Resource):
     changed_at: Annotated[Instant | None, Field(description="When it was last changed.")]
     changed_by: Annotated[str | None, Field(description="The operator who changed it, if any.")]
 
-    @classmethod
-    def of(cls, source: Source, /) -> Self:
-        shown = {name: getattr(source, name) for name in cls.model_fields}
-        texts = {
-            name: SourceTextResource.of(each) if (each := shown[name]) is not None else None
-            for name in ("text", "held")
-        }
-        return cls(**shown | texts)
-
 
 class SourcePage(Page[SourceResource]):
     """A page of sources."""
@@ -123,22 +106,9 @@ class SourceVersionResource(Resource):
     restored_from: Annotated[int | None, Field(description="The version that it restored.")]
     fields: Annotated[dict[str, Any], Field(description="The fields of the source.")]
 
-    @classmethod
-    def of(cls, source: SourceVersion, /) -> Self:
-        shown = {name: getattr(source, name) for name in cls.model_fields}
-        return cls(**shown | {"text": SourceTextResource.of(source.text)})
-
 
 class SourceVersionPage(Page[SourceVersionResource]):
     """A page of versions, newest first."""
-
-
-class SourceUploadResource(Resource):
-    """Where to upload a file: send exactly it, by this method and with these headers."""
-
-    id: Annotated[str, Field(description="The `upload_id` of the new source.")]
-    url: Annotated[str, Field(description="The signed URL, for ten minutes. It needs no token.")]
-    headers: Annotated[dict[str, str], Field(description="The headers of the request, a PUT.")]
 
 
 class WholeSourceText(Resource):
@@ -153,19 +123,12 @@ class WholeSourceText(Resource):
         )
 
 
-class NewSourceUpload(Request):
+class NewSourceUpload(NewUpload):
     """A file that is about to be uploaded for a source."""
 
-    type: Annotated[MediaType, Field(description="The media type, such as `application/pdf`.")]
     bytes: Annotated[
         int, Field(ge=1, le=MAX_FILE_BYTES, description="The length, at most 2,000,000."), NUMBER
     ]
-    sha256: Annotated[Sha256, Field(description="The SHA-256 checksum, in hexadecimal.")]
-
-    @property
-    def upload(self) -> FileUpload:
-        """The file as services name it."""
-        return FileUpload(content_type=self.type, size=self.bytes, sha256=self.sha256)
 
 
 class SourceSearch(Request):
@@ -185,31 +148,13 @@ class SourceSearch(Request):
     ] = ()
 
 
-class FoundPassageResource(Resource):
+class FoundPassageResource(Citation, Resource):
     """A passage that a prompt would show."""
 
-    source_id: Annotated[str, Field(description="The id of the source.")]
-    name: Annotated[str, Field(description="Its name.")]
-    version: Annotated[int, Field(description="Its version.")]
-    place: Annotated[str, Field(description="Where the passage is: headings, a page or a row.")]
-    url: Annotated[str | None, Field(description="The address of its page, if it has one.")]
+    name: Annotated[str, Field(description="The name of the source.")]
     text: Annotated[str, Field(description="The text.")]
     as_of: Annotated[Instant, Field(description="When the text was read.")]
     score: Annotated[float, Field(description="How well it matches.")]
-
-    @classmethod
-    def of(cls, source: FoundPassage, /) -> Self:
-        found, passage = source.source, source.passage
-        return cls(
-            source_id=found.id,
-            name=found.name,
-            version=found.version,
-            place=passage.place,
-            url=passage.url or None,
-            text=passage.text,
-            as_of=found.as_of,
-            score=round(source.score, 3),
-        )
 
 
 class SourceSearchResult(Resource):

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
 from urllib.parse import urlsplit
@@ -24,29 +24,13 @@ CONTROLS = frozenset(map(chr, range(32))) - set("\t\n\r\f\x1b")
 FORMATS: Mapping[str, DocumentFormat] = {"pdf": "pdf", "docx": "docx", "html": "html"}
 REFUSED = {
     "too_large": "it has more text than Skein reads",
-    "unreadable": "it is damaged or too complex to read",
+    "unreadable": "it is encrypted, damaged or too complex to read",
     "type_refused": "it is not a text, Markdown, HTML, CSV, PDF or DOCX file",
 }
-NO_TEXT = {
-    "pdf": "it has no text: it is encrypted or scanned",
-    "docx": "it has no text",
-    "html": "the page has no text",
-}
+SCANNED, EMPTY = "it has no text; is it a scan?", "it has no text"
 
-
-@dataclass(frozen=True, slots=True)
-class ReadPages:
-    """What was read from a URL.
-
-    Attributes:
-        passages: The passages of all pages.
-        validators: The validators of each page; see `source_file`.
-        unchanged: Whether the service says that nothing has changed.
-    """
-
-    passages: Sequence[SourcePassage] = ()
-    validators: Validators = field(default_factory=dict)
-    unchanged: bool = False
+ReadPages = tuple[Sequence[SourcePassage], Validators]
+"""The passages of all pages, and the validators of each page; see `source_file`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +55,7 @@ class Fetcher:
         Raises:
             Unprocessable: The file is empty, encrypted, scanned or binary.
         """
-        return self._passages(content, "csv" if name.endswith(".csv") else "", "")
+        return self._passages(content, "csv" if name.endswith(".csv") else "")
 
     def pages(
         self,
@@ -93,23 +77,26 @@ class Fetcher:
         """
         answer = self._asked(url, validators)
         if answer.status == UNCHANGED:
-            return ReadPages(known, validators, unchanged=True)
+            return known, validators
         if not _is_sitemap(answer.body):
-            passages = self._passages(answer.body, answer.content_type, url)
-            return ReadPages(passages, {url: _validators(answer)})
+            return self._page(url, answer), {url: _validators(answer)}
         read, now = list[SourcePassage](), dict[str, Sequence[str]]()
-        pages = pages_of_sitemap(answer.body, url)
-        for page in pages:
+        for page in pages_of_sitemap(answer.body, url):
             if self.clock.now() >= until:
                 raise Unprocessable("url: its pages took too long to read")
             answer = self._asked(page, validators)
-            if answer.status == UNCHANGED:
-                now[page] = validators[page]
-                read += (each for each in known if each.url == page)
-            else:
-                now[page] = _validators(answer)
-                read += self._passages(answer.body, answer.content_type, page)
-        return ReadPages(read, now)
+            same = answer.status == UNCHANGED
+            now[page] = validators[page] if same else _validators(answer)
+            read += (
+                [each for each in known if each.url == page] if same else self._page(page, answer)
+            )
+        return read, now
+
+    def _page(self, url: str, answer: HttpAnswer) -> list[SourcePassage]:
+        try:
+            return self._passages(answer.body, answer.content_type, url)
+        except Unprocessable as refused:
+            raise Unprocessable(f"{refused} ({url})") from None
 
     def _asked(self, url: str, validators: Validators) -> HttpAnswer:
         etag, modified = validators.get(url, ("", ""))
@@ -129,24 +116,22 @@ class Fetcher:
             raise Unprocessable(f"url: {url} has more than {MAX_FILE_BYTES:,} bytes")
         return answer
 
-    def _passages(self, content: bytes, content_type: str, url: str) -> list[SourcePassage]:
+    def _passages(
+        self, content: bytes, content_type: str, url: str | None = None
+    ) -> list[SourcePassage]:
         kind = _kind_of(content, content_type)
-        text = self._text(content, kind)
         try:
+            text = (
+                self.reader().text(content, FORMATS[kind]) if kind in FORMATS else _decoded(content)
+            )
             made = passages_of_rows(text) if kind == "csv" else passages_of_markdown(text, url)
+        except MediaRefused as refused:
+            raise Unprocessable(f"file: {REFUSED[refused.reason]}") from None
         except csv.Error as error:
             raise Unprocessable(f"file: it is not a CSV file: {error}") from None
         if not made:
-            raise Unprocessable(f"file: {NO_TEXT.get(kind, 'it is empty')}")
+            raise Unprocessable(f"file: {SCANNED if kind == 'pdf' else EMPTY}")
         return made
-
-    def _text(self, content: bytes, kind: str) -> str:
-        if kind not in FORMATS:
-            return _decoded(content)
-        try:
-            return self.reader().text(content, FORMATS[kind])
-        except MediaRefused as refused:
-            raise Unprocessable(f"file: {REFUSED[refused.reason]}") from None
 
 
 def pages_of_sitemap(content: bytes, url: str) -> list[str]:

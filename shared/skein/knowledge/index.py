@@ -3,9 +3,8 @@
 import json
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,32 +22,28 @@ Validators = Mapping[str, Sequence[str]]
 NO_VALIDATORS: Validators = {}
 
 
-@dataclass(frozen=True)
-class IndexedSource:
+class IndexedSource(NamedTuple):
     """One version of a source, with the vectors of its passages.
 
     Attributes:
-        as_of: When its text was read.
+        as_of: When its text was read, in the form of RFC 3339.
         vectors: The vectors, in the form of `in_bytes`, one after the other.
     """
 
     id: str
     version: int
     name: str
-    as_of: datetime
+    as_of: str
     passages: Sequence[SourcePassage]
     vectors: bytes
 
     @classmethod
-    def from_file(cls, content: bytes, **attributes: Any) -> "IndexedSource":
+    def from_file(
+        cls, content: bytes, source_id: str, version: int, name: str, as_of: str
+    ) -> "IndexedSource":
         """Return the source whose passages are in a file that `source_file` made."""
-        (passages, _), vectors = _unpacked(content)
-        passages = [SourcePassage(*each) for each in passages]
-        return cls(passages=passages, vectors=vectors, **attributes)
-
-    @property
-    def characters(self) -> int:
-        return sum(len(each.text) for each in self.passages)
+        (rows, _), vectors = _unpacked(content)
+        return cls(source_id, version, name, as_of, _passages(rows), vectors)
 
 
 def source_file(
@@ -63,20 +58,25 @@ def source_file(
     """
     embedded = embeddings.embed([each.searched for each in passages])
     vectors = b"".join(in_bytes(each.vector) for each in embedded)
-    return _packed([list(map(list, passages)), dict(validators)], vectors)
+    return _packed([passages, validators], vectors)
 
 
 def pages_of(content: bytes) -> tuple[list[SourcePassage], Validators]:
     """Return the passages and the validators of a file that `source_file` made."""
-    (passages, validators), _ = _unpacked(content)
-    return [SourcePassage(*each) for each in passages], validators
+    (rows, validators), _ = _unpacked(content)
+    return _passages(rows), validators
 
 
 class FoundPassage(NamedTuple):
     """A passage of a source that readers may see, with its score; see `scores`."""
 
-    source: IndexedSource
-    passage: SourcePassage
+    source_id: str
+    version: int
+    name: str
+    as_of: str
+    place: str
+    text: str
+    url: str | None
     score: float = 0.0
 
 
@@ -104,43 +104,29 @@ class IndexFile:
     @classmethod
     def unpacked(cls, content: bytes, dimensions: int) -> "IndexFile":
         """Return the index from the bytes that `packed` made."""
-        (sources, lengths, postings, norms), vectors = _unpacked(content)
-        found, start = list[IndexedSource](), 0
-        for source_id, version, name, as_of, passages in sources:
-            size = len(passages) * dimensions
-            found.append(
-                IndexedSource(
-                    source_id,
-                    version,
-                    name,
-                    datetime.fromisoformat(as_of),
-                    [SourcePassage(*each) for each in passages],
-                    vectors[start : start + size],
-                )
-            )
-            start += size
+        (rows, lengths, postings, norms), vectors = _unpacked(content)
+        sources, start = list[IndexedSource](), 0
+        for source_id, version, name, as_of, passages in rows:
+            end = start + len(passages) * dimensions
+            own = _passages(passages), vectors[start:end]
+            sources.append(IndexedSource(source_id, version, name, as_of, *own))
+            start = end
         index = TextIndex(lengths, postings, from_bytes(vectors, dimensions), norms)
-        return cls(found, index, size=IN_MEMORY * len(content))
+        return cls(sources, index, size=IN_MEMORY * len(content))
 
     def packed(self) -> bytes:
-        sources = [
-            [
-                each.id,
-                each.version,
-                each.name,
-                each.as_of.isoformat(),
-                list(map(list, each.passages)),
-            ]
-            for each in self.sources
-        ]
-        parts = [sources, self.index.lengths, self.index.postings, self.index.norms]
+        """Return the index as a file."""
+        rows = [each[:-1] for each in self.sources]
+        parts = [rows, self.index.lengths, self.index.postings, self.index.norms]
         return _packed(parts, b"".join(each.vectors for each in self.sources))
 
     @cached_property
     def passages(self) -> tuple[FoundPassage, ...]:
         """All passages, in the order of their sources."""
         return tuple(
-            FoundPassage(source, each) for source in self.sources for each in source.passages
+            FoundPassage(each.id, each.version, each.name, each.as_of, *passage)
+            for each in self.sources
+            for passage in each.passages
         )
 
 
@@ -153,6 +139,10 @@ def best_passages(files: Sequence[IndexFile], query: IndexQuery) -> list[FoundPa
         for passage, score in zip(file.passages, values, strict=True)
     ]
     return sorted(found, key=lambda each: -each.score)
+
+
+def _passages(rows: Iterable[Sequence[Any]]) -> list[SourcePassage]:
+    return [SourcePassage(*each) for each in rows]
 
 
 def _packed(parts: Any, vectors: bytes) -> bytes:

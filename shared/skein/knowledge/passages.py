@@ -22,12 +22,12 @@ class SourcePassage(NamedTuple):
     Attributes:
         place: Where it is, such as its headings, a page or a row; may be empty.
         text: Its text, at most 900 characters.
-        url: The address of its web page; empty for other sources.
+        url: The address of its web page; None for other sources.
     """
 
     place: str
     text: str
-    url: str = ""
+    url: str | None = None
 
     @property
     def searched(self) -> str:
@@ -35,18 +35,14 @@ class SourcePassage(NamedTuple):
         return f"{self.place}\n{self.text}" if self.place else self.text
 
 
-def passages_of_markdown(text: str, url: str = "") -> list[SourcePassage]:
+def passages_of_markdown(text: str, url: str | None = None) -> list[SourcePassage]:
     """Split a text at its headings and at the ends of its pages, then at 900 characters."""
     pages = text.split(PAGE_END)
     found: list[SourcePassage] = []
     for number, page in enumerate(pages, 1):
         for headings, body in _sections(page):
-            place = (
-                headings
-                if len(pages) == 1
-                else DEEPER.join(filter(None, [f"page {number}", headings]))
-            )
-            found += _cut(place, body, url)
+            page_number = f"page {number}" if len(pages) > 1 else ""
+            found += _cut(DEEPER.join(filter(None, [page_number, headings])), body, url)
     return found
 
 
@@ -67,7 +63,7 @@ def passages_of_rows(text: str) -> list[SourcePassage]:
             for name, cell in zip(names, row, strict=False)
             if cell.strip()
         )
-        found += _cut(f"row {number}", "\n".join(cells), "")
+        found += _cut(f"row {number}", "\n".join(cells))
     return found
 
 
@@ -93,6 +89,6 @@ def _place(headings: Iterable[str]) -> str:
     return DEEPER.join(headings)[-MAX_PLACE:]
 
 
-def _cut(place: str, text: str, url: str) -> list[SourcePassage]:
+def _cut(place: str, text: str, url: str | None = None) -> list[SourcePassage]:
     parts = (part.text.strip() for part in passages_of(text.strip(), PASSAGE))
     return [SourcePassage(place, part, url) for part in parts if part]

@@ -5,7 +5,7 @@ a worker that dies: the next change of the tenant deletes them. A prompt reads t
 sees all sources before a change or all after it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,32 +14,35 @@ from skein.errors import ConditionFailed, Transient, Unprocessable
 from skein.knowledge.files import KnowledgeFiles, name_of_index
 from skein.knowledge.index import IndexedSource, IndexFile
 from skein.knowledge.models.source import (
+    KEPT_VERSIONS,
     MAX_CHARACTERS,
     MAX_PASSAGES,
     IndexedGroup,
     KnowledgeHead,
     Source,
+    SourceGroup,
+    SourceText,
+    SourceVersion,
 )
-from skein.models.common.storage import Is, Missing, Put, Update, Write, at_version
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Delete, Missing, Put, Query, Update, Write
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.ports import Clock, Table, TextEmbeddings
-from skein.services.common.optimistic import optimistic
-
-NAMES = tuple(Source.model_fields)
+from skein.services.common.optimistic import optimistic, revise
 
 
 class PlannedChange(NamedTuple):
     """A change of a source that is about to be made.
 
     Attributes:
-        before: The source as it was read.
-        after: The changed source.
-        also: Further writes of the same transaction.
+        source: The source as it was read.
+        values: The new values of its fields.
+        restored_from: The version that is restored, if any.
     """
 
-    before: Source
-    after: Source
-    also: Sequence[Write] = ()
+    source: Source
+    values: Mapping[str, Any]
+    restored_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,124 +67,133 @@ class Publisher:
         source = optimistic(self.clock, lambda: self._publish(*change()))
         with suppress(Transient):  # the next change, or the job of a deleted source, sweeps again
             self.sweep(source.tenant)
+            if not source.deleted:
+                self._prune(source)
+        return source
+
+    def write(self, source: Source, values: Mapping[str, Any]) -> Source:
+        """Change values of a source of which its index knows nothing.
+
+        Raises:
+            ConditionFailed: The source was changed since it was read.
+        """
+        source, write = _changed(source, values)
+        self.table.write(write)
         return source
 
     def sweep(self, tenant: str) -> None:
         """Delete the indexes that were replaced (idempotent)."""
-        head = self.head(tenant)
+        head = self._head(tenant)
         if head.stale:
             self.files.delete(*head.stale)
             with suppress(ConditionFailed):  # another change names them again
                 self.table.write(_replaced(head, stale=())[1])
 
-    def head(self, tenant: str) -> KnowledgeHead:
+    def versions(self, source: Source) -> list[SourceVersion]:
+        """Return the versions of a source, newest first."""
+        query = Query.under(SourceVersion.partition(source.tenant, source.id), SourceVersion.PREFIX)
+        return list(SourceVersion.each_of(self.table.query(query).items))
+
+    def _prune(self, source: Source) -> None:
+        """Delete the files that no version needs any more (idempotent)."""
+        texts = (source.text, source.held, *(each.text for each in self.versions(source)))
+        needed = {text.file for text in texts if text is not None}
+        gone = [each for each in source.files if each not in needed]
+        if gone:
+            self.files.delete(*gone)
+            with suppress(ConditionFailed):  # the next change prunes again
+                self.write(
+                    source, {"files": tuple(each for each in source.files if each in needed)}
+                )
+
+    def _head(self, tenant: str) -> KnowledgeHead:
         found = KnowledgeHead.read(self.table, KnowledgeHead.key_of(tenant))
         return found or KnowledgeHead(tenant=tenant)
 
-    def _publish(self, before: Source, after: Source, also: Sequence[Write]) -> Source:
-        after, write = changed(before, after)
+    def _publish(
+        self, before: Source, values: Mapping[str, Any], restored_from: int | None
+    ) -> Source:
+        after, write = _changed(before, values)
+        writes = [write, *_version(after, restored_from)] if "version" in values else [write]
         if (before.group, before.version) == (after.group, after.version):
-            self.table.transact([write, *also])
+            self.table.transact(writes)
             return after
-        head = self.head(after.tenant)
-        made = self._groups(head, before, after)
-        building = tuple(group.file for group, _ in made)
+        head = self._head(after.tenant)
+        replaced = [each for each in head.groups if each.group in {before.group, after.group}]
+        built = dict(self._built(head, replaced, before.group, after))
+        groups = (*(each for each in head.groups if each not in replaced), *built)
+        if after.group is not None:
+            _check_size(groups)
+        building = tuple(group.file for group in built)
         head, reserved = _replaced(head, building=(*head.building, *building))
         self.table.write(reserved)
-        for group, content in made:
+        for group, content in built.items():
             self.files.put(group.file, content)
-        named = {after.group, before.group}
-        kept = tuple(each for each in head.groups if each.group not in named)
-        stale = {each.file for each in head.groups if each.group in named}
-        stale = (stale | {*head.stale, *head.building}) - set(building)
-        groups = (*kept, *(group for group, _ in made))
+        stale = {*head.stale, *head.building, *(each.file for each in replaced)} - {*building}
         _, new = _replaced(head, groups=groups, building=(), stale=tuple(sorted(stale)))
-        self.table.transact([new, write, *also])
+        self.table.transact([new, *writes])
         return after
 
-    def _groups(
-        self, head: KnowledgeHead, before: Source, after: Source
-    ) -> list[tuple[IndexedGroup, bytes]]:
-        """Return the new groups of the source, before and after, with their indexes as files.
-
-        Raises:
-            Unprocessable: All groups together would be too large.
-        """
-        known = {each.group: each for each in head.groups}
-        names = [each for each in dict.fromkeys((before.group, after.group)) if each is not None]
-        made = [(name, self._index(known.get(name), name, after)) for name in names]
-        others = [each for name, each in known.items() if name not in names]
-        passages = sum(each.passages for each in others) + sum(len(i.passages) for _, i in made)
-        characters = sum(each.characters for each in others)
-        characters += sum(source.characters for _, index in made for source in index.sources)
-        if after.group is not None and (passages > MAX_PASSAGES or characters > MAX_CHARACTERS):
-            raise Unprocessable(
-                f"text: all sources together may have at most {MAX_PASSAGES:,} passages and "
-                f"{MAX_CHARACTERS:,} characters; with this one, they have {passages:,} and "
-                f"{characters:,}"
-            )
-        return [
-            self._group(head, after if name == after.group else before, index)
-            for name, index in made
-            if index.sources
-        ]
-
-    def _index(self, group: IndexedGroup | None, name: str, after: Source) -> IndexFile:
-        """Return the index of a group with the source as it is after the change, or without it."""
-        old: Sequence[IndexedSource] = ()
-        if group is not None:
-            content = self.files.get(group.file)
-            old = IndexFile.unpacked(content, self.embeddings().dimensions).sources
-        sources = [each for each in old if each.id != after.id]
-        if name == after.group and after.text is not None:
-            content = self.files.get(after.text.file)
-            sources.append(
-                IndexedSource.from_file(
+    def _built(
+        self,
+        head: KnowledgeHead,
+        replaced: Sequence[IndexedGroup],
+        left: SourceGroup | None,
+        after: Source,
+    ) -> Iterator[tuple[IndexedGroup, bytes]]:
+        """Yield the groups of the source, before and after the change, with their new indexes."""
+        dimensions = self.embeddings().dimensions
+        for name in dict.fromkeys((left, after.group)):
+            files = (self.files.get(each.file) for each in replaced if each.group == name)
+            old = (each for file in files for each in IndexFile.unpacked(file, dimensions).sources)
+            sources = [each for each in old if each.id != after.id]
+            if name == after.group and after.text is not None:
+                sources.append(self._indexed(after, after.text))
+            if name is not None and sources:
+                index = IndexFile.of(sorted(sources, key=lambda each: each.id), dimensions)
+                content = index.packed()
+                yield (
+                    IndexedGroup(
+                        **name._asdict(),
+                        file=name_of_index(head.tenant, head.version + 1, content),
+                        passages=len(index.passages),
+                        characters=sum(len(each.text) for each in index.passages),
+                    ),
                     content,
-                    id=after.id,
-                    version=after.version,
-                    name=after.name,
-                    as_of=after.text.as_of,
                 )
-            )
-        ordered = sorted(sources, key=lambda each: each.id)
-        return IndexFile.of(ordered, self.embeddings().dimensions)
 
-    def _group(
-        self, head: KnowledgeHead, like: Source, index: IndexFile
-    ) -> tuple[IndexedGroup, bytes]:
-        content = index.packed()
-        group = IndexedGroup(
-            file=name_of_index(head.tenant, head.version + 1, content),
-            audience=like.audience,
-            roles=tuple(sorted(set(like.roles))) if like.audience == "roles" else (),
-            agents=tuple(sorted(set(like.agents))),
-            sources=tuple(each.id for each in index.sources),
-            passages=len(index.passages),
-            characters=sum(each.characters for each in index.sources),
+    def _indexed(self, source: Source, text: SourceText) -> IndexedSource:
+        content, as_of = self.files.get(text.file), rfc3339(text.as_of)
+        return IndexedSource.from_file(content, source.id, source.version, source.name, as_of)
+
+
+def _check_size(groups: Iterable[IndexedGroup]) -> None:
+    passages = sum(each.passages for each in groups)
+    characters = sum(each.characters for each in groups)
+    if passages > MAX_PASSAGES or characters > MAX_CHARACTERS:
+        raise Unprocessable(
+            f"text: all sources together may have at most {MAX_PASSAGES:,} passages and "
+            f"{MAX_CHARACTERS:,} characters; with this one, they have {passages:,} and "
+            f"{characters:,}"
         )
-        return group, content
 
 
-def revised(source: Source, values: Mapping[str, Any]) -> Source:
-    """Return a source with new values."""
-    return Source.model_validate(dict(source) | dict(values))
+def _version(source: Source, restored_from: int | None) -> list[Write]:
+    """Return the writes that keep the newest version of a source, and drop the oldest one."""
+    made = SourceVersion.of(source, restored_from=restored_from)
+    oldest = source.version - KEPT_VERSIONS
+    gone = [Delete(SourceVersion.key_of(source.tenant, source.id, oldest))] if oldest > 0 else []
+    return [Put(made.key, made.attributes()), *gone]
 
 
-def changed(before: Source, after: Source) -> tuple[Source, Update]:
-    """Return a source with a new revision, and the write on condition of the one before."""
-    after = after.model_copy(update={"revision": before.revision + 1})
-    attributes, at = after.attributes(), after.next_at
-    due = due_pointer("source", after.key, at) if at is not None else NOT_DUE
-    values = {name: attributes.get(name) for name in NAMES} | {"due_tries": None} | due
-    return after, Update(after.key, set=values, condition=Is("revision", before.revision))
+def _changed(before: Source, values: Mapping[str, Any]) -> tuple[Source, Update]:
+    """Return a changed source, and the write on condition that it is as it was read."""
+    at = values.get("next_at", before.next_at)
+    due = due_pointer("source", before.key, at) if at is not None else NOT_DUE
+    return revise(before, values, also={"due_tries": None, **due}, lock="revision")
 
 
-def _replaced(head: KnowledgeHead, **changes: Any) -> tuple[KnowledgeHead, Write]:
+def _replaced(head: KnowledgeHead, **values: Any) -> tuple[KnowledgeHead, Write]:
     """Return a changed head, and the write on condition that the head is as it was read."""
-    new = KnowledgeHead.model_validate(dict(head) | changes | {"version": head.version + 1})
-    attributes = new.attributes()
-    if not head.version:
-        return new, Put(new.key, attributes, Missing())
-    values = {name: attributes[name] for name in (*changes, "version")}
-    return new, Update(new.key, set=values, condition=at_version(head.version))
+    new, write = revise(head, values)
+    return new, write if head.version else Put(new.key, new.attributes(), Missing())

@@ -18,6 +18,7 @@ from skein.knowledge.index import ANSWERS, FoundPassage
 from skein.knowledge.models.source import KnowledgeHead
 from skein.knowledge.questions import asks, question_of
 from skein.knowledge.search import KnowledgeSearch
+from skein.models.chats.chat import Citation
 from skein.models.common.storage import Key
 from skein.models.directory.role import roles_at
 from skein.models.directory.user import User
@@ -30,6 +31,7 @@ from skein.services.common.quoting import behind_bars, quoted
 AUTHOR = Authors(ids=(f"{TOOL_AUTHOR}knowledge",))
 MAX_READERS = 20  # people of a chat whose roles are read
 SHOWN = 40  # best passages that are kept for a prompt
+DAY = len("2026-12-31")
 SHORTEST_TOKEN = 12  # characters; texts with more for each token of the budget cannot fit whole
 
 logger = logging.getLogger(__name__)
@@ -113,7 +115,7 @@ class PromptKnowledge:
             return Knowledge()
         everything = [each for file in files for each in file.passages]
         most = given.effective.knowledge_whole_tokens * SHORTEST_TOKEN
-        fits = sum(len(each.passage.text) for each in everything) <= most
+        fits = sum(len(each.text) for each in everything) <= most
         return Knowledge(
             best=tuple(best[:SHOWN]),
             whole=tuple(everything) if fits else (),
@@ -165,21 +167,9 @@ def knowledge(given: SectionInput) -> Section | None:
 
 def passage_lines(passage: FoundPassage, mark: str) -> str:
     """Return a passage as the model reads it: its mark and its place, then its text behind bars."""
-    source, part = passage.source, passage.passage
-    place = f", {quoted(part.place)}" if part.place else ""
-    head = f"  [{mark}] {quoted(source.name)}{place}, as of {source.as_of:%Y-%m-%d}"
-    return f"{head}\n{behind_bars(part.text)}"
-
-
-def citation_of(passage: FoundPassage, mark: str) -> MarkedCitation:
-    source, part = passage.source, passage.passage
-    return MarkedCitation(
-        mark=mark,
-        source_id=source.id,
-        version=source.version,
-        place=part.place,
-        url=part.url or None,
-    )
+    place = f", {quoted(passage.place)}" if passage.place else ""
+    head = f"  [{mark}] {quoted(passage.name)}{place}, as of {passage.as_of[:DAY]}"
+    return f"{head}\n{behind_bars(passage.text)}"
 
 
 def fitting(
@@ -199,7 +189,8 @@ def fitting(
         if left < 0:
             break
         lines.append(line)
-        citations.append(citation_of(passage, mark))
+        cited = {name: getattr(passage, name) for name in Citation.model_fields}
+        citations.append(MarkedCitation(mark=mark, **cited))
     return lines, citations
 
 

@@ -13,7 +13,25 @@ from skein.models.common.json_types import NUMBER
 EXAMPLE_FILE = "med_01M8052A0RRXM7989ADR524XMF"
 
 
-class NewMedia(Request):
+class NewUpload(Request):
+    """A file that is about to be uploaded."""
+
+    type: Annotated[MediaType, Field(description="The media type, such as `application/pdf`.")]
+    bytes: Annotated[
+        int, Field(ge=1, le=MAX_BYTES, description="The length, at most 5,000,000."), NUMBER
+    ]
+    sha256: Annotated[
+        str,
+        Field(pattern=r"^[0-9a-f]{64}$", description="The SHA-256 checksum, in hexadecimal."),
+    ]
+
+    @property
+    def upload(self) -> FileUpload:
+        """The file as services name it."""
+        return FileUpload(content_type=self.type, size=self.bytes, sha256=self.sha256)
+
+
+class NewMedia(NewUpload):
     """A file that is about to be uploaded for a message of a chat."""
 
     model_config = ConfigDict(
@@ -35,18 +53,6 @@ class NewMedia(Request):
             "`application/pdf`, `text/plain` or `text/vcard`."
         ),
     ]
-    bytes: Annotated[
-        int, Field(ge=1, le=MAX_BYTES, description="The length, at most 5,000,000."), NUMBER
-    ]
-    sha256: Annotated[
-        str,
-        Field(pattern=r"^[0-9a-f]{64}$", description="The SHA-256 checksum, in hexadecimal."),
-    ]
-
-    @property
-    def upload(self) -> FileUpload:
-        """The file as services name it."""
-        return FileUpload(content_type=self.type, size=self.bytes, sha256=self.sha256)
 
 
 class UploadResource(Resource):

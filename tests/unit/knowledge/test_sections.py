@@ -195,7 +195,7 @@ def test_file_that_was_replaced_is_read_by_the_new_head() -> None:
     with_source(world, HOURS.replace("nine", "ten"))
     search = world.app.get(KnowledgeSearch)
     [file] = search.indexes(before, "agt_a", ())
-    assert "ten" in file.passages[0].passage.text
+    assert "ten" in file.passages[0].text
 
 
 def test_orders_in_a_source_stay_behind_bars_and_count_as_words_of_a_tool() -> None:

@@ -1,9 +1,16 @@
 """A source of a tenant's knowledge: what operators set, its versions, and where its text is."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
 
 from skein.models.common.base import (
     EntityId,
@@ -32,7 +39,6 @@ MAX_CHARACTERS = 2_000_000  # of all sources of a tenant that agents may use
 MAX_PASSAGES = 4_000
 KEPT_VERSIONS = 10
 LAST_VERSION = 99_999_999
-ALL_AGENTS = "all"
 
 
 class SourceFields(BaseModel):
@@ -51,7 +57,8 @@ class SourceFields(BaseModel):
         ),
     ] = "everyone"
     roles: Annotated[
-        tuple[RoleName, ...], Field(max_length=10, description="The roles, for `roles`.")
+        tuple[RoleName, ...],
+        Field(max_length=10, validate_default=True, description="The roles, for `roles`."),
     ] = ()
     agents: Annotated[
         tuple[EntityId, ...],
@@ -71,6 +78,15 @@ class NamedSource(SourceFields):
         Annotated[str, Field(max_length=2_000), AfterValidator(service_url)] | None,
         Field(description="A web page or a sitemap, of which at most 200 pages are read."),
     ] = None
+
+    @field_validator("roles")
+    @classmethod
+    def _belong_to_audience(
+        cls, roles: tuple[RoleName, ...], info: ValidationInfo
+    ) -> tuple[RoleName, ...]:
+        if (info.data.get("audience") == "roles") != bool(roles):
+            raise ValueError("they belong to the audience `roles`, which needs one")
+        return tuple(sorted(set(roles)))
 
 
 SOURCE_FIELDS = tuple(NamedSource.model_fields)
@@ -142,11 +158,11 @@ class Source(NamedSource, Stored):
         return SourceJob(tenant=self.tenant, source_id=self.id)
 
     @property
-    def group(self) -> str | None:
-        """The sources with the same audience and agents, which share an index; None for none."""
+    def group(self) -> "SourceGroup | None":
+        """The group whose index has the source; None if agents may not use the source now."""
         if not self.enabled or self.deleted or self.text is None:
             return None
-        return group_of(self.audience, self.roles, self.agents)
+        return SourceGroup(self.audience, self.roles, tuple(sorted(set(self.agents))))
 
     def to_item(self, due_at: datetime | None) -> Item:
         """Return the source as table attributes, due at `due_at`; None for never."""
@@ -167,23 +183,18 @@ class SourceVersion(Stored):
     source_id: Identifier
     version: int
     text: SourceText
-    changed_at: Instant
+    changed_at: Instant | None
     changed_by: Identifier | None = None
     restored_from: int | None = None
     fields: dict[str, Any]
 
     @classmethod
-    def of(
-        cls, source: Source, text: SourceText, *, restored_from: int | None = None
-    ) -> "SourceVersion":
+    def of(cls, source: Source, *, restored_from: int | None = None) -> "SourceVersion":
         """Return the current version of a source."""
+        same = ("tenant", "version", "text", "changed_at", "changed_by")
         return cls(
-            tenant=source.tenant,
+            **{name: getattr(source, name) for name in same},
             source_id=source.id,
-            version=source.version,
-            text=text,
-            changed_at=source.changed_at or source.created_at,
-            changed_by=source.changed_by,
             restored_from=restored_from,
             fields=source.model_dump(mode="json", include=set(SOURCE_FIELDS), exclude_none=True),
         )
@@ -203,26 +214,31 @@ class SourceVersion(Stored):
         return self.key_of(self.tenant, self.source_id, self.version)
 
 
-class IndexedGroup(Value):
-    """The index of the sources with one audience and the same agents.
+class SourceGroup(NamedTuple):
+    """Sources for the same audience and the same agents share an index.
 
     Attributes:
-        file: The name of the file in the bucket.
         agents: The ids of the agents; empty for all.
-        sources: The ids of the sources.
     """
 
-    file: str
+    audience: SourceAudience
+    roles: tuple[RoleName, ...]
+    agents: tuple[Identifier, ...]
+
+
+class IndexedGroup(Value):
+    """A group, and the file in the bucket that has its index."""
+
     audience: SourceAudience
     roles: tuple[RoleName, ...] = ()
     agents: tuple[Identifier, ...] = ()
-    sources: tuple[Identifier, ...]
+    file: str
     passages: int
     characters: int
 
     @property
-    def group(self) -> str:
-        return group_of(self.audience, self.roles, self.agents)
+    def group(self) -> SourceGroup:
+        return SourceGroup(self.audience, self.roles, self.agents)
 
 
 class KnowledgeHead(Stored):
@@ -253,9 +269,3 @@ class KnowledgeHead(Stored):
 
 def sources_partition(tenant: str) -> str:
     return KnowledgeHead.key_of(tenant).pk
-
-
-def group_of(audience: str, roles: tuple[str, ...], agents: tuple[str, ...]) -> str:
-    """Return the name of the group of sources with this audience and these agents."""
-    whom = [audience, *(sorted(set(roles)) if audience == "roles" else ())]
-    return "|".join((",".join(map(key_part, whom)), ",".join(map(key_part, sorted(set(agents))))))

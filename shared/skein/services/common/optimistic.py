@@ -93,7 +93,11 @@ def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[
 
 
 def revise(
-    thing: Versioned, changes: Mapping[str, Any], *, also: Mapping[str, Any] | None = None
+    thing: Versioned,
+    changes: Mapping[str, Any],
+    *,
+    also: Mapping[str, Any] | None = None,
+    lock: str = "version",
 ) -> tuple[Versioned, Update]:
     """Return `thing` with `changes`, and the update that stores them (optimistic lock).
 
@@ -103,11 +107,13 @@ def revise(
         thing: The record as it was read.
         changes: The fields to change, with their new values.
         also: Further attributes of the item to set or, with None, to remove.
+        lock: The field that every change raises, if that is not the version.
     """
-    revised = thing.model_copy(update={**changes, "version": thing.version + 1})
+    known = getattr(thing, lock)
+    revised = thing.model_copy(update={**changes, lock: known + 1})
     attributes = revised.attributes()
-    change = {name: attributes.get(name) for name in (*changes, "version")}
-    write = Update(thing.key, set=change | dict(also or {}), condition=Is("version", thing.version))
+    change = {name: attributes.get(name) for name in (*changes, lock)}
+    write = Update(thing.key, set=change | dict(also or {}), condition=Is(lock, known))
     return revised, write
 
 
