@@ -1826,6 +1826,116 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sources/{source_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a source
+         * @description The text itself is that of a version.
+         */
+        get: operations["get_source"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a source
+         * @description No prompt that is built after the response has a word of the source.
+         */
+        delete: operations["delete_source"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a source
+         * @description The change is a new version. Another text is read in the background.
+         */
+        patch: operations["change_source"];
+        trace?: never;
+    };
+    "/v1/sources/{source_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read a source again
+         * @description The URL is read in the background. A doubtful text is held back.
+         */
+        post: operations["refresh_source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/{source_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a source's versions, newest first
+         * @description The newest 10 versions are kept, each with all fields and its text.
+         */
+        get: operations["list_source_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/{source_id}/versions/{version}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the text of a version
+         * @description The text passage by passage, as agents are shown it.
+         */
+        get: operations["get_source_text"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/{source_id}/versions/{version}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a version of a source
+         * @description The restored text and fields become a new version. Repeating the call changes nothing.
+         *
+         *     To take over a text that is held back, restore version 0.
+         */
+        post: operations["restore_source_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/skills/{name}": {
         parameters: {
             query?: never;
@@ -2765,6 +2875,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sources, oldest first
+         * @description Each source has its state, and why its newest text was not taken over.
+         */
+        get: operations["list_sources"];
+        put?: never;
+        /**
+         * Create a source of knowledge
+         * @description The source is read in the background; see its `state`. Agents then answer from it.
+         */
+        post: operations["create_source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create an upload for a source
+         * @description Send the file to the URL by PUT, then create a source with its id within a day.
+         */
+        post: operations["begin_source_upload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search the sources
+         * @description What the prompt of an agent would get for this question, if all readers have `roles`.
+         */
+        post: operations["search_sources"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/skills": {
         parameters: {
             query?: never;
@@ -3258,6 +3432,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "source.failing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The URL of a source of knowledge was not read three times in a row
+         * @description Skein sends this event to the endpoints that list its type.
+         */
+        post: operations["on_source_failing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -3449,6 +3643,20 @@ export interface components {
             answer: components["schemas"]["ChoiceAnswerResource"] | null;
             /** @description For a repetition, the `seq` of the question; an answer to either counts. */
             repeats: number | null;
+        };
+        /**
+         * Citation
+         * @description A passage of the tenant's texts on which a message rests.
+         */
+        Citation: {
+            /** @description The id of the source. */
+            source_id: string;
+            /** @description The version of the source. */
+            version: number;
+            /** @description Where it is: headings, a page or a row. Default: `""`. */
+            place?: string;
+            /** @description The address of its page; null for none. */
+            url?: string | null;
         };
         /**
          * ConsentPage
@@ -3908,6 +4116,8 @@ export interface components {
             media: components["schemas"]["MediaResource"][];
             /** @description The ids of the sharing rules of which a `notice` tells. An app shows a button beside it: `POST /v1/chats/{chat_id}/sharing/keep` keeps the talk private. */
             sharing_rules: string[];
+            /** @description The passages of your sources that an agent's message cites. */
+            sources: components["schemas"]["Citation"][];
             /** @description The run that posted the message, if the run belongs to this chat. Null for a person's message, and for a run of another chat, a plan or a service. */
             run_id: string | null;
             /**
@@ -4043,14 +4253,14 @@ export interface components {
          * @description A file that is about to be uploaded for a message of a chat.
          */
         NewMedia: {
-            /** @description The id of the chat. */
-            chat_id: string;
             /** @description The media type: `image/jpeg`, `image/png`, `image/webp`, `image/heic`, `application/pdf`, `text/plain` or `text/vcard`. */
             type: string;
             /** @description The length, at most 5,000,000. */
             bytes: number;
             /** @description The SHA-256 checksum, in hexadecimal. */
             sha256: string;
+            /** @description The id of the chat. */
+            chat_id: string;
         };
         /**
          * OpenChoicePage
@@ -5419,6 +5629,12 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
+            /** @description If all sources together have at most this many tokens, prompts show them whole; 0 for never. */
+            knowledge_whole_tokens?: number | null;
+            /** @description Maximum tokens of the passages of sources in a prompt; 0 for none. */
+            knowledge_tokens?: number | null;
+            /** @description Whether texts end with a link to the web page that they cite. */
+            cite_by_sms?: boolean | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
             models_with_images?: string[] | null;
             /** @description Maximum pictures in a prompt, newest first; 0 for none. */
@@ -6235,6 +6451,31 @@ export interface components {
             };
         };
         /**
+         * FoundPassageResource
+         * @description A passage that a prompt would show.
+         */
+        FoundPassageResource: {
+            /** @description The id of the source. */
+            source_id: string;
+            /** @description The version of the source. */
+            version: number;
+            /** @description Where it is: headings, a page or a row. */
+            place: string;
+            /** @description The address of its page; null for none. */
+            url: string | null;
+            /** @description The name of the source. */
+            name: string;
+            /** @description The text. */
+            text: string;
+            /**
+             * Format: date-time
+             * @description When the text was read.
+             */
+            as_of: string;
+            /** @description How well it matches. */
+            score: number;
+        };
+        /**
          * GoalChange
          * @description Changes to a goal. Omitted and null fields stay unchanged.
          */
@@ -7015,6 +7256,44 @@ export interface components {
             text: string;
             /** @description Replaces the shipped skill with the same name. */
             name: string;
+        };
+        /**
+         * NewSource
+         * @description A new source, with one of `url`, `upload_id` and `text`.
+         */
+        NewSource: {
+            /** @description What the source is about, for operators. Default: `""`. */
+            about?: string;
+            /** @description Who may be told: `everyone` in the tenant, `public` for visitors, too, or only chats in which all people have one of `roles`. Default: `"everyone"`. */
+            audience?: components["schemas"]["SourceAudience"];
+            /** @description The roles, for `roles`. Default: `[]`. */
+            roles?: string[];
+            /** @description The ids of the agents that may use it; empty: all. Default: `[]`. */
+            agents?: string[];
+            /** @description How often the URL is read again, in hours. Default: `24`. */
+            refresh_hours?: number;
+            /** @description Whether agents may use the source. Default: `true`. */
+            enabled?: boolean;
+            /** @description The name, which prompts and citations show. */
+            name: string;
+            /** @description A web page or a sitemap, of which at most 200 pages are read. */
+            url?: string | null;
+            /** @description The text itself, as Markdown; upload a longer one. */
+            text?: string | null;
+            /** @description The id of an uploaded file. */
+            upload_id?: string | null;
+        };
+        /**
+         * NewSourceUpload
+         * @description A file that is about to be uploaded for a source.
+         */
+        NewSourceUpload: {
+            /** @description The media type, such as `application/pdf`. */
+            type: string;
+            /** @description The length, at most 2,000,000. */
+            bytes: number;
+            /** @description The SHA-256 checksum, in hexadecimal. */
+            sha256: string;
         };
         /**
          * NewTeamMessage
@@ -7871,6 +8150,12 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
+            /** @description If all sources together have at most this many tokens, prompts show them whole; 0 for never. */
+            knowledge_whole_tokens?: number | null;
+            /** @description Maximum tokens of the passages of sources in a prompt; 0 for none. */
+            knowledge_tokens?: number | null;
+            /** @description Whether texts end with a link to the web page that they cite. */
+            cite_by_sms?: boolean | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
             models_with_images?: string[] | null;
             /** @description Maximum pictures in a prompt, newest first; 0 for none. */
@@ -8123,6 +8408,170 @@ export interface components {
             version: number;
         };
         /**
+         * SourceChange
+         * @description Changes to a source. Omitted fields stay unchanged.
+         */
+        SourceChange: {
+            /** @description What the source is about, for operators. */
+            about?: string | null;
+            /** @description Who may be told: `everyone` in the tenant, `public` for visitors, too, or only chats in which all people have one of `roles`. */
+            audience?: components["schemas"]["SourceAudience"] | null;
+            /** @description The roles, for `roles`. */
+            roles?: string[] | null;
+            /** @description The ids of the agents that may use it; empty: all. */
+            agents?: string[] | null;
+            /** @description How often the URL is read again, in hours. */
+            refresh_hours?: number | null;
+            /** @description Whether agents may use the source. */
+            enabled?: boolean | null;
+            /** @description The name. */
+            name?: string | null;
+            /** @description The URL. */
+            url?: string | null;
+            /** @description The text itself, as Markdown; upload a longer one. */
+            text?: string | null;
+            /** @description The id of an uploaded file. */
+            upload_id?: string | null;
+        };
+        /**
+         * SourcePage
+         * @description A page of sources.
+         */
+        SourcePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["SourceResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * SourceResource
+         * @description A source of knowledge.
+         */
+        SourceResource: {
+            /** @description What the source is about, for operators. */
+            about: string;
+            /** @description Who may be told: `everyone` in the tenant, `public` for visitors, too, or only chats in which all people have one of `roles`. */
+            audience: components["schemas"]["SourceAudience"];
+            /** @description The roles, for `roles`. */
+            roles: string[];
+            /** @description The ids of the agents that may use it; empty: all. */
+            agents: string[];
+            /** @description How often the URL is read again, in hours. */
+            refresh_hours: number;
+            /** @description Whether agents may use the source. */
+            enabled: boolean;
+            /** @description The name, which prompts and citations show. */
+            name: string;
+            /** @description A web page or a sitemap, of which at most 200 pages are read. */
+            url: string | null;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The newest version; 0 before a text was read. */
+            version: number;
+            /** @description `reading` before its text is read; `ready`; `held` if the newest text was not taken over, so that the last one stays; `failed` if there is none. */
+            state: components["schemas"]["SourceState"];
+            /** @description The text that agents use. */
+            text: components["schemas"]["SourceTextResource"] | null;
+            /** @description A newer text that you may accept. */
+            held: components["schemas"]["SourceTextResource"] | null;
+            /** @description Why the newest text was not taken over. */
+            error: string | null;
+            /** @description How often in a row the URL was not read. */
+            failures: number;
+            /**
+             * Format: date-time
+             * @description When it was last read.
+             */
+            checked_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it is read next.
+             */
+            next_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            changed_at: string | null;
+            /** @description The operator who changed it, if any. */
+            changed_by: string | null;
+        };
+        /**
+         * SourceSearch
+         * @description A question, and for whom it is answered.
+         */
+        SourceSearch: {
+            /** @description The question. */
+            query: string;
+            /** @description The id of the agent. */
+            agent_id: string;
+            /** @description The roles that all readers have. Default: `[]`. */
+            roles?: string[];
+        };
+        /**
+         * SourceSearchResult
+         * @description What a prompt would get for a question.
+         */
+        SourceSearchResult: {
+            /** @description Whether the best passage matches well enough to be shown. */
+            answered: boolean;
+            /** @description The best passages, best first. */
+            items: components["schemas"]["FoundPassageResource"][];
+        };
+        /**
+         * SourceTextResource
+         * @description How much text a version has, and when it was read.
+         */
+        SourceTextResource: {
+            /** @description Its length in characters. */
+            characters: number;
+            /** @description How many passages it is searched by. */
+            passages: number;
+            /**
+             * Format: date-time
+             * @description When it was read.
+             */
+            as_of: string;
+        };
+        /**
+         * SourceVersionPage
+         * @description A page of versions, newest first.
+         */
+        SourceVersionPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["SourceVersionResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * SourceVersionResource
+         * @description One version of a source.
+         */
+        SourceVersionResource: {
+            /** @description Its number. */
+            version: number;
+            /** @description Its text. */
+            text: components["schemas"]["SourceTextResource"];
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            changed_at: string;
+            /** @description By whom; null: read from the URL. */
+            changed_by: string | null;
+            /** @description The version that it restored. */
+            restored_from: number | null;
+            /** @description The fields of the source. */
+            fields: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * SweepResource
          * @description The result of one sweep.
          */
@@ -8183,6 +8632,12 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
+            /** @description If all sources together have at most this many tokens, prompts show them whole; 0 for never. */
+            knowledge_whole_tokens?: number | null;
+            /** @description Maximum tokens of the passages of sources in a prompt; 0 for none. */
+            knowledge_tokens?: number | null;
+            /** @description Whether texts end with a link to the web page that they cite. */
+            cite_by_sms?: boolean | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
             models_with_images?: string[] | null;
             /** @description Maximum pictures in a prompt, newest first; 0 for none. */
@@ -8947,6 +9402,14 @@ export interface components {
             settings?: components["schemas"]["ChatOverridesChange"];
         };
         /**
+         * WholeSourceText
+         * @description The whole text of a version, passage by passage.
+         */
+        WholeSourceText: {
+            /** @description The text, with the place of each passage. */
+            text: string;
+        };
+        /**
          * WorkingHours
          * @description Working hours, the same on each working day.
          *
@@ -9494,6 +9957,8 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /** @description Why there is no answer; null otherwise. */
             reason: components["schemas"]["Reason"] | null;
+            /** @description Whether no source of knowledge answered the question. */
+            knowledge_missing?: boolean;
         };
         /**
          * RunEndedEvent
@@ -9528,6 +9993,50 @@ export interface components {
             type: "run.ended";
             /** @description What happened, by ids and states. */
             data: components["schemas"]["RunEnded"];
+        };
+        /**
+         * SourceFailing
+         * @description The URL of a source of knowledge was not read three times in a row.
+         */
+        SourceFailing: {
+            /** @description The id of the source. */
+            source_id: string;
+            /** @description How often it failed. */
+            failures: number;
+        };
+        /**
+         * SourceFailingEvent
+         * @description The URL of a source of knowledge was not read three times in a row.
+         */
+        SourceFailingEvent: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description The id, the same each time the event is sent. */
+            id: string;
+            /** @description `/skein/` and the tenant. */
+            source: string;
+            /** @description What the event is about; orders the events. */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            time: string;
+            /**
+             * @description The media type of `data`.
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "source.failing";
+            /** @description What happened, by ids and states. */
+            data: components["schemas"]["SourceFailing"];
         };
         /**
          * ReachingChannel
@@ -9720,7 +10229,7 @@ export interface components {
          * @description A note on how a prompt was built, for example that content was left out.
          * @enum {string}
          */
-        PromptMark: "core_memories_over_budget" | "context_unavailable" | "context_off" | "number_unproven" | "answered_without_model";
+        PromptMark: "core_memories_over_budget" | "context_unavailable" | "context_off" | "number_unproven" | "answered_without_model" | "knowledge_missing";
         /**
          * RunStatus
          * @description The state of a run. A `waiting` run has asked something and waits for a reply.
@@ -9774,7 +10283,7 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "find_time" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "ask_a_person" | "ask_someone" | "find_time" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "resume_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "forget" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "search_knowledge" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
          * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.
@@ -9858,7 +10367,7 @@ export interface components {
          * @description What an event tells of.
          * @enum {string}
          */
-        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "help.ended" | "approval.requested" | "erasure.done" | "limit.reached";
+        EventType: "message.created" | "run.ended" | "delivery.changed" | "choice.answered" | "member.changed" | "memory.changed" | "help.requested" | "help.ended" | "approval.requested" | "erasure.done" | "limit.reached" | "source.failing";
         /**
          * EndpointKind
          * @description Where events go: to a `url`, or to the deployment's `bus` of EventBridge.
@@ -9914,6 +10423,12 @@ export interface components {
          */
         MadeBy: "consolidation" | "tool" | "api" | "reflection";
         /**
+         * SourceAudience
+         * @description Who may be told of a source: `everyone`, visitors, too (`public`), or only people with one of its `roles`.
+         * @enum {string}
+         */
+        SourceAudience: "public" | "everyone" | "roles";
+        /**
          * ThreadKind
          * @description Whether a thread explores a subject or produces a deliverable.
          * @enum {string}
@@ -9961,6 +10476,12 @@ export interface components {
          * @enum {string}
          */
         DueWork: "wait" | "drop";
+        /**
+         * SourceState
+         * @description Whether a source is being read, is `ready`, keeps its last text (`held`), or has none (`failed`).
+         * @enum {string}
+         */
+        SourceState: "reading" | "ready" | "held" | "failed";
         /**
          * Weekday
          * @description A day of the week.
@@ -15267,6 +15788,254 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a source. */
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a source. */
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a source. */
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "enabled": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["SourceChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    refresh_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a source. */
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. The work continues in the background. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_source_versions: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of a source. */
+                source_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceVersionPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_source_text: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a source. */
+                source_id: string;
+                /** @description A version's number; 0 for the text held back. */
+                version: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholeSourceText"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    restore_source_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a source. */
+                source_id: string;
+                /** @description A version's number; 0 for the text held back. */
+                version: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_skill: {
         parameters: {
             query?: never;
@@ -17836,6 +18605,176 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    list_sources: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourcePage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_source: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Opening hours",
+                 *       "url": "https://shop.example/hours"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSource"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    begin_source_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSourceUpload"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "expires_at": "2026-11-21T22:54:08.412Z",
+                     *       "headers": {
+                     *         "content-type": "image/jpeg"
+                     *       },
+                     *       "id": "med_01M8052A0RRXM7989ADR524XMF",
+                     *       "method": "PUT",
+                     *       "url": "https://bucket.example/incoming/..."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UploadResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    search_sources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "agent_id": "agt_1",
+                 *       "query": "When are you open?"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SourceSearch"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceSearchResult"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     list_skills: {
         parameters: {
             query?: never;
@@ -18946,6 +19885,49 @@ export interface operations {
         requestBody: {
             content: {
                 "application/cloudevents+json": components["schemas"]["LimitReachedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Each status from 200 to 299 counts. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: Skein sends the event again later. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_source_failing: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same each time it is sent. */
+                "webhook-id": string;
+                /** @description When this try was sent, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description The signature by the rules of Standard Webhooks. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["SourceFailingEvent"];
             };
         };
         responses: {

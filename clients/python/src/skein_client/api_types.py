@@ -55,6 +55,17 @@ class ChoiceAnswerResource(TypedDict):
     at: str
 
 
+class Citation(TypedDict):
+    """
+    A passage of the tenant's texts on which a message rests.
+    """
+
+    source_id: str
+    version: int
+    place: NotRequired[str]
+    url: NotRequired[str | None]
+
+
 class DisclosedWords(TypedDict):
     """
     Words of the caller that somebody was told.
@@ -187,10 +198,10 @@ class NewMedia(TypedDict):
     A file that is about to be uploaded for a message of a chat.
     """
 
-    chat_id: str
     type: str
     bytes: int
     sha256: str
+    chat_id: str
 
 
 class OperatorsReading(TypedDict):
@@ -631,6 +642,21 @@ class FilePlan(TypedDict):
     time_zone: NotRequired[str | None]
 
 
+class FoundPassageResource(TypedDict):
+    """
+    A passage that a prompt would show.
+    """
+
+    source_id: str
+    version: int
+    place: str
+    url: str | None
+    name: str
+    text: str
+    as_of: str
+    score: float
+
+
 class Guardrail(TypedDict):
     """
     A guardrail of Amazon Bedrock, or of a package with the entry point `skein.guardrails`.
@@ -873,6 +899,22 @@ class NewSkill(TypedDict):
     modes: NotRequired[list[str]]
     text: str
     name: str
+
+
+Role1: TypeAlias = str
+
+
+Agent: TypeAlias = str
+
+
+class NewSourceUpload(TypedDict):
+    """
+    A file that is about to be uploaded for a source.
+    """
+
+    type: str
+    bytes: int
+    sha256: str
 
 
 class NewTeamMessage(TypedDict):
@@ -1170,6 +1212,48 @@ class SkillResource(TypedDict):
     version: int
 
 
+class SourceSearch(TypedDict):
+    """
+    A question, and for whom it is answered.
+    """
+
+    query: str
+    agent_id: str
+    roles: NotRequired[list[Role1]]
+
+
+class SourceSearchResult(TypedDict):
+    """
+    What a prompt would get for a question.
+    """
+
+    answered: bool
+    items: list[FoundPassageResource]
+
+
+class SourceTextResource(TypedDict):
+    """
+    How much text a version has, and when it was read.
+    """
+
+    characters: int
+    passages: int
+    as_of: str
+
+
+class SourceVersionResource(TypedDict):
+    """
+    One version of a source.
+    """
+
+    version: int
+    text: SourceTextResource
+    changed_at: str
+    changed_by: str | None
+    restored_from: int | None
+    fields: dict[str, Any]
+
+
 class SweepResource(TypedDict):
     """
     The result of one sweep.
@@ -1275,6 +1359,14 @@ class UsageRowResource(TypedDict):
     money: Money | None
 
 
+class WholeSourceText(TypedDict):
+    """
+    The whole text of a version, passage by passage.
+    """
+
+    text: str
+
+
 class StartedRuns(TypedDict):
     """
     The runs that a webhook started.
@@ -1358,6 +1450,30 @@ class MemoryChangedEvent(TypedDict):
     datacontenttype: Literal['application/json']
     type: Literal['memory.changed']
     data: MemoryChanged
+
+
+class SourceFailing(TypedDict):
+    """
+    The URL of a source of knowledge was not read three times in a row.
+    """
+
+    source_id: str
+    failures: int
+
+
+class SourceFailingEvent(TypedDict):
+    """
+    The URL of a source of knowledge was not read three times in a row.
+    """
+
+    specversion: Literal['1.0']
+    id: str
+    source: str
+    subject: str
+    time: str
+    datacontenttype: Literal['application/json']
+    type: Literal['source.failing']
+    data: SourceFailing
 
 
 ReachingChannel: TypeAlias = Literal['sms', 'whatsapp']
@@ -1453,7 +1569,7 @@ NameSource: TypeAlias = Literal['given', 'chosen']
 ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unsupported_media_type', 'unprocessable', 'rate_limited', 'unavailable', 'storage_full', 'internal']
 
 
-PromptMark: TypeAlias = Literal['core_memories_over_budget', 'context_unavailable', 'context_off', 'number_unproven', 'answered_without_model']
+PromptMark: TypeAlias = Literal['core_memories_over_budget', 'context_unavailable', 'context_off', 'number_unproven', 'answered_without_model', 'knowledge_missing']
 
 
 RunStatus: TypeAlias = Literal['queued', 'running', 'waiting', 'done', 'failed', 'canceled']
@@ -1480,7 +1596,7 @@ ReplyMode: TypeAlias = Literal['tools', 'text']
 HistoryFormat: TypeAlias = Literal['timeline', 'roles']
 
 
-ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'ask_someone', 'find_time', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
+ToolName: TypeAlias = Literal['send_message', 'ask_choice', 'ask_a_person', 'ask_someone', 'find_time', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'resume_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'forget', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'search_knowledge', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
 
 
 Outsiders: TypeAlias = Literal['none', 'quoted']
@@ -1522,7 +1638,7 @@ SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'arra
 SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
 
 
-EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'help.ended', 'approval.requested', 'erasure.done', 'limit.reached']
+EventType: TypeAlias = Literal['message.created', 'run.ended', 'delivery.changed', 'choice.answered', 'member.changed', 'memory.changed', 'help.requested', 'help.ended', 'approval.requested', 'erasure.done', 'limit.reached', 'source.failing']
 
 
 EndpointKind: TypeAlias = Literal['url', 'bus']
@@ -1552,6 +1668,9 @@ KeyRole: TypeAlias = Literal['support', 'privacy', 'owner', 'tokens']
 MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
 
 
+SourceAudience: TypeAlias = Literal['public', 'everyone', 'roles']
+
+
 ThreadKind: TypeAlias = Literal['exploratory', 'deliverable']
 
 
@@ -1574,6 +1693,9 @@ ProfileChangeMadeBy: TypeAlias = Literal['consolidation', 'update_profile']
 
 
 DueWork: TypeAlias = Literal['wait', 'drop']
+
+
+SourceState: TypeAlias = Literal['reading', 'ready', 'held', 'failed']
 
 
 Weekday: TypeAlias = Literal['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
@@ -2226,6 +2348,9 @@ class ChatOverridesChange(TypedDict):
     max_context_tokens: NotRequired[int | None]
     sharing_quiet_minutes: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
+    knowledge_whole_tokens: NotRequired[int | None]
+    knowledge_tokens: NotRequired[int | None]
+    cite_by_sms: NotRequired[bool | None]
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
@@ -2721,6 +2846,23 @@ NewSharingRule = TypedDict(
 )
 
 
+class NewSource(TypedDict):
+    """
+    A new source, with one of `url`, `upload_id` and `text`.
+    """
+
+    about: NotRequired[str]
+    audience: NotRequired[SourceAudience]
+    roles: NotRequired[list[Role1]]
+    agents: NotRequired[list[Agent]]
+    refresh_hours: NotRequired[int]
+    enabled: NotRequired[bool]
+    name: str
+    url: NotRequired[str | None]
+    text: NotRequired[str | None]
+    upload_id: NotRequired[str | None]
+
+
 class NewThread(TypedDict):
     """
     A new thread of an agent.
@@ -2968,6 +3110,59 @@ class SharingRulePage(TypedDict):
     """
 
     items: list[SharingRuleResource]
+    next_cursor: str | None
+
+
+class SourceChange(TypedDict):
+    """
+    Changes to a source. Omitted fields stay unchanged.
+    """
+
+    about: NotRequired[str | None]
+    audience: NotRequired[SourceAudience | None]
+    roles: NotRequired[list[Role1] | None]
+    agents: NotRequired[list[Agent] | None]
+    refresh_hours: NotRequired[int | None]
+    enabled: NotRequired[bool | None]
+    name: NotRequired[str | None]
+    url: NotRequired[str | None]
+    text: NotRequired[str | None]
+    upload_id: NotRequired[str | None]
+
+
+class SourceResource(TypedDict):
+    """
+    A source of knowledge.
+    """
+
+    about: str
+    audience: SourceAudience
+    roles: list[str]
+    agents: list[str]
+    refresh_hours: int
+    enabled: bool
+    name: str
+    url: str | None
+    id: str
+    version: int
+    state: SourceState
+    text: SourceTextResource | None
+    held: SourceTextResource | None
+    error: str | None
+    failures: int
+    checked_at: str | None
+    next_at: str | None
+    created_at: str
+    changed_at: str | None
+    changed_by: str | None
+
+
+class SourceVersionPage(TypedDict):
+    """
+    A page of versions, newest first.
+    """
+
+    items: list[SourceVersionResource]
     next_cursor: str | None
 
 
@@ -3457,6 +3652,7 @@ class RunEnded(TypedDict):
     chat_id: str | None
     status: RunStatus
     reason: Reason | None
+    knowledge_missing: NotRequired[bool]
 
 
 class RunEndedEvent(TypedDict):
@@ -3568,6 +3764,7 @@ class MessageResource(TypedDict):
     via: ViaResource | None
     media: list[MediaResource]
     sharing_rules: list[str]
+    sources: list[Citation]
     run_id: str | None
     created_at: str
 
@@ -4093,6 +4290,9 @@ class SettingsResource(TypedDict):
     max_context_tokens: NotRequired[int | None]
     sharing_quiet_minutes: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
+    knowledge_whole_tokens: NotRequired[int | None]
+    knowledge_tokens: NotRequired[int | None]
+    cite_by_sms: NotRequired[bool | None]
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
@@ -4156,6 +4356,15 @@ class SettingsResource(TypedDict):
     operators_read_chats: NotRequired[bool | None]
 
 
+class SourcePage(TypedDict):
+    """
+    A page of sources.
+    """
+
+    items: list[SourceResource]
+    next_cursor: str | None
+
+
 class TenantOverridesChange(TypedDict):
     """
     Changes to a tenant's settings. Omitted fields stay; null removes a setting.
@@ -4166,6 +4375,9 @@ class TenantOverridesChange(TypedDict):
     max_context_tokens: NotRequired[int | None]
     sharing_quiet_minutes: NotRequired[int | None]
     recall_tokens: NotRequired[int | None]
+    knowledge_whole_tokens: NotRequired[int | None]
+    knowledge_tokens: NotRequired[int | None]
+    cite_by_sms: NotRequired[bool | None]
     models_with_images: NotRequired[list[ModelsWithImage] | None]
     max_images: NotRequired[int | None]
     image_tokens: NotRequired[int | None]
