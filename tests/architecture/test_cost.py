@@ -17,7 +17,7 @@ SMALL = PROFILES["small"]
 @pytest.mark.parametrize(
     ("parameters", "secrets", "most"),
     [
-        (SMS_ON, 2, 10.5),
+        (SMS_ON, 2, 10.6),
         ({}, 1, 10),
         ({**SMALL, **SMS_ON}, 1, 2),  # both keys are in one secret
         (SMALL, 1, 2),

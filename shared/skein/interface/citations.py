@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from skein.models.chats.chat import MAX_CITED, Citation
 from skein.models.runs.provenance import MarkedCitation
+from skein.models.visibility.provenance import MAX_CITED, Citation
 
 MARK = re.compile(r"K[1-9][0-9]{0,3}")
 _MARKS = re.compile(rf"[ \t]*[\[\u3010](?:{MARK.pattern})(?:[ ,;]+(?:{MARK.pattern}))*[\]\u3011]")

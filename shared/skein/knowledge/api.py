@@ -15,9 +15,9 @@ from skein.knowledge.models.source import (
 from skein.knowledge.passages import SourcePassage
 from skein.media.api import NewUpload
 from skein.models.api.base import ChangeRequest, CreatedAt, Id, Page, Request, Resource
-from skein.models.chats.chat import Citation
 from skein.models.common.base import EntityId, Instant, Name
 from skein.models.common.json_types import NUMBER
+from skein.models.visibility.provenance import Citation
 from skein.models.visibility.sharing_rules import RoleName
 
 EXAMPLE: dict[str, Any] = {"name": "Opening hours", "url": "https://shop.example/hours"}

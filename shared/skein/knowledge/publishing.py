@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Transient, Unprocessable
-from skein.knowledge.files import KnowledgeFiles, name_of_index
-from skein.knowledge.index import IndexedSource, IndexFile
+from skein.knowledge.index import IndexedSource, IndexFile, KnowledgeFiles, name_of_index
 from skein.knowledge.models.source import (
     KEPT_VERSIONS,
     MAX_CHARACTERS,

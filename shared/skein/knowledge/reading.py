@@ -9,8 +9,15 @@ from typing import Any
 
 from skein.errors import ConditionFailed, Conflict, Unprocessable
 from skein.knowledge.fetching import Fetcher
-from skein.knowledge.files import KnowledgeFiles, name_of_source, name_of_upload
-from skein.knowledge.index import NO_VALIDATORS, Validators, pages_of, source_file
+from skein.knowledge.index import (
+    NO_VALIDATORS,
+    KnowledgeFiles,
+    Validators,
+    name_of_source,
+    name_of_upload,
+    pages_of,
+    source_file,
+)
 from skein.knowledge.models.source import Source, SourceText
 from skein.knowledge.passages import SourcePassage
 from skein.knowledge.publishing import PlannedChange, Publisher

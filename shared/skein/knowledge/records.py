@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.knowledge.files import KnowledgeFiles, name_of_upload
-from skein.knowledge.index import pages_of
+from skein.knowledge.index import KnowledgeFiles, name_of_upload, pages_of
 from skein.knowledge.models.source import (
     MAX_SOURCES,
     SOURCE_FIELDS,

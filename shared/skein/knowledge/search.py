@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from skein.errors import Unavailable
-from skein.knowledge.files import KnowledgeFiles
-from skein.knowledge.index import FoundPassage, IndexFile, best_passages
+from skein.knowledge.index import FoundPassage, IndexFile, KnowledgeFiles, best_passages
 from skein.knowledge.models.source import IndexedGroup, KnowledgeHead
 from skein.ports import ModelTokens, Table, TextEmbeddings
 from skein.services.common.text_index import IndexQuery

@@ -8,6 +8,7 @@
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,23 +17,35 @@ from skein.interface.reading import BeginInput, Load, LoadInput, SectionItems, S
 from skein.interface.section import SEPARATOR, Section, SectionInput, one_line
 from skein.knowledge.index import ANSWERS, FoundPassage
 from skein.knowledge.models.source import KnowledgeHead
-from skein.knowledge.questions import asks, question_of
 from skein.knowledge.search import KnowledgeSearch
-from skein.models.chats.chat import Citation
 from skein.models.common.storage import Key
 from skein.models.directory.role import roles_at
 from skein.models.directory.user import User
 from skein.models.runs.provenance import EntryProvenance, MarkedCitation
-from skein.models.visibility.provenance import TOOL_AUTHOR, Authors
+from skein.models.visibility.provenance import TOOL_AUTHOR, Authors, Citation
 from skein.ports import Metrics, TokenCounter
 from skein.prompts import render
+from skein.recall.query import needs_recall
+from skein.recall.sections import query_of
 from skein.services.common.quoting import behind_bars, quoted
+from skein.services.common.words import stems_of
 
 AUTHOR = Authors(ids=(f"{TOOL_AUTHOR}knowledge",))
 MAX_READERS = 20  # people of a chat whose roles are read
 SHOWN = 40  # best passages that are kept for a prompt
 DAY = len("2026-12-31")
 SHORTEST_TOKEN = 12  # characters; texts with more for each token of the budget cannot fit whole
+
+FEW = 4  # stems; a text with fewer may be a follow-up, such as "And on Sundays?"
+# In other languages than English, only question marks are recognised.
+ASKS = re.compile(
+    r"[?\uff1f\u061f]"
+    r"|^(?:(?:hi|hello|hey|ok|okay|and|so|but|please|also)\b[ ,!.]*)*"
+    r"(?:who|whom|whose|what|when|where"
+    r"|which|why|how|is|are|am|was|were|do|does|did|can|could|may|will|would|should|has|have|any"
+    r"|tell me|let me know|i (?:want|need|would like|'d like) to know|i wonder)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +136,24 @@ class PromptKnowledge:
             state="read",
             roles=roles,
         )
+
+
+def asks(text: str) -> bool:
+    """Return whether a message asks something; "Thanks!" does not, and neither does "OK?"."""
+    return ASKS.search(text.strip()) is not None and needs_recall(f"{text}?")
+
+
+def question_of(read: SectionReads) -> tuple[str, str]:
+    """Return the text to answer, and the text to search by.
+
+    A short text may be a follow-up, which is searched with the person's message before it.
+    """
+    text = query_of(read)
+    if not text or len(stems_of(text)) >= FEW:
+        return text, text
+    people = (each for each in read.messages if each.conversational and each.sender.kind == "user")
+    before = [each.text for each in people if each.text not in text and not each.resets]
+    return text, "\n".join([*before[-1:], text])
 
 
 def _head(read: SectionReads) -> KnowledgeHead:

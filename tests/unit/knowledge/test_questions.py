@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.knowledge.questions import asks
+from skein.knowledge.sections import asks
 
 
 @pytest.mark.parametrize(

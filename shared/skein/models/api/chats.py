@@ -29,7 +29,6 @@ from skein.models.chats.chat import (
     Chat,
     ChatFields,
     ChatKind,
-    Citation,
     ListedMember,
     MemberRole,
     MemberState,
@@ -50,6 +49,7 @@ from skein.models.common.base import (
 from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
+from skein.models.visibility.provenance import Citation
 
 NO_FILES: Mapping[str, MediaFile] = {}
 

@@ -36,7 +36,7 @@ from skein.models.config.overrides import Overrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.visibility.audience import OPEN, Audience, may_show
 from skein.models.visibility.ownership import StoredAuthors, private_scope
-from skein.models.visibility.provenance import NO_AUTHORS, Authors, Insiders
+from skein.models.visibility.provenance import NO_AUTHORS, Authors, Citation, Insiders
 from skein.models.visibility.talk import SharingState
 
 ChatKind = Literal["group", "direct"]
@@ -50,7 +50,6 @@ MessageKind = Literal["text", "team", "keyword", "notice", "choice", "deleted", 
 MAX_AGENTS = 20
 MAX_MEMBERS = 100
 MAX_TEXT = 20_000
-MAX_CITED = 20  # passages of one message
 PREVIEW_CHARACTERS = 200
 MAX_DESCRIPTION = 1_000
 CHAT_SHARDS = 8  # of a tenant's list of chats, whose rows all move at the start of an hour
@@ -98,19 +97,6 @@ class Via(Value):
     agent_name: Name
     chat_id: Identifier
     choice_seq: int
-
-
-class Citation(Value):
-    """A passage of the tenant's texts on which a message rests."""
-
-    source_id: Annotated[Identifier, Field(description="The id of the source.")]
-    version: Annotated[int, Field(description="The version of the source.")]
-    place: Annotated[
-        str, Field(max_length=300, description="Where it is: headings, a page or a row.")
-    ] = ""
-    url: Annotated[
-        str | None, Field(max_length=2_000, description="The address of its page; null for none.")
-    ] = None
 
 
 class LastMessage(Value):

@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from skein.models.chats.chat import Citation
 from skein.models.common.base import Identifier, Instant, Stored
 from skein.models.visibility.ownership import DerivedItem
+from skein.models.visibility.provenance import Citation
 
 MAX_ENTRIES = 300  # entries of a prompt; further ones have no provenance
 

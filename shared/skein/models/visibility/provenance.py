@@ -20,12 +20,26 @@ MAX_AUTHORS = 20  # authors of one item or call; more are "many"
 MAX_SPANS = 20  # spans of one item; more are widened to one span per chat
 DIGEST_CHARACTERS = 16  # hexadecimal digits of a digest, 64 bits
 MAX_NAMED = 3  # people that a label names; further ones are counted
+MAX_CITED = 20  # passages that one message cites
 MAX_TITLE = 60  # maximum length of a title in a label, in characters
 MAX_OF_STRANGER = 3  # items of one person in a private prompt of a chat that the person is not in
 
 TOOL_AUTHOR = "tool:"  # the prefix of a tool's id as an author; digests have no colon
 
 Thing = TypeVar("Thing")
+
+
+class Citation(Value):
+    """A passage of the tenant's texts on which a message rests."""
+
+    source_id: Annotated[Identifier, Field(description="The id of the source.")]
+    version: Annotated[int, Field(description="The version of the source.")]
+    place: Annotated[
+        str, Field(max_length=300, description="Where it is: headings, a page or a row.")
+    ] = ""
+    url: Annotated[
+        str | None, Field(max_length=2_000, description="The address of its page; null for none.")
+    ] = None
 
 
 class Authors(Value):

@@ -26,7 +26,7 @@ from skein.errors import (
     ReadersChanged,
     Unprocessable,
 )
-from skein.models.chats.chat import Chat, Citation, Media, Message, MessageKind, Via, check_text
+from skein.models.chats.chat import Chat, Media, Message, MessageKind, Via, check_text
 from skein.models.chats.choice import Choice
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
@@ -50,7 +50,7 @@ from skein.models.common.storage import (
 )
 from skein.models.config.overrides import Overrides
 from skein.models.outbox.jobs import MediaJob
-from skein.models.visibility.provenance import NO_AUTHORS, Authors
+from skein.models.visibility.provenance import NO_AUTHORS, Authors, Citation
 from skein.models.visibility.sharing_rules import RULES_CHANGED, SharingStamp, sharing_changed
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
