@@ -63,13 +63,13 @@ MOST = {
     "live_frames": 90,
     "mobile_api": 152,
     "push_worker": 94,
-    "run_worker": 355,
+    "run_worker": 363,
     "service_webhook": 90,
     "sms_delivery": 113,
     "sms_status": 110,
     "sms_webhook": 154,
     "tick": 140,
-    "upkeep_worker": 155,
+    "upkeep_worker": 163,
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

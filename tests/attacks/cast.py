@@ -61,9 +61,13 @@ ROOMS = {
 CHANNELS = {PHONES[room.members[0].id]: room.channel for room in ROOMS.values() if room.channel}
 """The channel on which each phone of a room writes."""
 OPENED = "chat_opened"  # stands for the newest group that a person opened
-NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)} | {STRANGER: "the stranger"}
+NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)} | {
+    STRANGER: "the stranger",
+    "tool:knowledge": "a page",
+}
 FULL_NAMES = {person.id: f"{person.name} Ward" for person in PEOPLE}
 FULL_NAME = re.compile("|".join(FULL_NAMES.values()))
+PAGE = "tool:knowledge"  # the author of all sources
 LOOK_ALIKE = {ALICE.id: "\u0410lice", BOB.id: "\u0412ob", CAROL.id: "\u0421arol"}
 """The names with a first letter in Cyrillic."""
 

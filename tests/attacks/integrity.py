@@ -10,7 +10,7 @@ from skein.models.visibility.ownership import DerivedItem
 from skein.models.visibility.provenance import digest_of
 from skein.workspace.models.document import Document
 from skein.workspace.models.thread import Thread
-from tests.attacks.cast import ORDERS, named, titled, words
+from tests.attacks.cast import ORDERS, PAGE, named, titled, words
 from tests.attacks.effects import Actor, Change, contents
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import alike
@@ -69,6 +69,8 @@ def _check_held(actor: Actor, stage: Stage) -> None:
     if not held.outsiders:
         raise Breach(f"{_who(actor)} was shown the order of {_names(outsiders)}, not recorded")
     trigger = actor.run.trigger
+    if outsiders == {PAGE}:  # a tool, whose words a run that is alone may be shown, too
+        return
     if trigger.service is not None or (trigger.plan is not None and trigger.plan.authors.empty):
         raise Breach(f"{_who(actor)}, alone, was shown the order of {_names(outsiders)}")
 

@@ -42,6 +42,7 @@ from tests.attacks.steps import (
     Text,
     says_secret,
 )
+from tests.stories.deeds import Publish
 
 
 def does(*moves: str | tuple[str, str], speaks: bool = False) -> Tactic:
@@ -357,6 +358,11 @@ ERRAND_THAT_IS_NEVER_ANSWERED: Story = (
     Pass(minutes=1_500),
     Say(who=BOB.id, chat=BOBS.id, tactic=does("look")),
 )
+SOURCE_OF_A_ROLE: Story = (
+    Publish(),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, tactic=does(speaks=True)),
+)
 
 # ---------------------------------------------------------------------- orders of outsiders
 
@@ -368,6 +374,10 @@ RECALLED_FROM_A_STRANGERS_GROUP: Story = (
 TITLE_OF_A_STRANGERS_GROUP: Story = (
     Open(who=BOB.id, whom=ALICE.id, word="order"),
     Say(who=ALICE.id, chat=ALICES.id, tactic=does("send")),
+)
+ORDER_ON_A_PAGE: Story = (
+    Publish(word="order"),
+    Say(who=ALICE.id, chat=ALICES.id, tactic=does(("send", TEAM.id))),
 )
 GROUP_THAT_NOBODY_ACCEPTED: Story = (
     Open(who=CAROL.id, whom=ALICE.id, word="order"),

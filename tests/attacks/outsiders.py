@@ -94,6 +94,9 @@ def seen_by_everybody(stage: Stage) -> list[View]:
             views.append((f"the messages in {titled(chat_id)}", "\n".join(said)))
             views += _prompts_for(stage, admin, chat_id)
     for agent in AGENTS:
+        asked = {"query": RECALLS, "agent_id": agent.id}
+        found = admin.call("POST", "/v1/sources/search", asked)
+        views.append((f"what {agent.name} finds in sources, with the scores", _body(found)))
         prompt = admin.get(f"/v1/agents/{agent.id}/context")
         views.append((f"a prompt of {agent.name} for no chat", _body(prompt)))
         views.append((f"what {agent.name} recalls in no chat", _recalled(stage, agent.id, None)))

@@ -18,6 +18,9 @@ from skein.errors import RateLimited
 from skein.events.models.endpoint import EventEndpoint
 from skein.events.models.event import QueuedEvent
 from skein.events.sending import EventSender
+from skein.knowledge import search as knowledge_search
+from skein.knowledge.models.source import IndexedGroup, KnowledgeHead
+from skein.knowledge.sections import Knowledge
 from skein.live import notifications
 from skein.live.answer_frames import ListenerFinder
 from skein.live.models.connection import PersonConnections
@@ -93,6 +96,10 @@ def _whole_run(
 ) -> list[training.Message]:
     steps = export.run_views.get(thread.tenant, run_id).steps
     return [training._message(message) for message in training._messages_of(steps)]
+
+
+def _all_groups(head: KnowledgeHead, *_: Any) -> tuple[IndexedGroup, ...]:
+    return head.groups
 
 
 def _newest_title(chat: Chat, *_: Any, **__: Any) -> Chat:
@@ -319,6 +326,12 @@ ORDERS: dict[str, tuple[Any, str, Any, str]] = {
         _allowed,
         "recalled_from_a_strangers_group",
     ),
+    "a source holds the words of a tool": (
+        Knowledge,
+        "authors",
+        _no_authors,
+        "order_on_a_page",
+    ),
     "a title holds the words of its giver": (
         YourChats,
         "authors",
@@ -536,6 +549,15 @@ def test_search_without_check_of_recalled_messages_finds_the_secret(
     monkeypatch.setattr(recall_search, "may_show", _yes)
     leak = leak_in(KNOWN["rare_word_said_in_private"])
     assert "shows the secret" in str(leak)
+
+
+def test_search_without_readers_of_sources_finds_the_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each stage has a source with the secret, for a role that nobody has."""
+    monkeypatch.setattr(knowledge_search, "readable", _all_groups)
+    with pytest.raises(Leak, match="The vault opens"):
+        search(KNOWN["source_of_a_role"])
 
 
 @pytest.mark.parametrize("fix", ORDERS)

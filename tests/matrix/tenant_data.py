@@ -102,6 +102,7 @@ class TenantData:
         profile_word: Stands in Ann's profile and nowhere else.
         phones: The phone numbers of people, and the lines on which they write, by name.
         by_sms: The numbers of the direct chat in which Ben writes by SMS, by its id.
+        files: The files in the bucket, by name.
     """
 
     tenant: str
@@ -112,6 +113,7 @@ class TenantData:
     phones: dict[str, str]
     by_sms: dict[str, Route]
     items: tuple[Item, ...]
+    files: dict[str, bytes]
     people: dict[str, NamedMember]
     agents: dict[str, NamedMember]
 
@@ -137,6 +139,7 @@ class TenantData:
             own=_replaced(self.own, texts),
             places=places,
             items=_replaced(self.items, texts),
+            files={_replaced(name, texts): file for name, file in self.files.items()},
         )
 
 
@@ -255,6 +258,7 @@ class _Furnisher:
             },
             by_sms={self._chat_id("sms"): self.bens},
             items=tuple(item for item in items if item is not None),
+            files=dict(world.files.contents),
             people={
                 who.name.lower(): who
                 for who in (self.ann, self.ben, self.cara, self.dan, self.gone)
@@ -300,6 +304,9 @@ class _Furnisher:
         read = sources.get(TENANT, source.id)
         held = {"url": "https://shop.example/", "held": read.text, "state": "held"}
         self.world.app.get(Publisher).write(read, held)
+        shown = NewSource(name="Prices", text=f"A citron{self.words} costs two euros.")
+        job = sources.create(TENANT, shown).job
+        self.world.app.get(SourceReader).take(job, deadline=self.world.clock.now())
         return source.id
 
     def _furnish(self) -> None:
@@ -604,6 +611,8 @@ class Neighbours(World):
         self.ours, *others = _street()
         self.others = tuple(others)
         self.table.copy(_shared_table())
+        for tenant in (self.ours, *self.others):
+            self.files.contents |= tenant.files
         self.service.answer = singing
         self.ids._last = 500_000
         self.clock.advance(3_600)

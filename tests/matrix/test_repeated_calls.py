@@ -31,6 +31,8 @@ TO_A_STATE = {
     "POST /v1/chats/{chat_id}/sharing/withdraw",
     "POST /v1/event-endpoints/{endpoint_id}/redeliver",  # an event keeps its id
     "POST /v1/tools/{name}/offered",
+    "POST /v1/sources/{source_id}/refresh",
+    "POST /v1/sources/{source_id}/versions/{version}/restore",
     "POST /v1/tools/{name}/versions/{version}/restore",
     "POST /v1/users/{user_id}/profile-changes/{profile_change_id}/undo",
     "POST /v1/users/{user_id}/sign-out",
@@ -46,6 +48,8 @@ RUNS_AGAIN = {
     "POST /v1/tools/{name}/secret": "the newest secret is valid",
     "POST /v1/live": "a ticket opens one connection, and expires after a minute",
     "POST /v1/runs/{run_id}/replay": "a replay is not stored",
+    "POST /v1/sources/search": "a search is not stored",
+    "POST /v1/sources/uploads": "a file that no source names is deleted after a day",
     "POST /v1/tools/{name}/try": "the operator tries the tool once more",
 }
 

@@ -43,6 +43,7 @@ RECALLED = re.compile(
     rf"  -- \d{{4}}-\d\d-\d\d(?:, {QUOTED})? --|  \[msg:\d+\] (?:You|{CALLED}): {QUOTED}"
     rf"|  \d{{4}}-\d\d-\d\d, {CALLED}(?:, as noted)? \(may be told to: [\w ,\-]+\): {QUOTED}"
 )
+PASSAGE = re.compile(rf"  \[K\d+\] {QUOTED}(?:, {QUOTED})?, as of \d{{4}}-\d\d-\d\d|\|.*")
 LINES: Mapping[str, re.Pattern[str]] = {
     "LAST CONVERSATION": re.compile(
         rf"LAST CONVERSATION \({AGE}, in {QUOTED}\):\n  {QUOTED}(?:\n  your summary: {QUOTED})*"
@@ -98,6 +99,7 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "ACTIVE RUNS:": _listed(RUN),
     "PENDING THREADS:": _listed(HINT, THREAD),
     "RECALLED (": _listed(RECALLED),
+    "KNOWLEDGE (": _listed(PASSAGE),
     "BORROWED CONTEXT:": grammar.borrowed,
     **{name: _whole(name) for name in LINES},
 }

@@ -65,8 +65,10 @@ from tests.stories.deeds import (
     Import,
     Night,
     Pause,
+    Publish,
     Setting,
     StopRun,
+    TakeDown,
     Write,
 )
 from tests.stories.tasks import TASKS
@@ -202,6 +204,10 @@ def no_rule(town: Town, _: Place) -> str:
 
 def no_outreach(town: Town, _: Place) -> str:
     return "" if town.outreaches else "there is no outreach"
+
+
+def no_page(town: Town, _: Place) -> str:
+    return "" if town.sources else "there is no page"
 
 
 def no_run(town: Town, place: Place) -> str:
@@ -511,6 +517,8 @@ _LIST: tuple[Move, ...] = (
         impossible=no_call_waits,
         needs="order",
     ),
+    Move("page", "operator", _always(Publish())),
+    Move("no page", "operator", _always(TakeDown()), impossible=no_page, needs="page"),
     Move("import", "operator", _always(Import())),
     Move("import anew", "operator", _always(Import(new=True))),
     Move("pause runs", "operator", _always(Pause()), undo="resume runs"),

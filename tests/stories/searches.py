@@ -106,6 +106,7 @@ _ORDERS = Search(
         *(Scene(("open a group!", "@say")), Scene(("open a group", "say!", "@say"), NEWEST)),
         *(Scene(("say!", "@say"), ALL), Scene(("say!", "minutes pass", "@say"), ALL)),
         *(Scene(("rename!", "@say"), ALL), Scene(("say!", "@say", "minutes pass", "@say"), ALL)),
+        *(Scene(("page!", "@say"), ALL), Scene(("page!", "@say", "no page", "@say"), ALL)),
         Scene(("say!", "@say: read, CONSENTS", "@approve"), ALL),
         Scene(("say!", "@say: read, CONSENTS", "@approve", "say"), ALL),
         Scene(("confide", "@say: read+look+recall, speak"), PRIVATE),

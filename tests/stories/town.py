@@ -217,6 +217,12 @@ class Town(Stage):
         if call.key not in self.approved:
             super()._check_agreed(call)
 
+    @property
+    def sources(self) -> list[dict[str, Any]]:
+        """The sources that everyone may be told, oldest first."""
+        listed: list[dict[str, Any]] = self.admin.get("/v1/sources").body["items"]
+        return [each for each in listed if each["audience"] == "everyone"]
+
     def waiting_calls(self) -> list[str]:
         """The ids of the calls that wait for an operator, oldest first."""
         return [each.id for each in self.app.get(OperatorApprovals).list(TENANT)]

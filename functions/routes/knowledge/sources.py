@@ -25,6 +25,7 @@ from skein.knowledge.search import KnowledgeSearch
 from skein.media.api import UploadResource
 from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.directory.agents import Agents
 
 # The audit log calls a source a document: release 0.3.0 reads entries of the kinds that it knows.
 router = ApiRouter("sources", "document", role="support", writes="owner")
@@ -56,8 +57,9 @@ def begin_source_upload(new: NewSourceUpload) -> UploadResource:
 @router.post("/v1/sources/search", "Search the sources", role="support", status=200)
 def search_sources(query: SourceSearch) -> SourceSearchResult:
     """What the prompt of an agent would get for this question, if all readers have `roles`."""
-    caller = router.caller
-    found = service(KnowledgeSearch).tried(caller.tenant, query.agent_id, query.roles, query.query)
+    tenant = router.caller.tenant
+    agent = service(Agents).get(tenant, query.agent_id)
+    found = service(KnowledgeSearch).tried(tenant, agent.id, query.roles, query.query)
     return SourceSearchResult.of_passages(found)
 
 
