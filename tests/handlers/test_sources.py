@@ -16,6 +16,7 @@ from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.common.storage import Query
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, World
+from tests.support.pictures import document
 
 URL = "https://shop.example/hours"
 HOURS = (
@@ -35,6 +36,7 @@ class Shop(World):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.agent()
+        self.agent("agt_b", "Helper")
         self.owner = Client(self, admin_api, sub="usr_op", scope="owner support")
         self.pages: dict[str, HttpAnswer] = {URL: page(HOURS)}
         self.service.answer = self._answer
@@ -135,6 +137,14 @@ def test_web_page_is_read_from_its_main_part(shop: Shop) -> None:
     assert not {word for word in ("Imprint", "alert", "Home") if word in text}
 
 
+def test_pdf_is_read_page_by_page(shop: Shop) -> None:
+    content = document("We open at nine.", "Parking is free.")
+    source = shop.uploaded(content, "application/pdf")
+    text = shop.owner.get(f"/v1/sources/{source['id']}/versions/1/text").body["text"]
+    assert text == "[page 1]\nWe open at nine.\n\n[page 2]\nParking is free."
+    assert shop.found("Where can I park?")[0] == "Parking is free."
+
+
 def test_csv_row_is_a_passage_with_the_names_of_its_columns(shop: Shop) -> None:
     shop.uploaded(b"dish;price\nSoup;4\nPizza;9\n", "text/csv")
     assert shop.found("pizza")[0] == "dish: Pizza\nprice: 9"
@@ -152,17 +162,19 @@ def test_word_document_is_read_with_its_headings_and_tables(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"  \n", "file: it has no text"),
-        (b"\x00\x01binary", "file: it is binary"),
-        (b"\xff\xfe\xfa", "file: it is binary, or its text is not in UTF-8"),
-        (b"PK\x03\x04no zip", "file: it is encrypted, damaged or too complex to read"),
-        (b"%PDF-1.4 damaged", "file: it is encrypted, damaged or too complex to read"),
-        (docx(), "file: it has no text"),
+        (b"  \n", "has no text"),
+        (b"\x00\x01binary", "is binary"),
+        (b"\xff\xfe\xfa", "is binary, or its text is not in UTF-8"),
+        (b"PK\x03\x04no zip", "is damaged or too complex to read"),
+        (b"%PDF-1.4 damaged", "is damaged or too complex to read"),
+        (docx(), "has no text"),
+        (document(""), "has no text: it is encrypted or scanned"),
+        (document("Open at nine", encrypted=True), "has no text: it is encrypted or scanned"),
     ],
 )
 def test_file_without_text_is_refused_with_a_sentence(shop: Shop, content: bytes, why: str) -> None:
     source = shop.uploaded(content, "text/plain")
-    assert (source["state"], source["error"]) == ("failed", why)
+    assert (source["state"], source["error"]) == ("failed", f"upload_id: the file {why}")
     shop.create(name="Other", text="Another source is not affected.")
     assert shop.found("other source") == ["Another source is not affected."]
 

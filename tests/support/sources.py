@@ -28,7 +28,7 @@ def read_source(world: World, text: str, **given: Any) -> Source:
     return sources.get(TENANT, source.id)
 
 
-def with_source(world: World, text: str = HOURS, **given: Any) -> Source:
+def with_source(world: World, text: str | None = HOURS, **given: Any) -> Source:
     """Create a source, and read it in the background."""
     new = NewSource(**{"name": "Opening hours", "text": text} | given)
     with running("AdminApi"):

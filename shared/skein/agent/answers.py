@@ -183,8 +183,8 @@ def posted(text: str, reading: Reading, known: Sequence[MarkedCitation]) -> Cite
     if not reading.cites or not (made := cited(text, known)).text:
         return CitedText(text, ())
     links = [each.url for each in made.sources if each.url is not None]
-    by_phone = reading.chat is not None and reading.chat.line is not None
-    if not (links and by_phone and reading.config.effective.cite_by_sms) or links[0] in made.text:
+    wanted = reading.config.effective.cite_by_sms and reading.channel.kind is not None
+    if not (wanted and links) or links[0] in made.text:
         return made
     return made._replace(text=f"{made.text}\n{links[0]}")
 

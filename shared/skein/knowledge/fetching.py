@@ -23,11 +23,10 @@ BEGINNING = 1_000  # bytes in which a format shows itself
 CONTROLS = frozenset(map(chr, range(32))) - set("\t\n\r\f\x1b")
 FORMATS: Mapping[str, DocumentFormat] = {"pdf": "pdf", "docx": "docx", "html": "html"}
 REFUSED = {
-    "too_large": "it has more text than Skein reads",
-    "unreadable": "it is encrypted, damaged or too complex to read",
-    "type_refused": "it is not a text, Markdown, HTML, CSV, PDF or DOCX file",
+    "too_large": "has more text than Skein reads",
+    "unreadable": "is damaged or too complex to read",
+    "type_refused": "is not a text, Markdown, HTML, CSV, PDF or DOCX file",
 }
-SCANNED, EMPTY = "it has no text; is it a scan?", "it has no text"
 
 ReadPages = tuple[Sequence[SourcePassage], Validators]
 """The passages of all pages, and the validators of each page; see `source_file`."""
@@ -55,7 +54,8 @@ class Fetcher:
         Raises:
             Unprocessable: The file is empty, encrypted, scanned or binary.
         """
-        return self._passages(content, "csv" if name.endswith(".csv") else "")
+        kind = "csv" if name.endswith(".csv") else ""
+        return self._passages("upload_id: the file", content, kind)
 
     def pages(
         self,
@@ -93,10 +93,7 @@ class Fetcher:
         return read, now
 
     def _page(self, url: str, answer: HttpAnswer) -> list[SourcePassage]:
-        try:
-            return self._passages(answer.body, answer.content_type, url)
-        except Unprocessable as refused:
-            raise Unprocessable(f"{refused} ({url})") from None
+        return self._passages(f"url: {url}", answer.body, answer.content_type, url)
 
     def _asked(self, url: str, validators: Validators) -> HttpAnswer:
         etag, modified = validators.get(url, ("", ""))
@@ -117,20 +114,27 @@ class Fetcher:
         return answer
 
     def _passages(
-        self, content: bytes, content_type: str, url: str | None = None
+        self, named: str, content: bytes, content_type: str, url: str | None = None
     ) -> list[SourcePassage]:
         kind = _kind_of(content, content_type)
         try:
             text = (
-                self.reader().text(content, FORMATS[kind]) if kind in FORMATS else _decoded(content)
+                self.reader().text(content, FORMATS[kind])
+                if kind in FORMATS
+                else content.decode("utf-8-sig")
             )
             made = passages_of_rows(text) if kind == "csv" else passages_of_markdown(text, url)
         except MediaRefused as refused:
-            raise Unprocessable(f"file: {REFUSED[refused.reason]}") from None
+            raise Unprocessable(f"{named} {REFUSED[refused.reason]}") from None
+        except UnicodeDecodeError:
+            raise Unprocessable(f"{named} is binary, or its text is not in UTF-8") from None
         except csv.Error as error:
-            raise Unprocessable(f"file: it is not a CSV file: {error}") from None
+            raise Unprocessable(f"{named} is not a CSV file: {error}") from None
+        if not CONTROLS.isdisjoint(text):
+            raise Unprocessable(f"{named} is binary")
         if not made:
-            raise Unprocessable(f"file: {SCANNED if kind == 'pdf' else EMPTY}")
+            why = ": it is encrypted or scanned" if kind == "pdf" else ""
+            raise Unprocessable(f"{named} has no text{why}")
         return made
 
 
@@ -173,13 +177,3 @@ def _kind_of(content: bytes, content_type: str) -> str:
     if "html" in content_type or begin.startswith((b"<!doctype html", b"<html")):
         return "html"
     return "csv" if "csv" in content_type else "text"
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Unprocessable("file: it is binary, or its text is not in UTF-8") from None
-    if not CONTROLS.isdisjoint(text):
-        raise Unprocessable("file: it is binary")
-    return text

@@ -85,7 +85,7 @@ class SourceReader:
         if source.upload is not None:
             content = self.files.find(name_of_upload(source.tenant, source.upload))
             if content is None:
-                raise Unprocessable("file: it is gone; a file must be read within a day")
+                raise Unprocessable("upload_id: the file is gone; it must be read within a day")
             return self.fetcher.file(content, source.upload), NO_VALIDATORS
         known = pages_of(self.files.get(source.text.file)) if source.text else ((), NO_VALIDATORS)
         return self.fetcher.pages(source.url or "", *known, until=until)

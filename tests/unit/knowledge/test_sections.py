@@ -4,17 +4,23 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from skein.errors import Unavailable
 from skein.knowledge.models.source import KnowledgeHead
 from skein.knowledge.records import Sources
 from skein.knowledge.search import KnowledgeSearch
 from skein.models.chats.chat import Message
+from skein.models.common.http import HttpAnswer
 from skein.models.common.storage import Put, Query
 from skein.models.directory.role import HeldRole
 from skein.models.directory.user import User
+from skein.models.outbox.jobs import RunJob
 from skein.models.runs.step import PromptRecord, Step
+from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
+from tests.support.sms import ROUTE, Texting
 from tests.support.sources import HOURS, MANUAL, with_source
 from tests.support.template import running
 
@@ -58,6 +64,17 @@ def asked(world: World, text: str = ASKED) -> Message:
     world.post(text, HUSAM)
     world.drain()
     return world.messages("chat_1")[-1]
+
+
+def calls_of_turn(world: World) -> list[str]:
+    """Ask, and return the calls of the table that the turn took."""
+    world.post(ASKED, HUSAM)
+    world.clock.advance(2)
+    [job] = world.queues.ready("turns")
+    assert isinstance(job, RunJob)
+    world.table.log.clear()
+    world.take(job)
+    return [call.method for call in world.table.log]
 
 
 def with_roles(world: World, user_id: str, *roles: str) -> None:
@@ -133,6 +150,34 @@ def test_citation_is_removed_from_the_text_and_kept_with_the_message() -> None:
     assert answer.text == "We open at nine, not at ten."
     [cited] = answer.sources
     assert (cited.source_id, cited.version, cited.place) == (source.id, 1, "Hours")
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_text_ends_with_a_link_only_if_that_is_set(*, links: bool) -> None:
+    model = ScriptedModel.saying("We open at nine [K1].")
+    world = Texting(model=model, settings=Settings(cite_by_sms=links))
+    page = HttpAnswer(status=200, content_type="text/markdown", body=HOURS.encode())
+    world.service.answer = lambda _: page
+    with_source(world, None, url="https://shop.example/hours")
+    world.post(ASKED, HUSAM, route=ROUTE)
+    world.drain()
+    link = "\nhttps://shop.example/hours" if links else ""
+    answer = world.messages("chat_1")[-1]
+    assert answer.text == f"We open at nine.{link}"
+    assert [each.url for each in answer.sources] == ["https://shop.example/hours"]
+
+
+def test_sources_cost_no_call_of_the_table_and_one_read_of_each_file() -> None:
+    plain, world = direct(), direct()
+    with_source(world)
+    with_source(world, MANUAL, name="Manual", audience="public")
+    read, get = list[str](), world.files.get
+    world.files.get = lambda name: read.append(name) or get(name)  # type: ignore[method-assign,func-returns-value]
+    assert calls_of_turn(world) == calls_of_turn(plain)
+    assert "nine" in told(world)
+    assert len(read) == len(set(read)) == 2
+    assert calls_of_turn(world) == calls_of_turn(plain)
+    assert len(read) == 2
 
 
 def test_answer_keeps_brackets_if_the_prompt_showed_no_source() -> None:
