@@ -132,7 +132,7 @@ def _of_run(change: ItemChange) -> Iterator[_EventParts]:
         "reason": run.reason,
     }
     if run.status in ENDED and change.alters("status"):
-        missing = {"knowledge_missing": True} if run.knowledge_missing else {}
+        missing = {"knowledge_missing": True} if "knowledge_missing" in run.newer_marks else {}
         yield _EventParts("run.ended", run.tenant, lane, ids | {"status": run.status} | missing)
     if run.reason in LIMITS and change.alters("reason"):
         yield _EventParts("limit.reached", run.tenant, lane, ids)

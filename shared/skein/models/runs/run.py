@@ -37,7 +37,8 @@ CallMark = Literal["tool_outcome_unknown"]
 """Notes on a run about its calls to services; `docs/runs.md` explains each."""
 
 RunMark = PromptMark | AnswerMark | CallMark
-MISSING: RunMark = "knowledge_missing"
+NEWER_MARKS: frozenset[RunMark] = frozenset({"knowledge_missing"})
+"""Marks that release 0.3.0 does not know, which are stored apart."""
 
 LIVE_RUN = SortKeyPrefix("LIVE#")  # between goals and plans, so that one query reads all three
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
@@ -211,7 +212,7 @@ class RunChanges(TypedDict, total=False):
     sent: tuple[SentMessage, ...]
     tools: tuple[str, ...]
     marks: tuple[RunMark, ...]
-    knowledge_missing: bool
+    newer_marks: tuple[RunMark, ...]
     lease_until: Instant | None
     usage: TokenUsage
     final_message: FinalMessage | None
@@ -262,10 +263,9 @@ class Run(Stored):
         resumed: How the newest wait ended.
         sent: The newest messages that the run sent.
         tools: The names of the tools that the run used, in order of first use.
-        marks: Notes on the run's prompts and answers, e.g. that a section was left out, except
-            `MISSING`; see `all_marks`.
-        knowledge_missing: Whether a prompt has the mark `MISSING`, which release 0.3.0 does not
-            know.
+        marks: Notes on the run's prompts and answers, e.g. that a section was left out; see
+            `all_marks`.
+        newer_marks: Those of `NEWER_MARKS`.
         final_message: The message that ended the run; None if it ended without one.
         reason: Why there is no answer, or no answer yet. None if the run has answered, or if
             nothing delays it.
@@ -316,7 +316,7 @@ class Run(Stored):
     sent: tuple[SentMessage, ...] = ()
     tools: tuple[str, ...] = ()
     marks: Annotated[tuple[RunMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
-    knowledge_missing: Annotated[bool, Field(exclude_if=lambda missing: not missing)] = False
+    newer_marks: Annotated[tuple[RunMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
     lease_until: Instant | None = None
     usage: TokenUsage = TokenUsage()
     final_message: FinalMessage | None = None
@@ -367,7 +367,7 @@ class Run(Stored):
     @property
     def all_marks(self) -> tuple[RunMark, ...]:
         """All notes on the run's prompts and answers."""
-        return (*self.marks, MISSING) if self.knowledge_missing else self.marks
+        return (*self.marks, *self.newer_marks)
 
     @property
     def key(self) -> "Key[Run]":

@@ -19,7 +19,7 @@ from skein.models.runs.completion import (
 from skein.models.runs.provenance import EntryProvenance, MarkedCitation
 from skein.models.runs.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
 from skein.models.runs.requested_call import AgreedCall
-from skein.models.runs.run import MISSING, PromptMark, Run
+from skein.models.runs.run import NEWER_MARKS, PromptMark, Run
 from skein.models.runs.tool_arguments import repeatable
 
 MAX_PROMPT_BYTES = 300_000  # DynamoDB allows 400 KB per item, which must also contain the answer
@@ -151,8 +151,8 @@ class PromptRecord(Value):
 
     def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
         """Compress the record for the table; cut its longest texts if it exceeds `most_bytes`."""
-        # Release 0.3.0 reads prompts, but does not know this mark, which the run has, too.
-        record = self.model_copy(update={"marks": tuple(m for m in self.marks if m != MISSING)})
+        marks = tuple(mark for mark in self.marks if mark not in NEWER_MARKS)  # the run has those
+        record = self.model_copy(update={"marks": marks})
         while len(data := record._compressed()) > most_bytes:
             record = record._with_longest_cut()
         return data

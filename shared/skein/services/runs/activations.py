@@ -14,7 +14,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import (
-    MISSING,
+    NEWER_MARKS,
     HeldContent,
     RunMark,
     SentMessage,
@@ -81,6 +81,7 @@ def recording(
         thread_id: The active thread of the prompt.
         also: Writes that record consequences of the prompt, in the same transaction.
     """
+    all_marks = dict.fromkeys([*claim.run.all_marks, *marks])
     changed = claim.with_run(
         steps_taken=step.n,
         usage=claim.run.usage + step.usage,
@@ -89,11 +90,11 @@ def recording(
         held=held if step.prompt is not None else claim.run.held,
         sharing=sharing if step.prompt is not None else claim.run.sharing,
         borrowed=(*claim.run.borrowed, borrowed) if borrowed else claim.run.borrowed,
-        marks=tuple(dict.fromkeys(m for m in (*claim.run.marks, *marks) if m != MISSING)),
-        knowledge_missing=claim.run.knowledge_missing or MISSING in marks,
+        marks=tuple(mark for mark in all_marks if mark not in NEWER_MARKS),
+        newer_marks=tuple(mark for mark in all_marks if mark in NEWER_MARKS),
     )
-    names = ["steps_taken", "usage", "model", "shown", "held", "sharing", "borrowed", "marks"]
-    names.append("knowledge_missing")
+    names = ["steps_taken", "usage", "model", "shown", "held", "sharing", "borrowed"]
+    names += ["marks", "newer_marks"]
     if step.prompt is not None:
         changed = changed.with_run(active_thread_id=thread_id)
         names.append("active_thread_id")
