@@ -5629,11 +5629,11 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
-            /** @description If all sources together have at most this many tokens, prompts show them whole; 0 for never. */
+            /** @description Sources of at most this many tokens are shown whole. */
             knowledge_whole_tokens?: number | null;
-            /** @description Maximum tokens of the passages of sources in a prompt; 0 for none. */
+            /** @description Maximum tokens of passages of sources. */
             knowledge_tokens?: number | null;
-            /** @description Whether texts end with a link to the web page that they cite. */
+            /** @description Whether texts end with a link to the page that they cite. */
             cite_by_sms?: boolean | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
             models_with_images?: string[] | null;
@@ -8150,11 +8150,11 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
-            /** @description If all sources together have at most this many tokens, prompts show them whole; 0 for never. */
+            /** @description Sources of at most this many tokens are shown whole. */
             knowledge_whole_tokens?: number | null;
-            /** @description Maximum tokens of the passages of sources in a prompt; 0 for none. */
+            /** @description Maximum tokens of passages of sources. */
             knowledge_tokens?: number | null;
-            /** @description Whether texts end with a link to the web page that they cite. */
+            /** @description Whether texts end with a link to the page that they cite. */
             cite_by_sms?: boolean | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
             models_with_images?: string[] | null;
@@ -8632,11 +8632,11 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
-            /** @description If all sources together have at most this many tokens, prompts show them whole; 0 for never. */
+            /** @description Sources of at most this many tokens are shown whole. */
             knowledge_whole_tokens?: number | null;
-            /** @description Maximum tokens of the passages of sources in a prompt; 0 for none. */
+            /** @description Maximum tokens of passages of sources. */
             knowledge_tokens?: number | null;
-            /** @description Whether texts end with a link to the web page that they cite. */
+            /** @description Whether texts end with a link to the page that they cite. */
             cite_by_sms?: boolean | null;
             /** @description Names of the models that are sent pictures, with `*` for any characters; none for no model. */
             models_with_images?: string[] | null;

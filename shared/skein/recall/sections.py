@@ -8,10 +8,11 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from skein.interface.reading import (
@@ -32,7 +33,7 @@ from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
 from skein.models.visibility.ownership import scopes_at
-from skein.models.visibility.provenance import Authors, Insiders, Span
+from skein.models.visibility.provenance import Authors, Span
 from skein.ports import Clock, Metrics
 from skein.prompts import render
 from skein.recall.candidates import RecallRequest
@@ -42,7 +43,6 @@ from skein.recall.ranking import MessageRef
 from skein.recall.search import OngoingRecall, Recall
 from skein.recall.time_phrases import time_range_in
 from skein.services.config.resolution import effective_in
-from skein.services.visibility.sharing_reads import SharingReading
 from skein.settings import Settings
 
 MAX_NEW = 3  # newest messages of people that make up the query
@@ -98,43 +98,14 @@ class PromptRecall:
     settings: Settings
 
     def begin(self, read: SectionReads, known: BeginInput) -> Load | None:
-        """Start a recall; see `SectionLoader`. A prompt that is recorded recalls nothing."""
-        began = known.began
-        if began is None:
-            return None
-        started = self.start(read, known.prefetched, known.pool, known.sharing)
-
-        def load(given: LoadInput) -> RecalledMessages:
-            return self.finish(
-                started,
-                given.read.found,
-                insiders=given.read.insiders,
-                tokens=given.effective.recall_tokens,
-                zone=given.zone,
-                began=began,
-                shown=given.shown,
-                repeats=given.repeats,
-            )
-
-        return load if started is not None else None
-
-    def start(
-        self,
-        read: SectionReads,
-        prefetched: Mapping[Key, Item | None],
-        pool: ThreadPoolExecutor,
-        sharing: SharingReading | None = None,
-    ) -> StartedRecall | None:
         """Start the searches of a recall; None if there is nothing to recall by.
 
-        Args:
-            read: The data that the first round has read.
-            prefetched: The items that were read with the run.
-            pool: The pool in which the calls run.
-            sharing: The sharing rules that apply to the readers.
+        See `SectionLoader`. A prompt that is recorded recalls nothing.
         """
-        text, run, chat = query_of(read), read.run, read.chat
-        if self._tokens(run, chat, prefetched) <= 0 or not _may_need_recall(text, self.clock.now()):
+        text, run, chat, sharing = query_of(read), read.run, read.chat, known.sharing
+        if known.began is None or self._tokens(run, chat, known.prefetched) <= 0:
+            return None
+        if not _may_need_recall(text, self.clock.now()):
             return None
         request = RecallRequest(
             tenant=run.tenant,
@@ -158,40 +129,30 @@ class PromptRecall:
             return None
         if ongoing is None:
             return None
-        searches = [pool.submit(copy_context().run, search) for search in ongoing.searches]
-        postings = pool.submit(copy_context().run, recall.postings, ongoing)
-        return StartedRecall(run, recall, ongoing, tuple(searches), postings)
+        submit = known.pool.submit
+        searches = [submit(copy_context().run, search) for search in ongoing.searches]
+        postings = submit(copy_context().run, recall.postings, ongoing)
+        started = StartedRecall(run, recall, ongoing, tuple(searches), postings)
+        return partial(self._finish, started, known.began)
 
-    def finish(
-        self,
-        started: StartedRecall | None,
-        found: Mapping[Key, Item],
-        *,
-        insiders: Insiders,
-        tokens: int,
-        zone: ZoneInfo,
-        began: datetime,
-        shown: frozenset[MessageRef],
-        repeats: Callable[[Message], bool],
+    def _finish(
+        self, started: StartedRecall, began: datetime, given: LoadInput
     ) -> RecalledMessages:
         """Return the recalled messages. Empty if recall fails or is late.
 
         Args:
-            started: The recall.
-            found: The items that the second round found.
-            insiders: The insiders of the run.
-            tokens: The budget.
             began: When the reading began.
-            shown: The messages that the prompt shows anyway.
-            repeats: Whether the prompt has the words of a message in another section.
         """
-        if started is None:
-            return RecalledMessages()
         limit = timedelta(seconds=READ_SECONDS * SHARE_OF_TIME)
         left = (limit - (self.clock.now() - began)).total_seconds()
-        request = started.ongoing.request
-        shown |= request.shown
-        request = replace(request, tokens=tokens, zone=zone, insiders=insiders, shown=shown)
+        found, request = given.read.found, started.ongoing.request
+        request = replace(
+            request,
+            tokens=given.effective.recall_tokens,
+            zone=given.zone,
+            insiders=given.read.insiders,
+            shown=given.shown | request.shown,
+        )
         ongoing, recall = replace(started.ongoing, request=request), started.recall
 
         def finished() -> RecalledMessages:
@@ -201,7 +162,7 @@ class PromptRecall:
             candidates = recall.rank(ongoing, passages, postings, found, rule_items)
             items = recall.read(candidates.choice)
             entries = recall.finish(ongoing, candidates, items, found).entries
-            return RecalledMessages(tuple(_without_repeats(entries, repeats)))
+            return RecalledMessages(tuple(_without_repeats(entries, given.repeats)))
 
         try:
             return self.clock.within(max(left, 0.0), finished)

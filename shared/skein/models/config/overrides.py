@@ -118,26 +118,14 @@ class ChatSettings(BaseModel):
     ] = 1_000
     knowledge_whole_tokens: Annotated[
         int,
-        Field(
-            description="If all sources together have at most this many tokens, prompts show them "
-            "whole; 0 for never.",
-            ge=0,
-            le=32_000,
-        ),
+        Field(ge=0, le=32_000, description="Sources of at most this many tokens are shown whole."),
         NUMBER,
     ] = 1_500
     knowledge_tokens: Annotated[
-        int,
-        Field(
-            description="Maximum tokens of the passages of sources in a prompt; 0 for none.",
-            ge=0,
-            le=32_000,
-        ),
-        NUMBER,
+        int, Field(ge=0, le=32_000, description="Maximum tokens of passages of sources."), NUMBER
     ] = 800
     cite_by_sms: Annotated[
-        JsonBool,
-        Field(description="Whether texts end with a link to the web page that they cite."),
+        JsonBool, Field(description="Whether texts end with a link to the page that they cite.")
     ] = False
     models_with_images: Annotated[
         tuple[ModelPattern, ...],
