@@ -10,6 +10,7 @@ from skein.errors import Unavailable
 from skein.knowledge.models.source import KnowledgeHead
 from skein.knowledge.records import Sources
 from skein.knowledge.search import KnowledgeSearch
+from skein.knowledge.sections import asks
 from skein.models.chats.chat import Message
 from skein.models.common.http import HttpAnswer
 from skein.models.common.storage import Put, Query
@@ -253,3 +254,24 @@ def test_orders_in_a_source_stay_behind_bars_and_count_as_words_of_a_tool() -> N
     run = world.runs("chat_1")[-1]
     assert run.held is not None
     assert run.held.outsiders
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When do you open?",
+        "what does a haircut cost",
+        "Hi, can I bring my dog",
+        "Hello!\nDo you repair bikes",
+        "And on Sundays?",
+        "I want to know the price of the menu",
+        "Wann habt ihr sonntags offen?",
+    ],
+)
+def test_question_is_recognised(text: str) -> None:
+    assert asks(text)
+
+
+@pytest.mark.parametrize("text", ["Thanks!", "OK?", "Hello", "See you tomorrow.", "Book it.", ""])
+def test_other_message_asks_nothing(text: str) -> None:
+    assert not asks(text)
