@@ -5629,7 +5629,7 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
-            /** @description Sources of at most this many tokens are shown whole. */
+            /** @description Tokens of sources that are shown whole. */
             knowledge_whole_tokens?: number | null;
             /** @description Maximum tokens of passages of sources. */
             knowledge_tokens?: number | null;
@@ -7262,13 +7262,13 @@ export interface components {
          * @description A new source, with one of `url`, `upload_id` and `text`.
          */
         NewSource: {
-            /** @description What the source is about, for operators. Default: `""`. */
+            /** @description A note for operators. Default: `""`. */
             about?: string;
-            /** @description Who may be told: `everyone` in the tenant, `public` for visitors, too, or only chats in which all people have one of `roles`. Default: `"everyone"`. */
+            /** @description Who may be told; `roles`: all readers have one of them. Default: `"everyone"`. */
             audience?: components["schemas"]["SourceAudience"];
-            /** @description The roles, for `roles`. Default: `[]`. */
+            /** @description The roles. Default: `[]`. */
             roles?: string[];
-            /** @description The ids of the agents that may use it; empty: all. Default: `[]`. */
+            /** @description Agents that may use it, or all. Default: `[]`. */
             agents?: string[];
             /** @description How often the URL is read again, in hours. Default: `24`. */
             refresh_hours?: number;
@@ -8150,7 +8150,7 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
-            /** @description Sources of at most this many tokens are shown whole. */
+            /** @description Tokens of sources that are shown whole. */
             knowledge_whole_tokens?: number | null;
             /** @description Maximum tokens of passages of sources. */
             knowledge_tokens?: number | null;
@@ -8412,13 +8412,13 @@ export interface components {
          * @description Changes to a source. Omitted fields stay unchanged.
          */
         SourceChange: {
-            /** @description What the source is about, for operators. */
+            /** @description A note for operators. */
             about?: string | null;
-            /** @description Who may be told: `everyone` in the tenant, `public` for visitors, too, or only chats in which all people have one of `roles`. */
+            /** @description Who may be told; `roles`: all readers have one of them. */
             audience?: components["schemas"]["SourceAudience"] | null;
-            /** @description The roles, for `roles`. */
+            /** @description The roles. */
             roles?: string[] | null;
-            /** @description The ids of the agents that may use it; empty: all. */
+            /** @description Agents that may use it, or all. */
             agents?: string[] | null;
             /** @description How often the URL is read again, in hours. */
             refresh_hours?: number | null;
@@ -8448,13 +8448,13 @@ export interface components {
          * @description A source of knowledge.
          */
         SourceResource: {
-            /** @description What the source is about, for operators. */
+            /** @description A note for operators. */
             about: string;
-            /** @description Who may be told: `everyone` in the tenant, `public` for visitors, too, or only chats in which all people have one of `roles`. */
+            /** @description Who may be told; `roles`: all readers have one of them. */
             audience: components["schemas"]["SourceAudience"];
-            /** @description The roles, for `roles`. */
+            /** @description The roles. */
             roles: string[];
-            /** @description The ids of the agents that may use it; empty: all. */
+            /** @description Agents that may use it, or all. */
             agents: string[];
             /** @description How often the URL is read again, in hours. */
             refresh_hours: number;
@@ -8468,11 +8468,11 @@ export interface components {
             id: string;
             /** @description The newest version; 0 before a text was read. */
             version: number;
-            /** @description `reading` before its text is read; `ready`; `held` if the newest text was not taken over, so that the last one stays; `failed` if there is none. */
+            /** @description Whether agents use its newest text. */
             state: components["schemas"]["SourceState"];
             /** @description The text that agents use. */
             text: components["schemas"]["SourceTextResource"] | null;
-            /** @description A newer text that you may accept. */
+            /** @description A newer text to accept. */
             held: components["schemas"]["SourceTextResource"] | null;
             /** @description Why the newest text was not taken over. */
             error: string | null;
@@ -8632,7 +8632,7 @@ export interface components {
             sharing_quiet_minutes?: number | null;
             /** @description Maximum tokens of recalled messages in a prompt; 0 for none. */
             recall_tokens?: number | null;
-            /** @description Sources of at most this many tokens are shown whole. */
+            /** @description Tokens of sources that are shown whole. */
             knowledge_whole_tokens?: number | null;
             /** @description Maximum tokens of passages of sources. */
             knowledge_tokens?: number | null;

@@ -72,17 +72,9 @@ class SourceResource(NamedSource, Resource):
 
     id: Id
     version: Annotated[int, Field(description="The newest version; 0 before a text was read.")]
-    state: Annotated[
-        SourceState,
-        Field(
-            description="`reading` before its text is read; `ready`; `held` if the newest text was "
-            "not taken over, so that the last one stays; `failed` if there is none."
-        ),
-    ]
+    state: Annotated[SourceState, Field(description="Whether agents use its newest text.")]
     text: Annotated[SourceTextResource | None, Field(description="The text that agents use.")]
-    held: Annotated[
-        SourceTextResource | None, Field(description="A newer text that you may accept.")
-    ]
+    held: Annotated[SourceTextResource | None, Field(description="A newer text to accept.")]
     error: Annotated[str | None, Field(description="Why the newest text was not taken over.")]
     failures: Annotated[int, Field(description="How often in a row the URL was not read.")]
     checked_at: Annotated[Instant | None, Field(description="When it was last read.")]

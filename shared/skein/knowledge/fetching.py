@@ -9,7 +9,7 @@ from html import unescape
 from urllib.parse import urlsplit
 
 from skein.errors import MediaRefused, Rejected, SkeinError, Unprocessable
-from skein.knowledge.index import NO_VALIDATORS, Validators
+from skein.knowledge.index import Validators
 from skein.knowledge.models.source import MAX_FILE_BYTES
 from skein.knowledge.passages import SourcePassage, passages_of_markdown, passages_of_rows
 from skein.models.common.http import HttpAnswer, HttpRequest
@@ -58,12 +58,7 @@ class Fetcher:
         return self._passages("upload_id: the file", content, kind)
 
     def pages(
-        self,
-        url: str,
-        known: Sequence[SourcePassage] = (),
-        validators: Validators = NO_VALIDATORS,
-        *,
-        until: datetime,
+        self, url: str, known: Sequence[SourcePassage], validators: Validators, *, until: datetime
     ) -> ReadPages:
         """Read a page, or the pages of a sitemap.
 

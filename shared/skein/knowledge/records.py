@@ -217,9 +217,8 @@ class Sources:
             NotFound: There is no such source.
             Transient: The table or the bucket failed.
         """
-        due = self.clock.now() + OUTBOX_GRACE
-        values = {"deleted": True, "next_at": due}
-        source = self.publisher.publish(lambda: PlannedChange(self.get(tenant, source_id), values))
+        gone = {"deleted": True, "next_at": self.clock.now() + OUTBOX_GRACE}
+        source = self.publisher.publish(lambda: PlannedChange(self.get(tenant, source_id), gone))
         self.dispatch.send([source.job])
 
     def _version(self, source: Source, version: int) -> SourceVersion:

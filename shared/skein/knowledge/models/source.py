@@ -7,7 +7,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     Field,
-    StringConstraints,
     ValidationInfo,
     field_validator,
 )
@@ -44,25 +43,15 @@ LAST_VERSION = 99_999_999
 class SourceFields(BaseModel):
     """The fields of a source that operators set."""
 
-    about: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, max_length=500),
-        Field(description="What the source is about, for operators."),
-    ] = ""
+    about: Annotated[str, Field(max_length=500, description="A note for operators.")] = ""
     audience: Annotated[
-        SourceAudience,
-        Field(
-            description="Who may be told: `everyone` in the tenant, `public` for visitors, too, or "
-            "only chats in which all people have one of `roles`."
-        ),
+        SourceAudience, Field(description="Who may be told; `roles`: all readers have one of them.")
     ] = "everyone"
     roles: Annotated[
-        tuple[RoleName, ...],
-        Field(max_length=10, validate_default=True, description="The roles, for `roles`."),
+        tuple[RoleName, ...], Field(max_length=10, validate_default=True, description="The roles.")
     ] = ()
     agents: Annotated[
-        tuple[EntityId, ...],
-        Field(max_length=50, description="The ids of the agents that may use it; empty: all."),
+        tuple[EntityId, ...], Field(max_length=50, description="Agents that may use it, or all.")
     ] = ()
     refresh_hours: Annotated[
         int, Field(ge=1, le=720, description="How often the URL is read again, in hours."), NUMBER

@@ -117,9 +117,7 @@ class ChatSettings(BaseModel):
         NUMBER,
     ] = 1_000
     knowledge_whole_tokens: Annotated[
-        int,
-        Field(ge=0, le=32_000, description="Sources of at most this many tokens are shown whole."),
-        NUMBER,
+        int, Field(ge=0, le=32_000, description="Tokens of sources that are shown whole."), NUMBER
     ] = 1_500
     knowledge_tokens: Annotated[
         int, Field(ge=0, le=32_000, description="Maximum tokens of passages of sources."), NUMBER
