@@ -82,9 +82,22 @@ def audit(day: Played) -> None:
 def agents(day: Played) -> None:
     [agent] = day.get("/v1/agents")["items"]
     path = f"/v1/agents/{agent['id']}/memories"
-    assert [memory["text"] for memory in day.get(path)["items"]] == [HOURS]
+    assert day.get(path)["items"] == []
     of_nora = day.get(path, user_id=day.nora(), reason=REASON)["items"]
     assert {memory["kind"] for memory in of_nora} == {"core", "journal"}
+
+
+def knowledge(day: Played) -> None:
+    """Iris cites her hours, and Leo's text has no mark."""
+    [source] = day.get("/v1/sources")["items"]
+    texts = day.actors.local("GET", "phone", number=LEO.phone)["items"]
+    assert "On Fridays, from 8 to 18." in {text["body"] for text in texts}
+    people = day.get("/v1/users")["items"]
+    leo = next(str(person["id"]) for person in people if person["name"] == LEO.name)
+    [chat, *_] = day.actors.person(leo, LEO.name, "GET", "/v1/chats")["items"]
+    messages = day.actors.person(leo, LEO.name, "GET", f"/v1/chats/{chat['id']}/messages")
+    cited = [each["source_id"] for message in messages["items"] for each in message["sources"]]
+    assert cited == [source["id"]]
 
 
 def people_and_chats(day: Played) -> None:
@@ -111,7 +124,7 @@ FACTS: Mapping[str, Callable[[Played], None]] = {
     fact.__name__: fact
     for fact in (
         *(why_a_memory, why_a_secret, why_a_plan, why_a_silence, phone, desk, audit, agents),
-        *(people_and_chats, usage, settings, home_and_time),
+        *(knowledge, people_and_chats, usage, settings, home_and_time),
     )
 }
 
