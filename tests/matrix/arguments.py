@@ -86,7 +86,6 @@ CASES: dict[str, str] = {name: name for name in TOOLS} | VARIANTS
 
 # Where a call needs another value than `SAMPLES` has.
 OWN: dict[str, dict[str, Any]] = {
-    "search_knowledge": {"query": "What does it cost in euros?"},
     "recall": {
         "query": Ref("word", harmless=True),  # it finds nothing of another place
         "from": "2026-01-01",

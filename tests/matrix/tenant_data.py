@@ -304,9 +304,6 @@ class _Furnisher:
         read = sources.get(TENANT, source.id)
         held = {"url": "https://shop.example/", "held": read.text, "state": "held"}
         self.world.app.get(Publisher).write(read, held)
-        shown = NewSource(name="Prices", text=f"A citron{self.words} costs two euros.")
-        job = sources.create(TENANT, shown).job
-        self.world.app.get(SourceReader).take(job, deadline=self.world.clock.now())
         return source.id
 
     def _furnish(self) -> None:
