@@ -147,6 +147,7 @@ def test_a_message_comes_back_with_every_field(husam: Client) -> None:
         "via": None,
         "media": [],
         "sharing_rules": [],
+        "sources": [],
         "run_id": None,
         "created_at": "2026-02-18T12:00:00.000Z",
     }

@@ -509,6 +509,7 @@ class MessagePage(Page[MessageResource]):
                         "via": None,
                         "sharing_rules": [],
                         "media": [],
+                        "sources": [],
                         "run_id": None,
                         "created_at": EXAMPLE_TIME,
                     }
