@@ -1,25 +1,23 @@
 """Read sources in the background, and take their text over unless a guard holds it back."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict, Unprocessable
-from skein.knowledge.fetching import Fetcher
+from skein.knowledge.fetching import Fetcher, ReadPages
 from skein.knowledge.index import (
     NO_VALIDATORS,
     KnowledgeFiles,
-    Validators,
     name_of_source,
     name_of_upload,
     pages_of,
     source_file,
 )
 from skein.knowledge.models.source import Source, SourceText
-from skein.knowledge.passages import SourcePassage
 from skein.knowledge.publishing import PlannedChange, Publisher
 from skein.models.common.storage import Delete
 from skein.models.outbox.jobs import SourceJob
@@ -79,9 +77,7 @@ class SourceReader:
         )
         self._take_over(source, text, content)
 
-    def _passages(
-        self, source: Source, until: datetime
-    ) -> tuple[Sequence[SourcePassage], Validators]:
+    def _passages(self, source: Source, until: datetime) -> ReadPages:
         if source.upload is not None:
             content = self.files.find(name_of_upload(source.tenant, source.upload))
             if content is None:
