@@ -92,7 +92,13 @@ def test_export_has_the_usage_of_all_ids_by_day(world: World) -> None:
     assert (today["day"], today["texts"]) == ("2026-02-18", 2)
     assert today["channels"] == {"sms": {"texts": 2, "units": 4}}
     assert today["models"] == {
-        "large": {"calls": 2, "input_tokens": 200, "cached_tokens": 40, "output_tokens": 20}
+        "large": {
+            "calls": 2,
+            "input_tokens": 200,
+            "cached_tokens": 40,
+            "output_tokens": 20,
+            "cache_written_tokens": 0,
+        }
     }
 
 
