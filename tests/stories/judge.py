@@ -224,10 +224,14 @@ def histories(shown: Shown) -> list[str]:
 
 
 def seen_is_what_was_shown(town: Town) -> Iterator[str]:
-    """What a prompt marks as SEEN stood in an earlier prompt of the agent for the chat."""
+    """What a prompt marks as SEEN stood in an earlier prompt of the agent for the chat.
+
+    Or it was left out there, because it has words of people whom a plan or a service does not know.
+    """
     before: defaultdict[tuple[str, str | None], set[int]] = defaultdict(set)
     for shown in town.shown:
         known = before[shown.agent, shown.chat]
+        known |= shown.left_out
         for part in histories(shown):
             entries = [found for line in part.splitlines() if (found := ENTRY.match(line))]
             for entry in entries:

@@ -198,6 +198,16 @@ KNOWN: Mapping[str, Known] = {
         (_writes("plan", chat=PAIR.id), Pause(), Pass(minutes=12), Erase(who=ALICE.id)),
         lambda town: "canceled" in {run.status for run in town.all_runs()},
     ),
+    "a report after words of somebody erased": Known(
+        (
+            DeskDoes(chat=TEAM.id, does="take"),
+            DeskDoes(chat=TEAM.id, does="say"),
+            Report(chat=TEAM.id),
+            Erase(who=BOB.id),
+            _writes("book", chat=TEAM.id),
+        ),
+        shows(TEAM.id, "I look after this."),
+    ),
     "an erasure after an errand": Known(
         (
             _writes("errand", BOB.id, BOBS_PHONE.id, ALICE.id),

@@ -1,6 +1,6 @@
 """A stage on which workers die, and whose model is honest unless a step says otherwise."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,8 +14,10 @@ from skein.models.common.storage import Write as TableWrite
 from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import Job, RunJob
 from skein.models.runs.completion import ModelRequest
+from skein.models.runs.run import Run
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.operator_approvals import OperatorApprovals
+from skein.services.visibility.insiders import chats_of_insiders, insiders_of
 from tests.attacks import malicious_model
 from tests.attacks.cast import COACH, LINE, PHONES, ROOMS, named, words
 from tests.attacks.effects import WatchedTable
@@ -86,6 +88,7 @@ class Shown:
     """What a run showed the model.
 
     Attributes:
+        left_out: The messages of the chat whose words a plan or a service may not be shown.
         told: The results of the calls that people approved, by the keys of their questions' calls.
     """
 
@@ -94,6 +97,7 @@ class Shown:
     chat: str | None
     request: ModelRequest
     told: Mapping[str, str]
+    left_out: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -382,10 +386,21 @@ class Town(Stage):
             for step in steps_of(self, run)
             for call, result in zip(step.agreed, step.results or (), strict=False)
         }
-        self.shown.append(Shown(run.id, run.agent_id, run.active_chat_id, self._request, told))
+        left_out = frozenset(self._left_out(run))
+        chat = run.active_chat_id
+        self.shown.append(Shown(run.id, run.agent_id, chat, self._request, told, left_out))
         if self._tactic != QUIET or not self.honest:
             return super()._moves(seen)
         return answer(self._request, self._uses)
+
+    def _left_out(self, run: Run) -> Iterator[int]:
+        """The messages with words of people who are in none of the chats of a plan or a service."""
+        if run.trigger.type not in {"plan", "service"} or run.active_chat_id is None:
+            return
+        insiders = insiders_of(run, map(self.stored_chat, chats_of_insiders(run)), alone=True)
+        for message in self.messages(run.active_chat_id):
+            if not insiders.admit(message.words):
+                yield message.seq
 
     def _uses(self, number: int) -> tuple[tuple[str, Mapping[str, Any]], ...]:
         step = self.tasks.get(number)
