@@ -228,12 +228,12 @@ def test_case_is_read_before_it_is_taken_over_and_the_reading_is_audited(driver:
 
 
 def test_desk_case_shows_its_people_with_numbers_and_links(driver: Driver) -> None:
-    person = {"id": "parcel-kim", "name": "Kim Lee", "phones": ["+15005550177"]}
+    person = {"id": "parcel-kim", "name": "Kim Lee", "phones": ["+15005550178"]}
     driver.client.ok("POST", "/v1/users", person, token=driver.operator())
     chat = case(driver, "parcel-kim")
     driver.open_as_operator(f"#/desk/{chat}")
     beside = request_of(driver)
-    expect(beside).to_contain_text("+15005550177")
+    expect(beside).to_contain_text("+15005550178")
     expect(beside.get_by_role("link", name="Open this person")).to_have_attribute(
         "href", "#/people/parcel-kim"
     )

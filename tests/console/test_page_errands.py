@@ -56,9 +56,9 @@ def test_words_of_errands_are_shown_after_a_reason(driver: Driver) -> None:
 def test_list_has_the_outreach_of_the_tenant(driver: Driver) -> None:
     client, token = driver.client, driver.operator()
     _, agent = answered_chat(client, [], agent={"name": "Coach"})
-    person = {"id": "reached", "name": "Rita", "phones": ["+15005550177"]}
+    person = {"id": "reached", "name": "Rita", "phones": ["+15005550179"]}
     client.ok("POST", "/v1/users", person, token=token)
-    consent = "/v1/users/reached/phones/%2B15005550177/consents/sms"
+    consent = "/v1/users/reached/phones/%2B15005550179/consents/sms"
     client.ok("PUT", consent, {"proof": "Ticked the box in the form"}, token=token)
     client.ok("POST", "/v1/lines", {"phone": "+15005550033", "agent_id": agent}, token=token)
     later = (datetime.now(UTC) + timedelta(days=1)).isoformat()  # so nobody is written to meanwhile

@@ -172,9 +172,10 @@ def test_phone_rings_without_the_words_while_the_app_is_in_the_background(
     expect(driver.page.locator('.state[data-state="connected"]')).to_be_visible()
     driver.send("How long should I run?")
     driver.page.get_by_label("App in background").check()
-    rung = driver.page.get_by_role("list", name="Notifications").get_by_role("listitem")
-    expect(rung).to_contain_text("Coach answered", timeout=20_000)
-    expect(rung).not_to_contain_text("Ten minutes")
+    shown = driver.page.get_by_role("list", name="Notifications")
+    rung = shown.get_by_role("listitem").filter(has_text="Coach answered")  # other agents may, too
+    expect(rung).to_have_count(1, timeout=20_000)
+    expect(shown).not_to_contain_text("Ten minutes")
 
 
 def test_new_person_of_the_app_has_a_chat_of_their_own(driver: Driver) -> None:
