@@ -11368,6 +11368,7 @@ export interface operations {
                      *           },
                      *           "seq": 2,
                      *           "sharing_rules": [],
+                     *           "sources": [],
                      *           "text": "Yes. Walk for five minutes first, then stretch.",
                      *           "via": null
                      *         }
@@ -13135,6 +13136,7 @@ export interface operations {
                      *           },
                      *           "seq": 2,
                      *           "sharing_rules": [],
+                     *           "sources": [],
                      *           "text": "Yes. Walk for five minutes first, then stretch.",
                      *           "via": null
                      *         }
