@@ -4,6 +4,7 @@ from tests.attacks.cast import (
     ALICE,
     ALICES,
     BOB,
+    BOBS_PHONE,
     CAROL,
     COACH,
     DEN,
@@ -31,6 +32,7 @@ from tests.attacks.steps import (
     TakeName,
     Text,
 )
+from tests.stories.deeds import Write
 
 CONTESTED: dict[str, Story] = {
     "name_of_somebody_else": (
@@ -136,5 +138,17 @@ CONTESTED: dict[str, Story] = {
         TakeName(who=BOB.id, whom=ALICE.id),
         Say(who=BOB.id, chat=HALL.id, to=COACH.id),
         Erase(who=BOB.id),
+    ),
+    # Until an erasure is over, a text of the person comes from somebody erased.
+    "texts_while_erased": (
+        Say(
+            who=BOB.id,
+            chat=BOBS_PHONE.id,
+            to=COACH.id,
+            tactic=does("book"),
+            events=(Erase(who=BOB.id, named_texts="replace"),),
+            asked=1,
+        ),
+        Write(who=BOB.id, chat=BOBS_PHONE.id, text="Yes please"),
     ),
 }

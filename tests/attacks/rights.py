@@ -10,6 +10,7 @@ from skein.models.directory.user import User
 from skein.models.visibility.ownership import DerivedItem
 from skein.models.visibility.provenance import digest_of
 from skein.planning.models.plan import Plan
+from skein.privacy.erasure_sweep import ERASED
 from skein.privacy.models.erasure import NamedTexts
 from skein.services.chat_state.person_choices import read_choices
 from tests.attacks.cast import PEOPLE, named, titled
@@ -145,6 +146,9 @@ class Rights:
                     raise Wrong(f"{titled(chat.id)} shows {who.id} as {who.name!r}")
 
     def _is_own(self, who: NamedMember) -> bool:
+        """Whether a name was given; who writes while they are erased has the name of the erased."""
+        if who.name == ERASED.name:
+            return who.id in self._erased_people()
         tag = split_tag(who.name)[1]
         if tag:
             return tag == split_tag(tagged("", TENANT, who.id))[1]
