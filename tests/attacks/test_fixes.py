@@ -554,7 +554,7 @@ def test_search_without_check_of_recalled_messages_finds_the_secret(
 def test_search_without_readers_of_sources_finds_the_secret(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each stage has a source with the secret, for a role that nobody has."""
+    """Each stage has a source that contains the secret and is limited to a role without people."""
     monkeypatch.setattr(knowledge_search, "readable", _all_groups)
     with pytest.raises(Leak, match="The vault opens"):
         search(KNOWN["source_of_a_role"])

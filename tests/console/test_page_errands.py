@@ -61,7 +61,7 @@ def test_list_has_the_outreach_of_the_tenant(driver: Driver) -> None:
     consent = "/v1/users/reached/phones/%2B15005550179/consents/sms"
     client.ok("PUT", consent, {"proof": "Ticked the box in the form"}, token=token)
     client.ok("POST", "/v1/lines", {"phone": "+15005550033", "agent_id": agent}, token=token)
-    later = (datetime.now(UTC) + timedelta(days=1)).isoformat()  # so nobody is written to meanwhile
+    later = (datetime.now(UTC) + timedelta(days=1)).isoformat()  # no text is sent today
     body = {"people": ["reached"], "agent_id": agent, "text": HOSTILE, "asked_by": "Alice Ward"}
     body["not_before"] = later
     made = client.ok("POST", "/v1/outreach", body, token=token)

@@ -8503,7 +8503,7 @@ export interface components {
         };
         /**
          * SourceSearch
-         * @description A question, and for whom it is answered.
+         * @description A search of the sources: a question, an agent, and the roles of the readers.
          */
         SourceSearch: {
             /** @description The question. */

@@ -124,7 +124,7 @@ class NewSourceUpload(NewUpload):
 
 
 class SourceSearch(Request):
-    """A question, and for whom it is answered."""
+    """A search of the sources: a question, an agent, and the roles of the readers."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"query": "When are you open?", "agent_id": "agt_1"}}

@@ -1214,7 +1214,7 @@ class SkillResource(TypedDict):
 
 class SourceSearch(TypedDict):
     """
-    A question, and for whom it is answered.
+    A search of the sources: a question, an agent, and the roles of the readers.
     """
 
     query: str
