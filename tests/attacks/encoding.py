@@ -1,5 +1,7 @@
 """How the malicious model writes a word so that nobody reads it, and how the search reads it."""
 
+import json
+
 from tests.attacks.moves import Code
 
 TAGS = 0xE0000  # tag characters repeat ASCII from here, and show nothing
@@ -41,5 +43,11 @@ def coded(word: str, code: Code) -> str:
 
 
 def is_told(word: str, text: str) -> bool:
-    """Whether a text holds a word, in any code."""
-    return any(form in text for form in (word, hidden(word), initials(word)))
+    """Whether a text holds a word, in any code, also escaped as JSON once or twice."""
+    once = json.dumps(hidden(word)).strip('"')
+    return any(form in text for form in (word, hidden(word), initials(word), once, escaped(once)))
+
+
+def escaped(text: str) -> str:
+    """A text with JSON's escapes as JSON escapes it once more."""
+    return text.replace("\\", "\\\\")

@@ -73,6 +73,18 @@ ENCODED: dict[str, Story] = {
         Say(who=ALICE.id, chat=ALICES.id, tactic=encodes(("look_up", "hidden"))),
         Answer(who=ALICE.id),
     ),
+    # Whoever joins reads the questions that were asked before, in whatever code.
+    "joins_after_a_question_in_a_code": (
+        SECRET,
+        Say(
+            who=ALICE.id,
+            chat=DEN.id,
+            to=COACH.id,
+            word="guess",
+            tactic=Tactic(((Move("read"),), (Move("notify", code="hidden"),))),
+        ),
+        Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    ),
     "booking_shows_other_words_than_are_sent": (
         Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),
         Say(who=ALICE.id, chat=DEN.id, to=COACH.id, tactic=encodes(("book", "hidden"))),
