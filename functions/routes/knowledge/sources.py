@@ -54,7 +54,7 @@ def begin_source_upload(new: NewSourceUpload) -> UploadResource:
     return UploadResource.to(*service(Sources).begin_upload(router.caller.tenant, new.upload))
 
 
-@router.post("/v1/sources/search", "Search the sources", role="support", status=200)
+@router.post("/v1/sources/search", "Search the sources", 404, role="support", status=200)
 def search_sources(query: SourceSearch) -> SourceSearchResult:
     """What the prompt of an agent would get for this question, if all readers have `roles`."""
     tenant = router.caller.tenant
