@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from local.sqlite.items import item_of, item_size
 from skein.adapters.dynamodb.attributes import marshal_item
+from skein.adapters.sqlite_table.items import item_of, item_size
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.delivery.sms import InboundSms

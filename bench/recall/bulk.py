@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from local.sqlite.database import Database
-from local.sqlite.items import item_size, to_text
-from local.sqlite.table import PUT, columns_of
 from local.sqlite.vectors import ADD, MARK_CHANGED
 from skein.adapters.aws.rules import VECTORS
 from skein.adapters.dynamodb.attributes import marshal_item
+from skein.adapters.sqlite_table.items import item_size, to_text
+from skein.adapters.sqlite_table.table import PUT, columns_of
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.base import NamedMember

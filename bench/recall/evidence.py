@@ -24,12 +24,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bench.recall.bulk import Held, load
-from local.sqlite.calls import Call
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
 from local.template import ROOT
 from skein.adapters.parallel import map_threads
+from skein.adapters.sqlite_table.calls import Call
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens

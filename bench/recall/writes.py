@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from local.sqlite.items import item_size
 from skein.adapters.dynamodb.attributes import marshal_item
+from skein.adapters.sqlite_table.items import item_size
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.models.chats.chat import Chat, ChatKind, Message
 from skein.models.chats.membership import Membership

@@ -1,1 +1,1 @@
-"""The table and the queues of the local stack in one SQLite file."""
+"""The queues, vectors and changes of the local stack, beside its table in one SQLite file."""

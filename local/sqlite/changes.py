@@ -16,9 +16,9 @@ from local.events import Event, given_up, sequence_number, stream_change
 from local.intrinsics import TABLE_NAME, function_arn, table_arn
 from local.polling.event_filters import EventFilters, filters_of
 from local.polling.feed import FeedSource
-from local.sqlite.database import Database
-from local.sqlite.items import as_text, item_size
 from skein.adapters.dynamodb.attributes import StoredItem
+from skein.adapters.sqlite_table.database import Database
+from skein.adapters.sqlite_table.items import as_text, item_size
 from skein.models.common.storage import Key
 from skein.ports import Clock
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from simsimd import cdist
 
-from local.sqlite.calls import Call
 from local.sqlite.database import Database
-from local.sqlite.items import from_text
 from skein.adapters.aws.rules import VECTORS, check_search
 from skein.adapters.dynamodb.attributes import StoredItem, unmarshal_item
+from skein.adapters.sqlite_table.calls import Call
+from skein.adapters.sqlite_table.items import from_text
 from skein.models.common.storage import Item, Key
 from skein.models.common.vector_search import DIMENSIONS, DISTANCE, VectorSearch
 from skein.ports import Clock
@@ -39,13 +39,6 @@ MARK_CHANGED = (
 MARK_REMOVED = (
     "UPDATE vector_partitions SET changed = random(), removed = random()"
     " WHERE partition = ? AND model = ?"
-)
-MARK_EXPIRED = (
-    "UPDATE vector_partitions SET changed = random(), removed = random() WHERE (partition, model)"
-    " IN (SELECT partition, model FROM vectors JOIN items USING (pk, sk) WHERE expires_at <= ?)"
-)
-DROP_EXPIRED = (
-    "DELETE FROM vectors WHERE (pk, sk) IN (SELECT pk, sk FROM items WHERE expires_at <= ?)"
 )
 MARKS = "SELECT changed, removed FROM vector_partitions WHERE partition = ? AND model = ?"
 NEW_ROWS = (
@@ -85,12 +78,6 @@ def write_vector(
     if new is not None:
         connection.execute(ADD, [*new[:2], *key, *new[2:]])
         connection.execute(MARK_CHANGED, new[:2])
-
-
-def drop_expired_vectors(connection: sqlite3.Connection, now: float) -> None:
-    """Delete the vectors of expired items, before the items themselves are deleted."""
-    connection.execute(MARK_EXPIRED, [now])
-    connection.execute(DROP_EXPIRED, [now])
 
 
 def _row(item: StoredItem | None) -> _Row | None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from local.sqlite.calls import Call
 from local.template import Template
+from skein.adapters.sqlite_table.calls import Call
 from tests.support.template import deployed_template, ops_template
 from tools.deployment.deploy import PROFILES
 from tools.reference import cost

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from local.sqlite.calls import Call
 from local.template import ROOT
 from routes.document import openapi
+from skein.adapters.sqlite_table.calls import Call
 from skein.models.common.reason import Reason
 from skein.settings import Settings
 from tests.patterns import meter

@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.sqlite.calls import Call
+from skein.adapters.sqlite_table.calls import Call
 from skein.errors import ConditionFailed
 from skein.models.common.storage import Delete, Exists, Key, Missing, Put, Query, Update
 from tests.fakes.table import MemoryTable

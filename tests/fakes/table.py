@@ -5,10 +5,10 @@ import weakref
 from collections import Counter
 from collections.abc import Sequence
 
-from local.sqlite.calls import Call
 from local.sqlite.database import SCHEMA, Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
+from skein.adapters.sqlite_table.calls import Call
 from skein.models.common.storage import Key, Write
 from skein.ports import Clock
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import admin_api
-from local.sqlite.calls import Call
+from skein.adapters.sqlite_table.calls import Call
 from skein.prompts import render
 from tests.support.api_client import Answer, Client, everything, recorded
 from tests.support.builders import TENANT, World, bot, person

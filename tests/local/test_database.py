@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from local.sqlite.database import Database
-from local.sqlite.items import item_size
 from local.sqlite.queues import SqliteQueues, messages_in
 from local.sqlite.table import SqliteTable
+from skein.adapters.sqlite_table.items import item_size
 from skein.errors import StorageFull, Unavailable
 from skein.models.common.storage import Key, Put, Query, Update
 from skein.models.outbox.jobs import RunJob

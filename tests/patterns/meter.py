@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from local.sqlite.calls import Call
+from skein.adapters.sqlite_table.calls import Call
 from tests.support.builders import World
 
 HELPERS = "ThreadPoolExecutor"  # how the library calls threads that nobody names

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from local.sqlite.calls import Call
 from local.template import ROOT, Template
+from skein.adapters.sqlite_table.calls import Call
 from tests.patterns import chats, consolidation, events, live, recall, runs, texts
 from tests.patterns.meter import Log, Pattern
 from tests.support.builders import World

@@ -1,0 +1,1 @@
+"""The table in SQLite: on disk for the local stack, or in memory."""
