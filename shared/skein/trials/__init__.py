@@ -1,0 +1,4 @@
+"""Keep cases of agents, and try a new version of an agent on them before it answers people.
+
+`models` has the stored cases and what they expect of a play.
+"""

@@ -1,0 +1,1 @@
+"""The stored cases of an agent, and what is expected of each play of a case."""

@@ -1,0 +1,207 @@
+"""A case: what must hold for an agent in one situation, and what tools answer in it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from skein.models.common.address import ReachingChannel
+from skein.models.common.base import (
+    EntityId,
+    Identifier,
+    Instant,
+    Name,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+)
+from skein.models.common.json_types import NUMBER, JsonBool
+from skein.models.common.storage import Key, SortKeyPrefix
+from skein.models.directory.agent import agent_partition
+from skein.models.visibility.sharing_rules import RoleName
+from skein.trials.models.expectation import Expectation, PartOfCall, Played
+
+MAX_CASES = 200  # of an agent
+MAX_CASE_BYTES = 200_000
+
+ScriptChat = Literal["direct", "private", "open"]
+ScriptChannel = Literal["app", ReachingChannel]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+
+
+class ScriptPerson(Value):
+    """A person in a script."""
+
+    name: Annotated[Name, Field(description="The name.")]
+    roles: Annotated[
+        tuple[RoleName, ...], Field(max_length=10, description="The roles of the person.")
+    ] = ()
+
+
+class ScriptTurn(Value):
+    """A message of a person in a script."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
+    )
+
+    sender: Annotated[Name, Field(alias="from", description="The name of a person.")]
+    text: Annotated[Line, Field(description="The text.")]
+    after_seconds: Annotated[
+        int, Field(ge=0, le=2_592_000, description="How long after the last message."), NUMBER
+    ] = 0
+
+
+class Script(Value):
+    """A situation from its start: who writes what, where and when."""
+
+    people: Annotated[
+        tuple[ScriptPerson, ...],
+        Field(min_length=1, max_length=10, description="The people in the chat."),
+    ]
+    chat: Annotated[
+        ScriptChat, Field(description="A direct chat, or a private or an open group.")
+    ] = "direct"
+    channel: Annotated[ScriptChannel, Field(description="Where people write.")] = "app"
+    now: Annotated[
+        Instant | None, Field(description="The time of the first message; null: any.")
+    ] = None
+    memories: Annotated[
+        tuple[Line, ...],
+        Field(max_length=20, description="Core memories that the agent has of this chat."),
+    ] = ()
+    turns: Annotated[
+        tuple[ScriptTurn, ...], Field(min_length=1, max_length=20, description="The messages.")
+    ]
+
+    @model_validator(mode="after")
+    def _has_its_people(self) -> Self:
+        names = [each.name for each in self.people]
+        if len(set(names)) < len(names):
+            raise ValueError("each person needs a name of their own")
+        if unknown := {each.sender for each in self.turns} - set(names):
+            raise ValueError(f"turns: {min(unknown)} is not one of the people")
+        if self.chat == "direct" and len(names) > 1:
+            raise ValueError("a direct chat has one person")
+        if self.channel != "app" and self.chat != "direct":
+            raise ValueError("a group is in the app")
+        return self
+
+
+class RecordedResult(PartOfCall):
+    """What a call of a tool of the tenant gives: a result or an error."""
+
+    result: Annotated[
+        Annotated[str, Field(max_length=10_000)] | None, Field(description="What the tool returns.")
+    ] = None
+    error: Annotated[
+        Annotated[str, Field(max_length=1_000)] | None, Field(description="Why the call fails.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _is_result_or_error(self) -> Self:
+        if (self.result is None) == (self.error is None):
+            raise ValueError("give a result or an error")
+        return self
+
+
+@dataclass(slots=True)
+class RecordedResults:
+    """The results of a case during one play: each call takes the first that fits, in order.
+
+    A result answers one call. The last one that fits also answers all further calls.
+    """
+
+    left: list[RecordedResult]
+    _used: list[RecordedResult] = field(default_factory=list)
+
+    def take(self, tool: str, arguments: Any) -> RecordedResult | None:
+        """Return the result of the next call; None if none was recorded."""
+        found = _fitting(self.left, tool, arguments)
+        if found is None:
+            return _fitting(reversed(self._used), tool, arguments)
+        self.left.remove(found)
+        self._used.append(found)
+        return found
+
+
+def _fitting(results: Iterable[RecordedResult], tool: str, arguments: Any) -> RecordedResult | None:
+    return next((each for each in results if each.fits(tool, arguments)), None)
+
+
+class CaseFields(BaseModel):
+    """The fields of a case that operators set."""
+
+    required: Annotated[
+        JsonBool, Field(description="Whether a regression of the case may block a change.")
+    ] = True
+    results: Annotated[
+        tuple[RecordedResult, ...],
+        Field(max_length=50, description="What tools of the tenant answer, in order."),
+    ] = ()
+    script: Annotated[
+        Script | None, Field(description="The situation, if it is not that of a run.")
+    ] = None
+
+
+class NamedCase(CaseFields):
+    """A case with its name and what is expected."""
+
+    name: Annotated[Name, Field(description="The name.")]
+    expect: Annotated[
+        tuple[Expectation, ...],
+        Field(min_length=1, max_length=10, description="What must hold, all of it."),
+    ]
+    run_id: Annotated[
+        EntityId | None, Field(description="The run whose newest prompt is the input.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _has_one_input(self) -> Self:
+        if (self.run_id is None) == (self.script is None):
+            raise ValueError("give a run_id or a script")
+        if len(self.model_dump_json().encode()) > MAX_CASE_BYTES:
+            raise ValueError(f"a case has at most {MAX_CASE_BYTES:,} bytes")
+        return self
+
+    def missing(self, played: Played) -> tuple[str, ...]:
+        """Return in words which expectations a play does not meet."""
+        found = (each.missing(played) for each in self.expect)
+        return tuple(each for each in found if each is not None)
+
+
+class Case(NamedCase, Stored):
+    """A case of an agent.
+
+    The prompt of a run is never stored here: it is read from the run, so that a case holds no word
+    of a person whose messages were erased.
+
+    Attributes:
+        private: Whether the run is private. Operators then need a right and a reason.
+        version: The optimistic lock, which every change raises.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("CASE#")
+
+    tenant: Tenant
+    agent_id: Identifier
+    id: Identifier
+    private: Annotated[bool, Field(exclude_if=lambda private: not private)] = False
+    version: int = 1
+    created_at: Instant
+    changed_at: Instant | None = None
+    changed_by: Identifier | None = None
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str, case_id: str) -> "Key[Case]":
+        return Key(cases_partition(tenant, agent_id), f"{Case.PREFIX}{key_part(case_id)}")
+
+    @property
+    def key(self) -> "Key[Case]":
+        return self.key_of(self.tenant, self.agent_id, self.id)
+
+
+def cases_partition(tenant: str, agent_id: str) -> str:
+    return f"{agent_partition(tenant, agent_id)}#CASES"

@@ -1,0 +1,237 @@
+"""What is expected of an agent in a case, and how a play of the case is compared with it."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from skein.models.common.base import EntityId, Value
+from skein.models.common.free_fields import Fields
+from skein.models.common.json_types import NUMBER, JsonTrue
+
+_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3}(?![0-9]))+|[0-9]+)(?:\.[0-9]+)?")
+
+
+def plain(text: str) -> str:
+    """Return a text for comparison: without case, width and spaces, and with delimited numbers.
+
+    A number stands between spaces, so that 15 is not found in 150; `1,000` and `1000.0` are equal.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    parts, end = [], 0
+    for found in _NUMBER.finditer(folded):
+        parts += ["".join(folded[end : found.start()].split()), f" {_number(found[0])} "]
+        end = found.end()
+    return "".join([*parts, "".join(folded[end:].split())])
+
+
+def _number(digits: str) -> str:
+    whole, _, fraction = digits.replace(",", "").partition(".")
+    fraction = fraction.rstrip("0")
+    return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+
+
+def covers(part: Any, whole: Any) -> bool:
+    """Return whether a JSON value has all that a part of it names.
+
+    Numbers are compared by value, and texts like other texts. Each element of an expected list has
+    an equal among the elements, in the same order.
+    """
+    if isinstance(part, Mapping):
+        return isinstance(whole, Mapping) and all(
+            name in whole and covers(value, whole[name]) for name, value in part.items()
+        )
+    if isinstance(part, list | tuple):
+        left = iter(whole if isinstance(whole, list | tuple) else ())
+        return isinstance(whole, list | tuple) and all(
+            any(covers(each, other) for other in left) for each in part
+        )
+    if isinstance(part, str):
+        return isinstance(whole, str) and plain(part) == plain(whole)
+    same_kind = isinstance(part, bool) == isinstance(whole, bool)
+    return same_kind and bool(part == whole)
+
+
+def _comparable(text: str) -> str:
+    if not plain(text):
+        raise ValueError("a text needs a character that is not a space")
+    return text
+
+
+Phrase = Annotated[str, Field(max_length=500), AfterValidator(_comparable)]
+Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1, max_length=20)]
+ToolText = Annotated[str, Field(min_length=1, max_length=64, description="The name of a tool.")]
+Part = Annotated[
+    Fields, Field(description="Those arguments that are compared; an object in part, too.")
+]
+Most = Annotated[int, Field(ge=0, le=10_000_000), NUMBER]
+
+
+class PartOfCall(Value):
+    """A tool, and those of its arguments that are compared."""
+
+    tool: ToolText
+    arguments: Annotated[Part, Field(default_factory=dict)]
+
+    def fits(self, tool: str, arguments: Any) -> bool:
+        """Return whether a call is one of this tool with these arguments."""
+        return self.tool == tool and covers(self.arguments, arguments)
+
+    def __str__(self) -> str:
+        return f"{self.tool}({json.dumps(self.arguments, ensure_ascii=False)})"
+
+
+class AtMost(Value):
+    """What a play may use; null: any amount."""
+
+    tokens: Annotated[Most | None, Field(description="Tokens of prompts and answers.")] = None
+    steps: Annotated[Most | None, Field(description="Answers of the model.")] = None
+    sms_units: Annotated[Most | None, Field(description="Segments of SMS.")] = None
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if not self.attributes():
+            raise ValueError("give tokens, steps or sms_units")
+        return self
+
+    def attributes(self) -> dict[str, int]:
+        """Return the limits by their names."""
+        return self.model_dump(exclude_none=True)
+
+
+class PlayedCall(NamedTuple):
+    """A tool call of a play, with its result or error as the model read it."""
+
+    tool: str
+    arguments: Any
+    result: str | None = None
+
+
+class PlayedQuestion(NamedTuple):
+    """A question of a play, with the answers to choose from."""
+
+    text: str
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What one play of a case gave.
+
+    Attributes:
+        texts: What the agent posted, in order.
+        calls: Its tool calls, in order.
+        questions: The questions with fixed answers that people were asked.
+        asked_person: Whether the agent asked for a person, of the team or by a yes to a call.
+        cited: The ids of the sources that it cited.
+        unrecorded: The call at which the play ended, because no result was recorded for it.
+        judged: For each sentence that a model judged, why it does not hold; None if it holds.
+    """
+
+    texts: tuple[str, ...] = ()
+    calls: tuple[PlayedCall, ...] = ()
+    questions: tuple[PlayedQuestion, ...] = ()
+    asked_person: bool = False
+    cited: tuple[str, ...] = ()
+    tokens: int = 0
+    steps: int = 0
+    sms_units: int = 0
+    unrecorded: PlayedCall | None = None
+    judged: Mapping[str, str | None] = field(default_factory=dict)
+
+    def says(self, phrases: Iterable[str]) -> str | None:
+        """Return the first of some phrases that is in a text; None if there is none."""
+        return _first(phrases, self.texts)
+
+
+def _first(phrases: Iterable[str], texts: Iterable[str]) -> str | None:
+    found = [plain(text) for text in texts]
+    return next((each for each in phrases if any(plain(each) in text for text in found)), None)
+
+
+class Expectation(Value):
+    """One thing that must hold for a play of a case. Exactly one field is given.
+
+    Texts are compared without case, width and spaces, and numbers as whole numbers.
+    """
+
+    says: Annotated[Phrases | None, Field(description="One of these is in a text.")] = None
+    says_not: Annotated[Phrases | None, Field(description="None of these is in a text.")] = None
+    calls: Annotated[PartOfCall | None, Field(description="A call that is made.")] = None
+    calls_not: Annotated[PartOfCall | None, Field(description="A call that is not made.")] = None
+    silent: Annotated[JsonTrue | None, Field(description="The agent posts nothing.")] = None
+    asks_a_person: Annotated[
+        JsonTrue | None, Field(description="The agent asks for a person of the team, or for a yes.")
+    ] = None
+    asks: Annotated[
+        Phrases | None, Field(description="One of these is in a question or in its answers.")
+    ] = None
+    cites: Annotated[EntityId | None, Field(description="The id of a source.")] = None
+    at_most: Annotated[AtMost | None, Field(description="What the play may use.")] = None
+    judge: Annotated[
+        Phrase | None, Field(description="A sentence that a model judges; never decides alone.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise ValueError(f"give exactly one of {', '.join(type(self).model_fields)}")
+        return self
+
+    def missing(self, played: Played) -> str | None:
+        """Return in words what a play does not meet; None if it meets the expectation."""
+        [kind] = self.model_dump(exclude_none=True)
+        missing: str | None = getattr(self, f"_{kind}")(played)
+        return missing
+
+    def _says(self, played: Played) -> str | None:
+        phrases = self.says or ()
+        return None if played.says(phrases) else f"says none of: {_listed(phrases)}"
+
+    def _says_not(self, played: Played) -> str | None:
+        said = played.says(self.says_not or ())
+        return None if said is None else f"says: {said}"
+
+    def _calls(self, played: Played) -> str | None:
+        return None if _made(self.calls, played) else f"does not call {self.calls}"
+
+    def _calls_not(self, played: Played) -> str | None:
+        return f"calls {self.calls_not}" if _made(self.calls_not, played) else None
+
+    def _silent(self, played: Played) -> str | None:
+        return f"says: {played.texts[0]}" if played.texts else None
+
+    def _asks_a_person(self, played: Played) -> str | None:
+        return None if played.asked_person else "does not ask a person"
+
+    def _asks(self, played: Played) -> str | None:
+        phrases = self.asks or ()
+        asked = (text for question in played.questions for text in (question[0], *question[1]))
+        return None if _first(phrases, asked) else f"asks none of: {_listed(phrases)}"
+
+    def _cites(self, played: Played) -> str | None:
+        return None if self.cites in played.cited else f"does not cite {self.cites}"
+
+    def _at_most(self, played: Played) -> str | None:
+        limits = self.at_most.attributes() if self.at_most else {}
+        over = [
+            f"{used} {name} instead of {most}"
+            for name, most in limits.items()
+            if (used := getattr(played, name)) > most
+        ]
+        return f"uses {', '.join(over)}" if over else None
+
+    def _judge(self, played: Played) -> str | None:
+        return played.judged.get(self.judge or "", "was not judged")
+
+
+def _made(part: PartOfCall | None, played: Played) -> bool:
+    return any(part.fits(each.tool, each.arguments) for each in played.calls) if part else False
+
+
+def _listed(phrases: Iterable[str]) -> str:
+    return ", ".join(json.dumps(each, ensure_ascii=False) for each in phrases)
