@@ -63,6 +63,15 @@ def test_add_unknown_person_is_refused() -> None:
         world.app.users.get(TENANT, AHMAD.id)
 
 
+def test_add_visitor_to_another_chat_is_refused_like_an_unknown_person() -> None:
+    world, visitor = World(), person("vis_1", "Visitor")
+    world.known(visitor)
+    world.chat(HUSAM)
+    with pytest.raises(NotFound) as refused:
+        world.add(visitor)
+    assert refused.value.details == {"user_ids": [visitor.id]}
+
+
 def test_the_members_of_a_direct_chat_do_not_change() -> None:
     world = World()
     world.agent("agt_b", "Designer")

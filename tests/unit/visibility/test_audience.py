@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.models.visibility.audience import NOBODY, OPEN, Audience, may_show
+from skein.models.visibility.audience import NOBODY, OPEN, PUBLIC, Audience, may_show
 
 
 def of(*people: str) -> Audience:
@@ -10,6 +10,7 @@ def of(*people: str) -> Audience:
 
 
 ANN, BEN, BOTH = of("ann"), of("ben"), of("ann", "ben")
+VISITOR, OTHER, WITH_ANN = of("vis_1"), of("vis_2"), of("ann", "vis_1")
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,19 @@ ANN, BEN, BOTH = of("ann"), of("ben"), of("ann", "ben")
         (NOBODY, NOBODY, False),
         (NOBODY, ANN, False),
         (NOBODY, OPEN, False),
+        (OPEN, VISITOR, False),
+        (OPEN, WITH_ANN, False),
+        (OPEN, PUBLIC, False),
+        (PUBLIC, VISITOR, True),
+        (PUBLIC, ANN, True),
+        (PUBLIC, OPEN, True),
+        (PUBLIC, PUBLIC, True),
+        (VISITOR, VISITOR, True),
+        (VISITOR, OTHER, False),
+        (VISITOR, ANN, False),
+        (VISITOR, OPEN, False),
+        (VISITOR, PUBLIC, False),
+        (ANN, VISITOR, False),
     ],
 )
 def test_content_is_shown_to_readers_who_were_all_present(
@@ -45,12 +59,27 @@ def test_content_is_shown_to_readers_who_were_all_present(
         (ANN, BOTH, ANN),
         (ANN, BEN, NOBODY),
         (BOTH, NOBODY, NOBODY),
+        (OPEN, PUBLIC, OPEN),
+        (PUBLIC, ANN, ANN),
+        (PUBLIC, VISITOR, VISITOR),
+        (OPEN, VISITOR, NOBODY),
+        (OPEN, WITH_ANN, ANN),
     ],
 )
 def test_narrowed_audience_holds_the_people_of_both(
     one: Audience, other: Audience, both: Audience
 ) -> None:
     assert one.narrowed(other) == both
+    assert other.narrowed(one) == both
+
+
+@pytest.mark.parametrize("stored", [{"open": True, "people": []}, {"open": False, "people": ["a"]}])
+def test_audience_that_is_not_public_is_stored_as_before(stored: dict[str, object]) -> None:
+    assert Audience.model_validate(stored).model_dump(mode="json") == stored
+
+
+def test_public_audience_survives_storage() -> None:
+    assert Audience.model_validate(PUBLIC.model_dump(mode="json")) == PUBLIC
 
 
 @pytest.mark.parametrize(

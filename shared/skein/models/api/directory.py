@@ -19,7 +19,7 @@ from skein.models.api.base import (
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.address import ChannelName
-from skein.models.common.base import NULL, EntityId, Instant, NamedModel
+from skein.models.common.base import NULL, EntityId, Instant, NamedModel, not_a_visitor
 from skein.models.common.free_fields import Profile
 from skein.models.common.person_names import MemberName, NameSource
 from skein.models.config.overrides import (
@@ -265,7 +265,7 @@ class NewUser(UserFields, Request):
 
     name: Annotated[MemberName, Field(description=PERSON_NAME)]
     id: Annotated[
-        EntityId | None,
+        Annotated[EntityId, AfterValidator(not_a_visitor)] | None,
         Field(description="The `sub` of the user's token; null: Skein generates an id."),
     ] = None
     phones: Annotated[

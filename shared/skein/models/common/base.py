@@ -78,6 +78,26 @@ MemberKind = Literal["user", "agent"]
 SenderKind = Literal["user", "agent", "team"]
 """Who posts messages: people, agents, and people of the team who have taken a chat over."""
 
+VISITOR = "vis_"
+"""The prefix of the ids of visitors."""
+
+
+def is_visitor(person_id: str) -> bool:
+    """Return whether a person is a visitor of a web page; all other people are members."""
+    return person_id.startswith(VISITOR)
+
+
+def not_a_visitor(person_id: str) -> str:
+    """Return an id from a client, which must not be the id of a visitor.
+
+    Raises:
+        ValueError: The id begins as the ids of visitors do.
+    """
+    if is_visitor(person_id):
+        raise ValueError(f"ids that begin with {VISITOR} belong to visitors")
+    return person_id
+
+
 NULL = {"type": "null"}
 TEXTS = {"title", "description"}  # of a property in a JSON schema
 

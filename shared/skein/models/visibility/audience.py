@@ -1,12 +1,18 @@
 """Audiences, which decide who may see content (docs/security.md)."""
 
 from collections.abc import Iterable
+from typing import Annotated
 
-from skein.models.common.base import Identifier, Value
+from pydantic import Field
+
+from skein.models.common.base import Identifier, Value, is_visitor
 
 
 class Audience(Value):
     """Everyone in the tenant, or only certain people.
+
+    "Everyone in the tenant" means its members. Visitors of web pages are included only if the
+    audience is also public.
 
     Every derived item stores the audience of its sources. An audience also describes the readers to
     whom content is about to be shown.
@@ -14,18 +20,29 @@ class Audience(Value):
     Attributes:
         open: Whether the content comes from an open chat or from no chat.
         people: For private content, the people who were present for all of it, sorted by id.
+        public: Whether an operator marked the content as public, so that visitors may see it, too.
     """
 
     open: bool
     people: tuple[Identifier, ...] = ()
+    public: Annotated[bool, Field(exclude_if=lambda public: not public)] = False
 
     def narrowed(self, other: "Audience") -> "Audience":
         """Return the people who are in both audiences."""
-        if self.open:
+        if self.public:
             return other
-        if other.open:
+        if other.public:
             return self
+        if self.open:
+            return other.without(other.visitors)
+        if other.open:
+            return self.without(self.visitors)
         return Audience(open=False, people=tuple(p for p in self.people if p in other.people))
+
+    @property
+    def visitors(self) -> tuple[str, ...]:
+        """The ids of the people who are visitors."""
+        return tuple(filter(is_visitor, self.people))
 
     @property
     def only_person(self) -> str | None:
@@ -54,6 +71,9 @@ class Audience(Value):
 OPEN = Audience(open=True)
 """The audience of a run without a chat, and of everything in open chats."""
 
+PUBLIC = Audience(open=True, public=True)
+"""The audience of content that everyone may see, including visitors."""
+
 NOBODY = Audience(open=False)
 """The audience of content that may be shown to nobody."""
 
@@ -62,10 +82,13 @@ def may_show(source: Audience, destination: Audience) -> bool:
     """Return whether content with audience `source` may be shown to the readers `destination`.
 
     Private content may be shown only if `destination` is private, names at least one person, and
-    all its people are in `source`.
+    all its people are in `source`. Open content may be shown to a destination without visitors,
+    and public content to every destination.
     """
-    if source.open:
+    if source.public:
         return True
+    if source.open:
+        return not (destination.public or destination.visitors)
     if destination.open or not destination.people:
         return False
     return set(destination.people) <= set(source.people)

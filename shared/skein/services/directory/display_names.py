@@ -11,7 +11,7 @@ from itertools import islice
 from skein.errors import Conflict, Forbidden, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import member_relation, related_chat
-from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.base import MemberRef, NamedMember, is_visitor
 from skein.models.common.storage import Item, Key, Missing, Put
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
@@ -42,7 +42,8 @@ def named_members(
     """Read the names of people and agents that are added to a chat, in the given order.
 
     If the signed-in person is among the members and has no record, this function creates the record
-    with the name from the sign-in. All other members must exist.
+    with the name from the sign-in. All other members must exist. Visitors count as people who do
+    not exist: a visitor's only chat is the private direct chat that the visit opens.
 
     Args:
         members: Up to 100 members.
@@ -77,7 +78,8 @@ def named_members(
     unknown = [
         member.id
         for member in members
-        if member.kind == "user" and member.id != caller.id and keys[member] not in found
+        if member.kind == "user"
+        and (is_visitor(member.id) or (member.id != caller.id and keys[member] not in found))
     ]
     if unknown:
         raise NotFound("user not found", details={"user_ids": unknown})
