@@ -42,6 +42,7 @@ MODULES = {
     "people.users": ("/v1/users",),
     "sharing.explained": ("/v1/sharing",),
     "sharing.rules": ("/v1/sharing-rules",),
+    "web_chat.widgets": ("/v1/widgets",),
 }
 
 # The bodies of these paths may be YAML.

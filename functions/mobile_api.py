@@ -21,9 +21,10 @@ MODULES = {
     "live.live": ("/v1/live",),
     "live.devices": ("/v1/me/devices",),
     "sharing.own": ("/v1/me/sharing", "/v1/chats/*/sharing"),
+    "web_chat.visits": ("/v1/widgets",),
 }
 
-PUBLIC = frozenset({"/healthz", "/v1/m/*"})
+PUBLIC = frozenset({"/healthz", "/v1/m/*", "/v1/widgets/*/public"})
 
 api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=PUBLIC)
 

@@ -37,7 +37,7 @@ class Config:
         openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own.
         provider_keys: Keys of further providers of models, by their names; the key of `azure`
             is in `AZURE_API_KEY`.
-        cors_origins: The origins whose pages may call the API; the stack's own if empty.
+        cors_origins: The origins whose pages may call the API; every origin if empty.
         settings: Skein's own settings, as environment variables.
         template: The path of the CloudFormation template.
         day: Whether the stack has the recorded day (`local.day`).

@@ -98,6 +98,7 @@ class StackEnvironment:
             "OpenaiSecretArn": OPENAI_SECRET,
             "OpenaiBaseUrl": self.model_url or "",
             "PublicBaseUrl": self.base_url,
+            "Widget": "on",
             **PUSH_APPLICATIONS,
         }
         for name, parameter in CHOOSABLE.items():

@@ -327,7 +327,7 @@ class Stack:
             functions=functions,
             authorizer=Authorizer(callers, functions, clock, cache_seconds=cache_seconds),
             clock=clock,
-            cors=Cors.of(template, self.config.cors_origins or own_origins(self.url)),
+            cors=Cors.of(template, self.config.cors_origins, every=not self.config.cors_origins),
         )
         live_server.start(template.socket_routes, functions)
         sms_files = MediaStore(folder / "texts-files", self.url)

@@ -24,14 +24,15 @@ class Cors:
     rules: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, template: Template, origins: Sequence[str]) -> "Cors":
+    def of(cls, template: Template, origins: Sequence[str], *, every: bool = False) -> "Cors":
         """Read the rules of the template's API.
 
         Args:
             origins: The origins whose pages may call the API, such as `http://127.0.0.1:8787`.
+            every: Whether pages of every origin may, as with `Widget=on`.
         """
         _, api = next(template.resources("AWS::Serverless::HttpApi"), ("", {}))
-        given = {"CorsOrigins": ",".join(origins)}
+        given = {"CorsOrigins": ",".join(origins), "Widget": "on" if every else "off"}
         return cls(template.resolve(api.get("CorsConfiguration"), given) or {})
 
     def preflight(self, request: Request) -> Response | None:
@@ -40,7 +41,7 @@ class Cors:
         if request.method != "OPTIONS" or not asked or not self.rules:
             return None
         allowed: list[tuple[str, str]] = []
-        if request.headers.get("origin") in self.rules["AllowOrigins"]:
+        if self._allowed(request) is not None:
             allowed = [
                 ("access-control-allow-methods", ",".join(self.rules["AllowMethods"])),
                 ("access-control-allow-headers", ",".join(self.rules["AllowHeaders"])),
@@ -50,8 +51,8 @@ class Cors:
 
     def answering(self, request: Request, response: Response) -> Response:
         """Return a response with the headers that let pages of an allowed origin read it."""
-        origin = request.headers.get("origin")
-        if not self.rules or origin is None or origin not in self.rules["AllowOrigins"]:
+        origin = self._allowed(request)
+        if origin is None:
             return response
         exposed = ",".join(self.rules["ExposeHeaders"])
         headers = [
@@ -60,6 +61,13 @@ class Cors:
             ("vary", "origin"),
         ]
         return replace(response, headers=(*response.headers, *headers))
+
+    def _allowed(self, request: Request) -> str | None:
+        """Return the origin that a response names; None if the page may not read it."""
+        origin, allowed = request.headers.get("origin"), self.rules.get("AllowOrigins", ())
+        if origin is None or "*" in allowed:
+            return None if origin is None else "*"
+        return origin if origin in allowed else None
 
 
 def own_origins(url: str) -> tuple[str, ...]:

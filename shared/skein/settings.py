@@ -74,6 +74,10 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         JsonBool,
         Field(description="Whether changes are pushed to the live channel."),
     ] = True
+    web_chat: Annotated[
+        JsonBool,
+        Field(description="Whether agents answer visitors of web pages."),
+    ] = False
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, S3, SQS and Secrets Manager; unset on AWS."),

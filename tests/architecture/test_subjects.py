@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = os.pathsep.join(str(ROOT / folder) for folder in ("shared", "functions", "."))
-LATER = ("errands", "events", "knowledge", "outreach", "sharing")
+LATER = ("errands", "events", "knowledge", "outreach", "sharing", "web_chat")
 
 
 @pytest.mark.parametrize(

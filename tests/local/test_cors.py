@@ -54,6 +54,14 @@ def test_response_to_another_origin_has_no_cors_headers(headers: dict[str, str])
     assert CORS.answering(Request("GET", "/v1/me", "", headers), OK) == OK
 
 
+def test_every_origin_is_allowed_by_the_star_for_web_chat() -> None:
+    cors = Cors.of(deployed_template(), (), every=True)
+    answer = preflight("https://shop.example", cors)
+    assert answer is not None
+    assert dict(answer.headers)["access-control-allow-origin"] == "*"
+    assert "access-control-allow-credentials" not in dict(answer.headers)
+
+
 def test_template_without_cors_allows_no_origin() -> None:
     cors = Cors.of(Template({}), (URL,))
     assert preflight(cors=cors) is None

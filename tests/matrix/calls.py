@@ -165,6 +165,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewToken": {"expires_in_seconds": 60},
     "NewThread": {"concern": "Something new"},
     "NewSkill": {"name": "new", "text": "Something new"},
+    "NewWidget": {
+        "agent_id": "{agent_id}",
+        "origins": ["https://shop.example"],
+        "public": {"name": "New"},
+    },
     "NewUser": {"id": "usr_new", "name": "New", "phones": ["+15005559100"]},
     "OutreachChange": {"status": "paused"},
     "OwnChange": {"time_zone": "Europe/Berlin"},
@@ -186,6 +191,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "ToolDecision": {"decision": "approved"},
     "ToolTrial": {"arguments": {"order": "17"}},
     "ToolChange": {"enabled": False},
+    "WidgetChange": {"enabled": False},
     "UserChange": {"time_zone": "Europe/Berlin"},
     "Withdrawal": {"from_seq": 1, "to_seq": 1},
 }

@@ -56,6 +56,9 @@ from skein.services.directory.profile_changes import set_by_agent
 from skein.services.directory.text_consents import TextConsents
 from skein.settings import Settings
 from skein.sharing.rules import RuleChanges
+from skein.web_chat.api import NewWidget
+from skein.web_chat.models.widget import PublicProfile
+from skein.web_chat.widgets import Widgets
 from skein.workspace import thread_changes
 from skein.workspace.models.document import Document, DocumentReach, Folder
 from skein.workspace.models.skill import SkillHead
@@ -582,7 +585,16 @@ class _Furnisher:
             "direct_chat_id": self._chat_id("anns"),
             "rule_id": self.rule,
             "source_id": self._source(),
+            "widget_id": self._widget(),
         }
+
+    def _widget(self) -> str:
+        new = NewWidget(
+            agent_id=self.coach.id,
+            origins=("https://shop.example",),
+            public=PublicProfile(name=f"Widget citron{self.words}"),
+        )
+        return self.world.app.get(Widgets).create(TENANT, new).id
 
     def _key_id(self, app: AllServices) -> str:
         """Make an API key, and one with the operator's id, for the calls that need a key."""
@@ -642,7 +654,11 @@ def _street() -> tuple[TenantData, TenantData, TenantData]:
     ours = _Furnisher("q", words="q", digit=1).data()
     stranger = _Furnisher("z", words="z", digit=3, first_id=100_000).data()
     twin = _Furnisher("q", words="y", digit=2).data()
-    return ours, stranger.moved(STRANGER, {}), twin.moved(TWIN, {"svc_000": "svc_999"})
+    return (
+        ours,
+        stranger.moved(STRANGER, {}),
+        twin.moved(TWIN, {"svc_000": "svc_999", "wgt_000": "wgt_999"}),
+    )
 
 
 @cache

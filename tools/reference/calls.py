@@ -35,6 +35,7 @@ GROUPS = {
     "Goals, plans and threads": ("goals", "plans", "threads"),
     "Documents and skills": ("documents", "skills"),
     "Knowledge": ("sources",),
+    "Web chat": ("widgets",),
     "Tools of your own": ("tools", "approvals"),
     "The desk": ("desk",),
     "Errands": ("errands",),

@@ -55,6 +55,7 @@ from skein.own_tools.models.breaker import ToolBreaker
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, forgetting, registered_erasure
 from skein.recall.models import own_words, stored
+from skein.web_chat.models import widget
 from skein.workspace.models import document, skill, thread
 from tools.reference import access_patterns
 from tools.reference.markdown import table
@@ -323,6 +324,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`WebhookService`": Row(
             webhook_service.WebhookService.key_of("{source}"), webhook_service.WebhookService
         ),
+        "`Widget`": Row(widget.Widget.key_of("{widget}"), widget.Widget),
     },
     "Items of agents": {
         "`Goal`": Row(goal.Goal.key_of(TENANT, AGENT, None, "{goal}"), goal.Goal),

@@ -394,6 +394,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/widgets/{widget_id}/public": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what anybody may read of a widget
+         * @description The call needs no token, but the `Origin` of a page of the widget. Nothing is stored.
+         */
+        get: operations["get_public_widget"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -2469,6 +2489,34 @@ export interface paths {
         patch: operations["change_sharing_rule"];
         trace?: never;
     };
+    "/v1/widgets/{widget_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a widget
+         * @description Visitors read only what `GET .../public` returns.
+         */
+        get: operations["get_widget"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a widget
+         * @description Its visits end at once. Their chats stay.
+         */
+        delete: operations["delete_widget"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a widget
+         * @description The change counts from the next call of a visitor. Another consent text raises `consent_version`.
+         */
+        patch: operations["change_widget"];
+        trace?: never;
+    };
     "/v1/agents": {
         parameters: {
             query?: never;
@@ -3184,6 +3232,30 @@ export interface paths {
         get: operations["list_sharing_versions"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/widgets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List widgets, oldest first
+         * @description Each has its origins and its limits.
+         */
+        get: operations["list_widgets"];
+        put?: never;
+        /**
+         * Create a widget
+         * @description Pages of its origins then show the agent with one tag; see `docs/web-chat.md`.
+         */
+        post: operations["create_widget"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4518,6 +4590,30 @@ export interface components {
             cached_share: number | null;
         };
         /**
+         * PublicWidget
+         * @description What anybody may read of a widget.
+         */
+        PublicWidget: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The name of the business. */
+            name: string;
+            /** @description Other ways to reach the business. */
+            ways: components["schemas"]["Way"][];
+            /** @description The first words. */
+            greeting: string | null;
+            /** @description Questions that visitors can tap. */
+            starters: string[];
+            /** @description The consent text, if any. */
+            consent: components["schemas"]["VisitConsent"] | null;
+            /** @description The number of the consent text, which every other text raises. */
+            consent_version: number;
+            /** @description How it looks. */
+            theme: components["schemas"]["WidgetTheme"];
+        };
+        /**
          * QuietHours
          * @description Quiet hours of each day, in the person's time zone.
          *
@@ -5060,6 +5156,40 @@ export interface components {
             agent_name: string;
             /** @description The `seq` of the choice, if it is in this chat; null elsewhere. */
             choice_seq: number | null;
+        };
+        /**
+         * VisitConsent
+         * @description The text that visitors read before they write.
+         */
+        VisitConsent: {
+            /** @description The text. */
+            text: string;
+            /** @description The privacy notice. */
+            url?: string | null;
+            /** @description Whether visitors must agree before they write. Default: `true`. */
+            required?: boolean;
+        };
+        /**
+         * Way
+         * @description Another way to reach the business.
+         */
+        Way: {
+            /** @description What visitors read, such as `Call us`. */
+            label: string;
+            /** @description A URL of `https`, `tel`, `sms` or `mailto`. */
+            url: string;
+        };
+        /**
+         * WidgetTheme
+         * @description How the widget looks, unless the page says otherwise.
+         */
+        WidgetTheme: {
+            /** @description The accent color. */
+            color?: string | null;
+            /** @description Light, dark, or as the system. Default: `"auto"`. */
+            scheme?: components["schemas"]["ColorScheme"];
+            /** @description The side of its button. Default: `"end"`. */
+            side?: components["schemas"]["WidgetSide"];
         };
         /**
          * Withdrawal
@@ -7412,6 +7542,32 @@ export interface components {
             roles?: components["schemas"]["Role"][];
         };
         /**
+         * NewWidget
+         * @description A new widget.
+         */
+        NewWidget: {
+            /** @description The agent's tools in chats with visitors. Default: `["ask_choice", "ask_a_person", "end_run"]`. */
+            tools?: components["schemas"]["ToolName"][];
+            /** @description The first words, which no model writes. */
+            greeting?: string | null;
+            /** @description Questions that visitors can tap. Default: `[]`. */
+            starters?: string[];
+            /** @description The consent text; null for none. */
+            consent?: components["schemas"]["VisitConsent"] | null;
+            /** @description The limits of all its visitors. */
+            limits?: components["schemas"]["WidgetLimits"];
+            /** @description Its look. */
+            theme?: components["schemas"]["WidgetTheme"];
+            /** @description Whether visitors can use it. Default: `true`. */
+            enabled?: boolean;
+            /** @description The agent that answers. */
+            agent_id: string;
+            /** @description The exact origins of the pages with the tag. */
+            origins: string[];
+            /** @description What everybody may read. */
+            public: components["schemas"]["PublicProfile"];
+        };
+        /**
          * NoteResource
          * @description An agent summary: the agent's own view of where a chat stands.
          */
@@ -7846,6 +8002,16 @@ export interface components {
             said_at: string;
             /** @description The run that called the tool. */
             run_id: string | null;
+        };
+        /**
+         * PublicProfile
+         * @description What everybody may read about the business.
+         */
+        PublicProfile: {
+            /** @description The name that visitors read. */
+            name: string;
+            /** @description Other ways to reach the business, also over a limit. Default: `[]`. */
+            ways?: components["schemas"]["Way"][];
         };
         /**
          * PythonCall
@@ -9410,6 +9576,89 @@ export interface components {
             text: string;
         };
         /**
+         * WidgetChange
+         * @description Changes to a widget. Omitted fields stay unchanged.
+         */
+        WidgetChange: {
+            /** @description The agent's tools in chats with visitors. */
+            tools?: components["schemas"]["ToolName"][] | null;
+            /** @description The first words, which no model writes. */
+            greeting?: string | null;
+            /** @description Questions that visitors can tap. */
+            starters?: string[] | null;
+            /** @description The consent text; null for none. */
+            consent?: components["schemas"]["VisitConsent"] | null;
+            /** @description The limits of all its visitors. */
+            limits?: components["schemas"]["WidgetLimits"] | null;
+            /** @description Its look. */
+            theme?: components["schemas"]["WidgetTheme"] | null;
+            /** @description Whether visitors can use it. */
+            enabled?: boolean | null;
+            /** @description The agent that answers. */
+            agent_id?: string | null;
+            /** @description The exact origins of the pages with the tag. */
+            origins?: string[] | null;
+            /** @description What everybody may read. */
+            public?: components["schemas"]["PublicProfile"] | null;
+        };
+        /**
+         * WidgetLimits
+         * @description The limits of all visitors of a widget together.
+         */
+        WidgetLimits: {
+            /** @description New visits a minute. Default: `60`. */
+            visits_per_minute?: number;
+            /** @description Messages of visitors a day. Default: `2000`. */
+            messages_per_day?: number;
+            /** @description Model tokens a day for visitors. Default: `1000000`. */
+            tokens_per_day?: number;
+        };
+        /**
+         * WidgetPage
+         * @description A page of widgets, oldest first.
+         */
+        WidgetPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["WidgetResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * WidgetResource
+         * @description A widget, which puts an agent on web pages.
+         */
+        WidgetResource: {
+            /** @description The agent's tools in chats with visitors. */
+            tools: components["schemas"]["ToolName"][];
+            /** @description The first words, which no model writes. */
+            greeting: string | null;
+            /** @description Questions that visitors can tap. */
+            starters: string[];
+            /** @description The consent text; null for none. */
+            consent: components["schemas"]["VisitConsent"] | null;
+            /** @description The limits of all its visitors. */
+            limits: components["schemas"]["WidgetLimits"];
+            /** @description Its look. */
+            theme: components["schemas"]["WidgetTheme"];
+            /** @description Whether visitors can use it. */
+            enabled: boolean;
+            /** @description The agent that answers. */
+            agent_id: string;
+            /** @description The exact origins of the pages with the tag. */
+            origins: string[];
+            /** @description What everybody may read. */
+            public: components["schemas"]["PublicProfile"];
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The number of the consent text, which every other text raises. */
+            consent_version: number;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+        };
+        /**
          * WorkingHours
          * @description Working hours, the same on each working day.
          *
@@ -10266,6 +10515,16 @@ export interface components {
          * @enum {string}
          */
         TriggerType: "chat_message" | "manual" | "plan" | "service";
+        /**
+         * ColorScheme
+         * @enum {string}
+         */
+        ColorScheme: "auto" | "light" | "dark";
+        /**
+         * WidgetSide
+         * @enum {string}
+         */
+        WidgetSide: "start" | "end";
         /**
          * ReplyMode
          * @description How an agent answers: only with the tool `send_message`, or with its text.
@@ -11730,6 +11989,32 @@ export interface operations {
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    get_public_widget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a widget. */
+                widget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublicWidget"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["InternalError"];
         };
     };
     get_health: {
@@ -17489,6 +17774,106 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_widget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a widget. */
+                widget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WidgetResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_widget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a widget. */
+                widget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_widget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a widget. */
+                widget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "enabled": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["WidgetChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WidgetResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     list_agents: {
         parameters: {
             query?: {
@@ -19392,6 +19777,104 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_widgets: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WidgetPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_widget: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "agent_id": "agt_01M804VMPX3DA30HZM0KD2DW9E",
+                 *       "origins": [
+                 *         "https://shop.example"
+                 *       ],
+                 *       "public": {
+                 *         "name": "Shop",
+                 *         "ways": [
+                 *           {
+                 *             "label": "Call us",
+                 *             "url": "tel:+15005550006"
+                 *           }
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewWidget"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WidgetResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

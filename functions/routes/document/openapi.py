@@ -71,6 +71,7 @@ TAGS = {
     "threads": "Threads: pieces of work of an agent.",
     "usage": "Tokens, SMS and money.",
     "users": "People, as operators manage them.",
+    "widgets": "Widgets, which put agents on web pages, and the visits of these pages.",
 }
 POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "ValidationError")
 METHODS = frozenset({"get", "put", "post", "patch", "delete"})

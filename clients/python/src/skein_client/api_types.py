@@ -419,6 +419,25 @@ class ViaResource(TypedDict):
     choice_seq: int | None
 
 
+class VisitConsent(TypedDict):
+    """
+    The text that visitors read before they write.
+    """
+
+    text: str
+    url: NotRequired[str | None]
+    required: NotRequired[bool]
+
+
+class Way(TypedDict):
+    """
+    Another way to reach the business.
+    """
+
+    label: str
+    url: str
+
+
 class Withdrawal(TypedDict):
     """
     Words that the caller keeps from others from now on.
@@ -965,6 +984,12 @@ class NewUser(TypedDict):
     roles: NotRequired[list[Role]]
 
 
+Starter: TypeAlias = str
+
+
+Origin: TypeAlias = str
+
+
 class NoteResource(TypedDict):
     """
     An agent summary: the agent's own view of where a chat stands.
@@ -1024,6 +1049,15 @@ class Prices(TypedDict):
     currency: str
     models: NotRequired[dict[str, ModelPrice]]
     channels: NotRequired[dict[CountedMessages, float]]
+
+
+class PublicProfile(TypedDict):
+    """
+    What everybody may read about the business.
+    """
+
+    name: str
+    ways: NotRequired[list[Way]]
 
 
 class PythonCall(TypedDict):
@@ -1367,6 +1401,16 @@ class WholeSourceText(TypedDict):
     text: str
 
 
+class WidgetLimits(TypedDict):
+    """
+    The limits of all visitors of a widget together.
+    """
+
+    visits_per_minute: NotRequired[int]
+    messages_per_day: NotRequired[int]
+    tokens_per_day: NotRequired[int]
+
+
 class StartedRuns(TypedDict):
     """
     The runs that a webhook started.
@@ -1588,6 +1632,12 @@ ToolStatus: TypeAlias = Literal['done', 'correctable', 'failed', 'asked', 'unkno
 
 
 TriggerType: TypeAlias = Literal['chat_message', 'manual', 'plan', 'service']
+
+
+ColorScheme: TypeAlias = Literal['auto', 'light', 'dark']
+
+
+WidgetSide: TypeAlias = Literal['start', 'end']
 
 
 ReplyMode: TypeAlias = Literal['tools', 'text']
@@ -2152,6 +2202,16 @@ class ToolResult(TypedDict):
     status: ToolStatus
     content: str
     usage: NotRequired[CallUsage | None]
+
+
+class WidgetTheme(TypedDict):
+    """
+    How the widget looks, unless the page says otherwise.
+    """
+
+    color: NotRequired[str | None]
+    scheme: NotRequired[ColorScheme]
+    side: NotRequired[WidgetSide]
 
 
 class GatewayProblem(TypedDict):
@@ -2905,6 +2965,23 @@ class NewTool(TypedDict):
     name: str
 
 
+class NewWidget(TypedDict):
+    """
+    A new widget.
+    """
+
+    tools: NotRequired[list[ToolName]]
+    greeting: NotRequired[str | None]
+    starters: NotRequired[list[Starter]]
+    consent: NotRequired[VisitConsent | None]
+    limits: NotRequired[WidgetLimits]
+    theme: NotRequired[WidgetTheme]
+    enabled: NotRequired[bool]
+    agent_id: str
+    origins: list[Origin]
+    public: PublicProfile
+
+
 class OutreachChange(TypedDict):
     """
     The change to an outreach.
@@ -3430,6 +3507,43 @@ class WholeAgent(TypedDict):
     settings: NotRequired[ChatOverridesChange]
 
 
+class WidgetChange(TypedDict):
+    """
+    Changes to a widget. Omitted fields stay unchanged.
+    """
+
+    tools: NotRequired[list[ToolName] | None]
+    greeting: NotRequired[str | None]
+    starters: NotRequired[list[Starter] | None]
+    consent: NotRequired[VisitConsent | None]
+    limits: NotRequired[WidgetLimits | None]
+    theme: NotRequired[WidgetTheme | None]
+    enabled: NotRequired[bool | None]
+    agent_id: NotRequired[str | None]
+    origins: NotRequired[list[Origin] | None]
+    public: NotRequired[PublicProfile | None]
+
+
+class WidgetResource(TypedDict):
+    """
+    A widget, which puts an agent on web pages.
+    """
+
+    tools: list[ToolName]
+    greeting: str | None
+    starters: list[str]
+    consent: VisitConsent | None
+    limits: WidgetLimits
+    theme: WidgetTheme
+    enabled: bool
+    agent_id: str
+    origins: list[str]
+    public: PublicProfile
+    id: str
+    consent_version: int
+    created_at: str
+
+
 WorkingHours = TypedDict(
     'WorkingHours',
     {
@@ -3836,6 +3950,22 @@ class PromptResource(TypedDict):
     marks: list[PromptMark]
     images: list[ImageRef]
     cached_share: float | None
+
+
+class PublicWidget(TypedDict):
+    """
+    What anybody may read of a widget.
+    """
+
+    id: str
+    agent_id: str
+    name: str
+    ways: list[Way]
+    greeting: str | None
+    starters: list[str]
+    consent: VisitConsent | None
+    consent_version: int
+    theme: WidgetTheme
 
 
 class RecalledMessage(TypedDict):
@@ -4494,6 +4624,15 @@ class UserPage(TypedDict):
     """
 
     items: list[UserResource]
+    next_cursor: str | None
+
+
+class WidgetPage(TypedDict):
+    """
+    A page of widgets, oldest first.
+    """
+
+    items: list[WidgetResource]
     next_cursor: str | None
 
 

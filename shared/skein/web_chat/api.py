@@ -1,0 +1,84 @@
+"""Requests and resources of the HTTP API: widgets, and what anybody may read of them."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field
+
+from skein.models.api.base import (
+    EXAMPLE_AGENT,
+    ChangeRequest,
+    CreatedAt,
+    Id,
+    IdOfAgent,
+    Page,
+    Request,
+    Resource,
+)
+from skein.models.common.base import EntityId
+from skein.web_chat.models.widget import (
+    Origins,
+    PlacedWidget,
+    PublicProfile,
+    VisitConsent,
+    Way,
+    Widget,
+    WidgetFields,
+    WidgetTheme,
+)
+
+EXAMPLE: dict[str, Any] = {
+    "agent_id": EXAMPLE_AGENT,
+    "origins": ["https://shop.example"],
+    "public": {"name": "Shop", "ways": [{"label": "Call us", "url": "tel:+15005550006"}]},
+}
+ConsentVersion = Annotated[
+    int, Field(description="The number of the consent text, which every other text raises.")
+]
+
+
+class NewWidget(PlacedWidget, Request):
+    """A new widget."""
+
+    model_config = ConfigDict(json_schema_extra={"example": EXAMPLE})
+
+
+class WidgetChange(WidgetFields, ChangeRequest):
+    """Changes to a widget. Omitted fields stay unchanged."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"enabled": False}})
+
+    agent_id: Annotated[EntityId | None, Field(description="The agent that answers.")] = None
+    origins: Origins | None = None
+    public: Annotated[PublicProfile | None, Field(description="What everybody may read.")] = None
+
+
+class WidgetResource(PlacedWidget, Resource):
+    """A widget, which puts an agent on web pages."""
+
+    id: Id
+    consent_version: ConsentVersion
+    created_at: CreatedAt
+
+
+class WidgetPage(Page[WidgetResource]):
+    """A page of widgets, oldest first."""
+
+
+class PublicWidget(Resource):
+    """What anybody may read of a widget."""
+
+    id: Id
+    agent_id: IdOfAgent
+    name: Annotated[str, Field(description="The name of the business.")]
+    ways: Annotated[tuple[Way, ...], Field(description="Other ways to reach the business.")]
+    greeting: Annotated[str | None, Field(description="The first words.")]
+    starters: Annotated[tuple[str, ...], Field(description="Questions that visitors can tap.")]
+    consent: Annotated[VisitConsent | None, Field(description="The consent text, if any.")]
+    consent_version: ConsentVersion
+    theme: Annotated[WidgetTheme, Field(description="How it looks.")]
+
+    @classmethod
+    def shown(cls, widget: Widget) -> Self:
+        same = ("id", "agent_id", "greeting", "starters", "consent", "consent_version", "theme")
+        own = {name: getattr(widget, name) for name in same}
+        return cls(name=widget.public.name, ways=widget.public.ways, **own)

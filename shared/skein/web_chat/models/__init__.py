@@ -1,0 +1,3 @@
+"""What the web chat stores."""
+
+__all__ = ["widget"]
