@@ -3562,6 +3562,9 @@ export interface components {
          * Audience
          * @description Everyone in the tenant, or only certain people.
          *
+         *     "Everyone in the tenant" means its members. Visitors of web pages are included only if the
+         *     audience is also public.
+         *
          *     Every derived item stores the audience of its sources. An audience also describes the readers to
          *     whom content is about to be shown.
          */
@@ -3570,6 +3573,8 @@ export interface components {
             open: boolean;
             /** @description For private content, the people who were present for all of it, sorted by id. Default: `[]`. */
             people?: string[];
+            /** @description Whether an operator marked the content as public, so that visitors may see it, too. Default: `false`. */
+            public?: boolean;
         };
         /**
          * Authors
@@ -10517,11 +10522,13 @@ export interface components {
         TriggerType: "chat_message" | "manual" | "plan" | "service";
         /**
          * ColorScheme
+         * @description Whether a widget is light, dark, or as the visitor's system is.
          * @enum {string}
          */
         ColorScheme: "auto" | "light" | "dark";
         /**
          * WidgetSide
+         * @description The side of a page on which the button of a widget is.
          * @enum {string}
          */
         WidgetSide: "start" | "end";
@@ -12012,6 +12019,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicWidget"];
                 };
             };
+            403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["InternalError"];

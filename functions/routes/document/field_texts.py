@@ -24,6 +24,7 @@ ENUMS = {
     "(`forgetting`), what another person asks (`errand`), or whether others may be told what the "
     "person says to agents alone (`sharing`).",
     "ChoiceStatus": "Whether a question is open, answered or expired.",
+    "ColorScheme": "Whether a widget is light, dark, or as the visitor's system is.",
     "CountedMessages": "How messages are counted and priced: by channel, or as `mms` if an SMS has "
     "a file.",
     "Decision": "What an operator decided on a call.",
@@ -118,6 +119,7 @@ ENUMS = {
     "Weekday": "A day of the week.",
     "WhoMayAdd": "Who may add an agent to chats: anyone, or operators only.",
     "WarningCode": "The kind of warning, for programs. More may be added.",
+    "WidgetSide": "The side of a page on which the button of a widget is.",
 }
 
 

@@ -16,7 +16,9 @@ router = ApiRouter("widgets", Unaudited("anybody may read it"))
 WidgetId = Annotated[EntityId, Path(description="The id of a widget.")]
 
 
-@router.get("/v1/widgets/<widget_id>/public", "Get what anybody may read of a widget", public=True)
+@router.get(
+    "/v1/widgets/<widget_id>/public", "Get what anybody may read of a widget", 403, public=True
+)
 def get_public_widget(widget_id: WidgetId) -> PublicWidget:
     """The call needs no token, but the `Origin` of a page of the widget. Nothing is stored."""
     origin = router.routes.current_event.headers.get("origin")

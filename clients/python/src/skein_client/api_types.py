@@ -12,12 +12,16 @@ class Audience(TypedDict):
     """
     Everyone in the tenant, or only certain people.
 
+    "Everyone in the tenant" means its members. Visitors of web pages are included only if the
+    audience is also public.
+
     Every derived item stores the audience of its sources. An audience also describes the readers to
     whom content is about to be shown.
     """
 
     open: bool
     people: NotRequired[list[Person]]
+    public: NotRequired[bool]
 
 
 Id: TypeAlias = str
