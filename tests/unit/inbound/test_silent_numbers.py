@@ -23,7 +23,7 @@ from tests.support.template import running
 
 ASKED_AFTER = 30
 CODES = re.compile(r"(Yes|No): reply ([0-9]{6})")
-QUESTION = "This number was silent for 34 days. Is this still Ann? Yes keeps it yours."
+QUESTION = "This number was silent for 34 days. Is this still Ann? Answer yes to keep it."
 
 
 def silent_world(*, days: int = 34, **settings: Any) -> tuple[World, PostedMessage]:
@@ -220,5 +220,5 @@ def test_caller_without_a_name_is_asked_without_one() -> None:
     [question] = questions(here, before.chat_id)
     assert (
         question
-        == "This number was silent for 30 days. Are you still the same person? Yes keeps it yours."
+        == "This number was silent for 30 days. Are you still the same person? Answer yes to keep it."
     )

@@ -178,7 +178,7 @@ def announcement(chat: Chat, team: str | None) -> str:
 def question_whose(number: Address, name: str, days: int) -> str:
     """Return the question that asks whether a person still has a number after a long silence.
 
-    For example: `This number was silent for 90 days. Is this still Ann? Yes keeps it yours.`
+    For example: `This number was silent for 90 days. Is this still Ann? Answer yes to keep it.`
 
     Args:
         name: The name of the person who had the number.
@@ -186,7 +186,7 @@ def question_whose(number: Address, name: str, days: int) -> str:
     """
     unnamed = name == caller_name(number)
     asked = "Are you still the same person?" if unnamed else f"Is this still {quotable(name)}?"
-    return f"This number was silent for {days} days. {asked} Yes keeps it yours."
+    return f"This number was silent for {days} days. {asked} Answer yes to keep it."
 
 
 def called_in(member: NamedMember, chat: Chat) -> str:
