@@ -38,6 +38,7 @@ MODULES = {
     "operations.system": ("/v1/system",),
     "workspace.threads": ("/v1/agents/*/threads", "/v1/chats/*/agents"),
     "chats.transcripts": ("/v1/transcripts",),
+    "trials.cases": ("/v1/agents/*/cases",),
     "operations.usage": ("/v1/usage",),
     "people.users": ("/v1/users",),
     "sharing.explained": ("/v1/sharing",),

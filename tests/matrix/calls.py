@@ -104,6 +104,7 @@ BODIES: dict[str, dict[str, Any]] = {
         ],
     },
     "CannedAnswerChange": {"text": "Something else"},
+    "CaseChange": {"required": False},
     "ChatChange": {"title": "Changed"},
     "DocumentChange": {"append": "More"},
     "DocumentText": {"text": "All of it"},
@@ -117,6 +118,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "MemoryReplacement": {"text": "Something else"},
     "NewAgent": {"name": "Another"},
     "NewCannedAnswer": {"name": "new", "text": "Something new"},
+    "NewCase": {
+        "name": "New",
+        "script": {"people": [{"name": "Ann"}], "turns": [{"from": "Ann", "text": "Hello"}]},
+        "expect": [{"says": ["hello"]}],
+    },
     "NewChat": {
         "client_id": "new",
         "kind": "group",

@@ -56,6 +56,8 @@ from skein.services.directory.profile_changes import set_by_agent
 from skein.services.directory.text_consents import TextConsents
 from skein.settings import Settings
 from skein.sharing.rules import RuleChanges
+from skein.trials.api import NewCase
+from skein.trials.records import CaseOwner, Cases
 from skein.web_chat.api import NewWidget
 from skein.web_chat.models.widget import PublicProfile
 from skein.web_chat.widgets import Widgets
@@ -586,6 +588,7 @@ class _Furnisher:
             "rule_id": self.rule,
             "source_id": self._source(),
             "widget_id": self._widget(),
+            "case_id": self._case(),
         }
 
     def _widget(self) -> str:
@@ -595,6 +598,18 @@ class _Furnisher:
             public=PublicProfile(name=f"Widget citron{self.words}"),
         )
         return self.world.app.get(Widgets).create(TENANT, new).id
+
+    def _case(self) -> str:
+        """A case of a private run, whose name tells of it."""
+        pair = self.places["pair"]
+        new = NewCase(
+            name=f"About {pair.word}",
+            run_id=pair.ids["done_run_id"],
+            expect=({"says": (pair.word,)},),
+            results=({"tool": self.tool, "result": pair.word},),
+        )
+        owner = CaseOwner(TENANT, self.coach.id, private=True)
+        return self.world.app.get(Cases).create(owner, new).case.id
 
     def _key_id(self, app: AllServices) -> str:
         """Make an API key, and one with the operator's id, for the calls that need a key."""

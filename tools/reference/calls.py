@@ -44,6 +44,7 @@ GROUPS = {
     "API keys": ("keys",),
     "Phone lines and webhook services": ("lines", "events", "services"),
     "Runs": ("runs",),
+    "Trials": ("trials",),
     "Operation": ("service", "settings", "sharing", "usage", "audit"),
 }
 # The paths of a provider's webhooks, and what they do.

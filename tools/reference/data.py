@@ -55,6 +55,7 @@ from skein.own_tools.models.breaker import ToolBreaker
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, forgetting, registered_erasure
 from skein.recall.models import own_words, stored
+from skein.trials.models import case
 from skein.web_chat.models import widget
 from skein.workspace.models import document, skill, thread
 from tools.reference import access_patterns
@@ -294,6 +295,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             agent.AgentVersion.key_of(TENANT, AGENT, 7)._replace(sk="VERSION#{n}"),
             agent.AgentVersion,
         ),
+        "`Case`": Row(case.Case.key_of(TENANT, AGENT, "{case}"), case.Case),
         "`DirectoryEntry`": Row(agent.DirectoryEntry.key_of(TENANT, AGENT), agent.DirectoryEntry),
         "`Skill`": Row(skill.Skill.key_of(TENANT, "{skill}"), skill.Skill),
         "`SkillCatalog`": Row(skill.SkillCatalog.key_of(TENANT), skill.SkillCatalog),

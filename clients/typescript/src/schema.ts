@@ -2283,6 +2283,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/agents/{agent_id}/cases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an agent's cases, oldest first
+         * @description A case is `gone` once the prompt of its run was erased or forgotten, or has expired.
+         *
+         *     Without the role `privacy` and a reason, a private case has no name, and nothing is expected.
+         */
+        get: operations["list_cases"];
+        put?: never;
+        /**
+         * Create a case
+         * @description Keep a run or a script, with what must hold. An agent has at most 200 cases.
+         *
+         *     Of a run, the case keeps a reference to the prompt. A private run takes the role `privacy` and a
+         *     reason.
+         */
+        post: operations["create_case"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/{agent_id}/cases/{case_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a case
+         * @description A private case without the role `privacy` and a reason is shown as in the list.
+         */
+        get: operations["get_case"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a case
+         * @description Results of earlier trials stay.
+         */
+        delete: operations["delete_case"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a case
+         * @description A case of a run keeps its run. `script` replaces the script of the others.
+         */
+        patch: operations["change_case"];
+        trace?: never;
+    };
     "/v1/users/{user_id}/chats": {
         parameters: {
             query?: never;
@@ -5626,6 +5683,18 @@ export interface components {
             created_at: string;
         };
         /**
+         * AtMost
+         * @description What a play may use; null: any amount.
+         */
+        AtMost: {
+            /** @description Tokens of prompts and answers. */
+            tokens?: number | null;
+            /** @description Answers of the model. */
+            steps?: number | null;
+            /** @description Segments of SMS. */
+            sms_units?: number | null;
+        };
+        /**
          * AuditPage
          * @description A page of the audit entries of one day, newest first.
          */
@@ -5738,6 +5807,70 @@ export interface components {
              * @description When the text was last changed.
              */
             updated_at: string;
+        };
+        /**
+         * CaseChange
+         * @description Changes to a case. Omitted fields stay unchanged.
+         */
+        CaseChange: {
+            /** @description Whether a regression of the case may block a change. */
+            required?: boolean | null;
+            /** @description What tools of the tenant answer, in order. */
+            results?: components["schemas"]["RecordedResult"][] | null;
+            /** @description The situation, if it is not that of a run. */
+            script?: components["schemas"]["Script"] | null;
+            /** @description The name. */
+            name?: string | null;
+            /** @description What must hold, all of it. */
+            expect?: components["schemas"]["Expectation"][] | null;
+        };
+        /**
+         * CasePage
+         * @description A page of cases.
+         */
+        CasePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["CaseResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * CaseResource
+         * @description A case of an agent.
+         */
+        CaseResource: {
+            /** @description Whether a regression of the case may block a change. */
+            required: boolean;
+            /** @description What tools of the tenant answer, in order. */
+            results: components["schemas"]["RecordedResult"][];
+            /** @description The situation, if it is not that of a run. */
+            script: components["schemas"]["Script"] | null;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The name; null if it is withheld. */
+            name: string | null;
+            /** @description What must hold, all of it. */
+            expect: components["schemas"]["Expectation"][];
+            /** @description The run whose prompt is the input. */
+            run_id: string | null;
+            /** @description Whether the prompt of the run is still there. */
+            state: components["schemas"]["CaseState"];
+            /** @description Whether the run is private, which takes a role and a reason. */
+            private: boolean;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last changed.
+             */
+            changed_at: string | null;
+            /** @description The operator who changed it, if any. */
+            changed_by: string | null;
         };
         /**
          * ChannelUsage
@@ -6349,6 +6482,40 @@ export interface components {
             finished_at: string | null;
             /** @description How long backups keep copies of the data. */
             backups: string;
+        };
+        /**
+         * Expectation
+         * @description One thing that must hold for a play of a case. Exactly one field is given.
+         *
+         *     Texts are compared without case, width and spaces, and numbers as whole numbers.
+         */
+        Expectation: {
+            /** @description One of these is in a text. */
+            says?: string[] | null;
+            /** @description None of these is in a text. */
+            says_not?: string[] | null;
+            /** @description A call that is made. */
+            calls?: components["schemas"]["PartOfCall"] | null;
+            /** @description A call that is not made. */
+            calls_not?: components["schemas"]["PartOfCall"] | null;
+            /**
+             * @description The agent posts nothing.
+             * @constant
+             */
+            silent?: true;
+            /**
+             * @description The agent asks for a person of the team, or for a yes.
+             * @constant
+             */
+            asks_a_person?: true;
+            /** @description One of these is in a question or in its answers. */
+            asks?: string[] | null;
+            /** @description The id of a source. */
+            cites?: string | null;
+            /** @description What the play may use. */
+            at_most?: components["schemas"]["AtMost"] | null;
+            /** @description A sentence that a model judges; never decides alone. */
+            judge?: string | null;
         };
         /**
          * ExplainedMessageResource
@@ -7163,6 +7330,24 @@ export interface components {
             name: string;
         };
         /**
+         * NewCase
+         * @description A new case, of a run or of a script.
+         */
+        NewCase: {
+            /** @description Whether a regression of the case may block a change. Default: `true`. */
+            required?: boolean;
+            /** @description What tools of the tenant answer, in order. Default: `[]`. */
+            results?: components["schemas"]["RecordedResult"][];
+            /** @description The situation, if it is not that of a run. */
+            script?: components["schemas"]["Script"] | null;
+            /** @description The name. */
+            name: string;
+            /** @description What must hold, all of it. */
+            expect: components["schemas"]["Expectation"][];
+            /** @description The run whose newest prompt is the input. */
+            run_id?: string | null;
+        };
+        /**
          * NewDocument
          * @description A new document of an agent or a chat.
          */
@@ -7781,6 +7966,18 @@ export interface components {
             parked_at: string;
         };
         /**
+         * PartOfCall
+         * @description A tool, and those of its arguments that are compared.
+         */
+        PartOfCall: {
+            /** @description The name of a tool. */
+            tool: string;
+            /** @description Those arguments that are compared; an object in part, too. */
+            arguments?: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * PauseTimes
          * @description Since when each kind of work is paused. Null means that the work is not paused.
          */
@@ -8047,6 +8244,22 @@ export interface components {
             tokens: number;
         };
         /**
+         * RecordedResult
+         * @description What a call of a tool of the tenant gives: a result or an error.
+         */
+        RecordedResult: {
+            /** @description The name of a tool. */
+            tool: string;
+            /** @description Those arguments that are compared; an object in part, too. */
+            arguments?: {
+                [key: string]: unknown;
+            };
+            /** @description What the tool returns. */
+            result?: string | null;
+            /** @description Why the call fails. */
+            error?: string | null;
+        };
+        /**
          * RedeliveredCount
          * @description How many parked events are sent again.
          */
@@ -8203,6 +8416,49 @@ export interface components {
             status: components["schemas"]["RunStatus"] | null;
             /** @description Null if the run has answered. */
             reason: components["schemas"]["Reason"] | null;
+        };
+        /**
+         * Script
+         * @description A situation from its start: who writes what, where and when.
+         */
+        Script: {
+            /** @description The people in the chat. */
+            people: components["schemas"]["ScriptPerson"][];
+            /** @description A direct chat, or a private or an open group. Default: `"direct"`. */
+            chat?: components["schemas"]["ScriptChat"];
+            /** @description Where people write. Default: `"app"`. */
+            channel?: "app" | components["schemas"]["ReachingChannel"];
+            /**
+             * Format: date-time
+             * @description The time of the first message; null: any.
+             */
+            now?: string | null;
+            /** @description Core memories that the agent has of this chat. Default: `[]`. */
+            memories?: string[];
+            /** @description The messages. */
+            turns: components["schemas"]["ScriptTurn"][];
+        };
+        /**
+         * ScriptPerson
+         * @description A person in a script.
+         */
+        ScriptPerson: {
+            /** @description The name. */
+            name: string;
+            /** @description The roles of the person. Default: `[]`. */
+            roles?: string[];
+        };
+        /**
+         * ScriptTurn
+         * @description A message of a person in a script.
+         */
+        ScriptTurn: {
+            /** @description The name of a person. */
+            from: string;
+            /** @description The text. */
+            text: string;
+            /** @description How long after the last message. Default: `0`. */
+            after_seconds?: number;
         };
         /**
          * ServerTool
@@ -10587,6 +10843,12 @@ export interface components {
          */
         BacklogKind: "run" | "delivery" | "plan" | "chat" | "erasure" | "paused_run" | "paused_delivery";
         /**
+         * CaseState
+         * @description Whether a case can be played, or the prompt of its run is `gone`: erased, forgotten or expired.
+         * @enum {string}
+         */
+        CaseState: "ready" | "gone";
+        /**
          * ImageDetail
          * @description How closely a model looks at pictures; `auto` leaves it to the provider.
          * @enum {string}
@@ -10736,6 +10998,12 @@ export interface components {
          * @enum {string}
          */
         ProfileChangeMadeBy: "consolidation" | "update_profile";
+        /**
+         * ScriptChat
+         * @description The chat of a script: a direct chat, or a private or an open group.
+         * @enum {string}
+         */
+        ScriptChat: "direct" | "private" | "open";
         /**
          * DueWork
          * @description What becomes of plans and calls of services in a chat that a person of the team holds: they `wait` for its return, or are dropped.
@@ -17275,6 +17543,241 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_cases: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CasePage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_case: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "expect": [
+                 *         {
+                 *           "says": [
+                 *             "9:00",
+                 *             "nine"
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "name": "Knows the hours",
+                 *       "script": {
+                 *         "people": [
+                 *           {
+                 *             "name": "Ann"
+                 *           }
+                 *         ],
+                 *         "turns": [
+                 *           {
+                 *             "from": "Ann",
+                 *             "text": "When do you open?"
+                 *           }
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewCase"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_case: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a case. */
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_case: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a case. */
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_case: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a case. */
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "required": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["CaseChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

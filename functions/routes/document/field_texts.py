@@ -44,6 +44,8 @@ ENUMS = {
     "`open` until the deadline, and then `no_answer`.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
+    "CaseState": "Whether a case can be played, or the prompt of its run is `gone`: erased, "
+    "forgotten or expired.",
     "ConsentSource": "Who gave a consent to texts: an `operator` with a proof, the person by the "
     "keyword `start`, or the `person` in the app.",
     "ErrorCode": "The kind of error, for programs. More may be added.",
@@ -96,6 +98,7 @@ ENUMS = {
     "RespondMode": "Which messages the agents of a chat answer: every message, those that "
     "mention them, or none until a person asks.",
     "RunStatus": "The state of a run. A `waiting` run has asked something and waits for a reply.",
+    "ScriptChat": "The chat of a script: a direct chat, or a private or an open group.",
     "SenderKind": "Who posts: a person (`user`), an agent, or a person of the `team`.",
     "SettingType": "The type of the values of a setting in JSON.",
     "SettingSource": "The level that set a value; `environment` is the deployment.",

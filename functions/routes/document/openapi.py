@@ -69,6 +69,7 @@ TAGS = {
     "outreach": "Outreach: agents write to people for an operator.",
     "tools": "Tools of your own: services that agents call.",
     "threads": "Threads: pieces of work of an agent.",
+    "trials": "Cases of agents: situations, and what must hold in them.",
     "usage": "Tokens, SMS and money.",
     "users": "People, as operators manage them.",
     "widgets": "Widgets, which put agents on web pages, and the visits of these pages.",

@@ -460,6 +460,16 @@ EnabledTools: TypeAlias = str
 ProfileField: TypeAlias = str
 
 
+class AtMost(TypedDict):
+    """
+    What a play may use; null: any amount.
+    """
+
+    tokens: NotRequired[int | None]
+    steps: NotRequired[int | None]
+    sms_units: NotRequired[int | None]
+
+
 class CannedAnswerChange(TypedDict):
     """
     A new text for a canned answer.
@@ -606,6 +616,15 @@ DocumentText = TypedDict(
         'version': NotRequired[int | None],
     },
 )
+
+
+Say: TypeAlias = str
+
+
+SaysNotItem: TypeAlias = str
+
+
+Ask: TypeAlias = str
 
 
 class ExportedFile(TypedDict):
@@ -1005,6 +1024,15 @@ class NoteResource(TypedDict):
     at: str
 
 
+class PartOfCall(TypedDict):
+    """
+    A tool, and those of its arguments that are compared.
+    """
+
+    tool: str
+    arguments: NotRequired[dict[str, Any]]
+
+
 class PauseTimes(TypedDict):
     """
     Since when each kind of work is paused. Null means that the work is not paused.
@@ -1081,6 +1109,17 @@ class RebuildResource(TypedDict):
     agent_id: str | None
 
 
+class RecordedResult(TypedDict):
+    """
+    What a call of a tool of the tenant gives: a result or an error.
+    """
+
+    tool: str
+    arguments: NotRequired[dict[str, Any]]
+    result: NotRequired[str | None]
+    error: NotRequired[str | None]
+
+
 class RedeliveredCount(TypedDict):
     """
     How many parked events are sent again.
@@ -1131,6 +1170,28 @@ class Return(TypedDict):
 
     briefing: NotRequired[str]
     dismiss: NotRequired[bool]
+
+
+Memory: TypeAlias = str
+
+
+class ScriptPerson(TypedDict):
+    """
+    A person in a script.
+    """
+
+    name: str
+    roles: NotRequired[list[Role1]]
+
+
+ScriptTurn = TypedDict(
+    'ScriptTurn',
+    {
+        'from': str,
+        'text': str,
+        'after_seconds': NotRequired[int],
+    },
+)
 
 
 class ServiceChange(TypedDict):
@@ -1671,6 +1732,9 @@ AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner', 'tokens']
 BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', 'paused_run', 'paused_delivery']
 
 
+CaseState: TypeAlias = Literal['ready', 'gone']
+
+
 ImageDetail: TypeAlias = Literal['auto', 'low', 'high']
 
 
@@ -1744,6 +1808,9 @@ CountedMessages: TypeAlias = Literal['sms', 'whatsapp', 'mms']
 
 
 ProfileChangeMadeBy: TypeAlias = Literal['consolidation', 'update_profile']
+
+
+ScriptChat: TypeAlias = Literal['direct', 'private', 'open']
 
 
 DueWork: TypeAlias = Literal['wait', 'drop']
@@ -2633,6 +2700,25 @@ class ErasureResource(TypedDict):
     backups: str
 
 
+class Expectation(TypedDict):
+    """
+    One thing that must hold for a play of a case. Exactly one field is given.
+
+    Texts are compared without case, width and spaces, and numbers as whole numbers.
+    """
+
+    says: NotRequired[list[Say] | None]
+    says_not: NotRequired[list[SaysNotItem] | None]
+    calls: NotRequired[PartOfCall | None]
+    calls_not: NotRequired[PartOfCall | None]
+    silent: NotRequired[Literal[True]]
+    asks_a_person: NotRequired[Literal[True]]
+    asks: NotRequired[list[Ask] | None]
+    cites: NotRequired[str | None]
+    at_most: NotRequired[AtMost | None]
+    judge: NotRequired[str | None]
+
+
 class ExplainedMessageResource(TypedDict):
     """
     Why a reader may see a message, or why not, without its words.
@@ -3140,6 +3226,19 @@ class RunReasonResource(TypedDict):
     id: str
     status: RunStatus | None
     reason: Reason | None
+
+
+class Script(TypedDict):
+    """
+    A situation from its start: who writes what, where and when.
+    """
+
+    people: list[ScriptPerson]
+    chat: NotRequired[ScriptChat]
+    channel: NotRequired[Literal['app'] | ReachingChannel]
+    now: NotRequired[str | None]
+    memories: NotRequired[list[Memory]]
+    turns: list[ScriptTurn]
 
 
 class ServerTool(TypedDict):
@@ -4169,6 +4268,38 @@ class BacklogResource(TypedDict):
     items: list[BacklogRowResource]
 
 
+class CaseChange(TypedDict):
+    """
+    Changes to a case. Omitted fields stay unchanged.
+    """
+
+    required: NotRequired[bool | None]
+    results: NotRequired[list[RecordedResult] | None]
+    script: NotRequired[Script | None]
+    name: NotRequired[str | None]
+    expect: NotRequired[list[Expectation] | None]
+
+
+class CaseResource(TypedDict):
+    """
+    A case of an agent.
+    """
+
+    required: bool
+    results: list[RecordedResult]
+    script: Script | None
+    id: str
+    agent_id: str
+    name: str | None
+    expect: list[Expectation]
+    run_id: str | None
+    state: CaseState
+    private: bool
+    created_at: str
+    changed_at: str | None
+    changed_by: str | None
+
+
 class DeskList(TypedDict):
     """
     The chats on the desk: those that wait first, each group oldest first.
@@ -4302,6 +4433,19 @@ class MessageReasonsResource(TypedDict):
     run_id: str | None
     agents: list[AgentReasonResource]
     deliveries: list[DeliveryReasonResource]
+
+
+class NewCase(TypedDict):
+    """
+    A new case, of a run or of a script.
+    """
+
+    required: NotRequired[bool]
+    results: NotRequired[list[RecordedResult]]
+    script: NotRequired[Script | None]
+    name: str
+    expect: list[Expectation]
+    run_id: NotRequired[str | None]
 
 
 class OfferedToolResource(TypedDict):
@@ -4721,6 +4865,15 @@ class AgentFile(TypedDict):
     documents: NotRequired[list[FileDocument]]
     skills: NotRequired[list[NewSkill]]
     tools: NotRequired[list[FileTool]]
+
+
+class CasePage(TypedDict):
+    """
+    A page of cases.
+    """
+
+    items: list[CaseResource]
+    next_cursor: str | None
 
 
 class ExportResource(TypedDict):

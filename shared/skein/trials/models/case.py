@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from skein.models.common.address import ReachingChannel
+from skein.models.common.address import ChannelName
 from skein.models.common.base import (
     EntityId,
     Identifier,
@@ -20,14 +20,18 @@ from skein.models.common.base import (
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import Key, SortKeyPrefix
 from skein.models.directory.agent import agent_partition
+from skein.models.runs.run import Run
+from skein.models.runs.step import PromptRecord
 from skein.models.visibility.sharing_rules import RoleName
 from skein.trials.models.expectation import Expectation, PartOfCall, Played
 
 MAX_CASES = 200  # of an agent
 MAX_CASE_BYTES = 200_000
 
+CaseState = Literal["ready", "gone"]
+"""`gone`: the prompt of its run was erased or forgotten, or has expired."""
+
 ScriptChat = Literal["direct", "private", "open"]
-ScriptChannel = Literal["app", ReachingChannel]
 Line = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 
 
@@ -64,7 +68,9 @@ class Script(Value):
     chat: Annotated[
         ScriptChat, Field(description="A direct chat, or a private or an open group.")
     ] = "direct"
-    channel: Annotated[ScriptChannel, Field(description="Where people write.")] = "app"
+    channel: Annotated[Literal["app"] | ChannelName, Field(description="Where people write.")] = (
+        "app"
+    )
     now: Annotated[
         Instant | None, Field(description="The time of the first message; null: any.")
     ] = None
@@ -179,6 +185,7 @@ class Case(NamedCase, Stored):
     of a person whose messages were erased.
 
     Attributes:
+        step: The number of the run's step that holds the prompt; None for a script.
         private: Whether the run is private. Operators then need a right and a reason.
         version: The optimistic lock, which every change raises.
     """
@@ -188,6 +195,7 @@ class Case(NamedCase, Stored):
     tenant: Tenant
     agent_id: Identifier
     id: Identifier
+    step: int | None = None
     private: Annotated[bool, Field(exclude_if=lambda private: not private)] = False
     version: int = 1
     created_at: Instant
@@ -201,6 +209,31 @@ class Case(NamedCase, Stored):
     @property
     def key(self) -> "Key[Case]":
         return self.key_of(self.tenant, self.agent_id, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseView:
+    """A case, and what is left of its run.
+
+    Attributes:
+        run: The run; None for a script, and if the run has expired.
+        prompt: The recorded prompt of the run; None for a script, and if it is gone.
+        withheld: Whether the operator may not see what the case says.
+    """
+
+    case: Case
+    run: Run | None
+    prompt: PromptRecord | None
+    withheld: bool
+
+    @property
+    def gone(self) -> bool:
+        """Whether the prompt was erased or forgotten, or has expired."""
+        return self.case.run_id is not None and self.prompt is None
+
+
+CASE_FIELDS = tuple(NamedCase.model_fields)
+"""The fields of a case that a request gives."""
 
 
 def cases_partition(tenant: str, agent_id: str) -> str:

@@ -1,0 +1,1 @@
+"""Routes of cases and trials."""

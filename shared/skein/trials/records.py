@@ -1,0 +1,217 @@
+"""Create, read, change and delete the cases of an agent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from skein.errors import Conflict, Forbidden, NotFound, Unprocessable
+from skein.models.common.storage import Delete, Missing, Put, Query
+from skein.models.runs.run import Run
+from skein.models.runs.step import PromptRecord, Step
+from skein.ports import Clock, Ids, Table
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+from skein.services.config.tenant_settings import TenantSettingsService
+from skein.services.directory.agents import Agents
+from skein.services.runs.queries import RunViews
+from skein.trials.models.case import (
+    CASE_FIELDS,
+    MAX_CASES,
+    Case,
+    CaseView,
+    NamedCase,
+    cases_partition,
+)
+
+if TYPE_CHECKING:
+    from skein.trials.api import CaseChange, NewCase
+
+PRIVATE_CASE = "the case is of a private run: it needs the role 'privacy' and a reason"
+PROMPT_GONE = "the run has no prompt: it has none yet, or the prompt was erased or has expired"
+RUNS_IN_BATCH = 50  # each is read with the step that holds its prompt
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOwner:
+    """The agent whose cases a request reaches.
+
+    Attributes:
+        by: The operator.
+        private: Whether the operator may see private content.
+    """
+
+    tenant: str
+    agent_id: str
+    by: str | None = None
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cases:
+    """The service that keeps the cases of agents."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    agents: Agents
+    runs: RunViews
+    tenant_settings: TenantSettingsService
+
+    def create(self, owner: CaseOwner, new: "NewCase") -> CaseView:
+        """Create a case of a run that has ended, or of a script.
+
+        Raises:
+            NotFound: The agent does not exist, or it has no such run.
+            Forbidden: The run is private and the operator may not see private content, or the
+                tenant forbids operators to read chats.
+            Conflict: The agent has too many cases, the run has not ended, or its prompt is gone.
+        """
+        self.agents.get(owner.tenant, owner.agent_id)
+        partition = cases_partition(owner.tenant, owner.agent_id)
+        if len(self.table.query(Query.under(partition, Case.PREFIX)).items) >= MAX_CASES:
+            raise Conflict(f"an agent has at most {MAX_CASES} cases")
+        case = Case(
+            tenant=owner.tenant,
+            agent_id=owner.agent_id,
+            id=f"case_{self.ids.ulid()}",
+            created_at=self.clock.now(),
+            changed_by=owner.by,
+            **self._of_run(owner, new.run_id),
+            **{name: getattr(new, name) for name in CASE_FIELDS},
+        )
+        self.table.write(Put(case.key, case.attributes(), Missing()))
+        return self._views(owner, [case])[0]
+
+    def get(self, owner: CaseOwner, case_id: str) -> CaseView:
+        """Return a case with its run.
+
+        Raises:
+            NotFound: The agent or the case does not exist.
+        """
+        self.agents.get(owner.tenant, owner.agent_id)
+        return self._views(owner, [self._case(owner, case_id)])[0]
+
+    def list(
+        self, owner: CaseOwner, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[CaseView]:
+        """List a page of an agent's cases, oldest first.
+
+        Raises:
+            NotFound: The agent does not exist.
+            Invalid: The cursor does not belong to this list.
+        """
+        self.agents.get(owner.tenant, owner.agent_id)
+        page = list_partition(
+            self.table,
+            cases_partition(owner.tenant, owner.agent_id),
+            (Case.PREFIX,),
+            Case.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+        return Listing(self._views(owner, page.items), page.next_cursor)
+
+    def change(self, owner: CaseOwner, case_id: str, change: "CaseChange") -> CaseView:
+        """Change some fields of a case.
+
+        Raises:
+            NotFound: The agent or the case does not exist.
+            Forbidden: The case is private, and the operator may not see private content.
+            Unprocessable: The fields do not fit together.
+        """
+        self.agents.get(owner.tenant, owner.agent_id)
+
+        def attempt() -> Case:
+            case = self._case(owner, case_id)
+            _check(owner, case.private)
+            given = _checked({name: getattr(case, name) for name in CASE_FIELDS} | change.given)
+            signed = {**given, "changed_at": self.clock.now(), "changed_by": owner.by}
+            revised, write = revise(case, signed)
+            self.table.write(write)
+            return revised
+
+        return self._views(owner, [optimistic(self.clock, attempt)])[0]
+
+    def delete(self, owner: CaseOwner, case_id: str) -> None:
+        """Delete a case.
+
+        Raises:
+            NotFound: The agent or the case does not exist.
+            Forbidden: The case is private, and the operator may not see private content.
+        """
+        self.agents.get(owner.tenant, owner.agent_id)
+        case = self._case(owner, case_id)
+        _check(owner, case.private)
+        self.table.write(Delete(case.key))
+
+    def _case(self, owner: CaseOwner, case_id: str) -> Case:
+        case = Case.read(self.table, Case.key_of(owner.tenant, owner.agent_id, case_id))
+        if case is None:
+            raise NotFound("case not found")
+        return case
+
+    def _of_run(self, owner: CaseOwner, run_id: str | None) -> Mapping[str, Any]:
+        """Return where the prompt of a run is, and whether the run is private."""
+        if run_id is None:
+            return {}
+        view = self.runs.get(owner.tenant, run_id)
+        if view.run.agent_id != owner.agent_id:
+            raise NotFound("run not found")
+        self.tenant_settings.check_reading(owner.tenant)
+        _check(owner, view.run.private)
+        if not view.run.ended:
+            raise Conflict("the run has not ended")
+        newest = max((each.activation for each in view.steps), default=0)
+        of_newest = (each for each in view.steps if each.activation == newest)
+        step = next((each for each in of_newest if _prompt_of(each) is not None), None)
+        if step is None:
+            raise Conflict(PROMPT_GONE)
+        return {"step": step.n, "private": view.run.private}
+
+    def _views(self, owner: CaseOwner, cases: Sequence[Case]) -> tuple[CaseView, ...]:
+        """Return cases with their runs, which takes one batch of reads for 50 cases."""
+        views = []
+        for start in range(0, len(cases), RUNS_IN_BATCH):
+            batch = cases[start : start + RUNS_IN_BATCH]
+            keys = {
+                each.id: (
+                    Run.key_of(each.tenant, each.run_id),
+                    Step.key_of(each.tenant, each.run_id, each.step or 0),
+                )
+                for each in batch
+                if each.run_id is not None
+            }
+            found = self.table.get_many(sorted({key for pair in keys.values() for key in pair}))
+            for case in batch:
+                run, prompt = None, None
+                if case.id in keys:
+                    run_key, step_key = keys[case.id]
+                    run, step = Run.read(found, run_key), Step.read(found, step_key)
+                    prompt = _prompt_of(step) if run is not None and step is not None else None
+                views.append(CaseView(case, run, prompt, case.private and not owner.private))
+        return tuple(views)
+
+
+def _prompt_of(step: Step) -> PromptRecord | None:
+    """Return the prompt that a step holds; None if it has none or it was erased."""
+    prompt = PromptRecord.unpacked(step.prompt) if step.prompt else None
+    return prompt if prompt is not None and prompt.sections else None
+
+
+def _check(owner: CaseOwner, private: bool) -> None:  # noqa: FBT001 - reads as its call
+    if private and not owner.private:
+        raise Forbidden(PRIVATE_CASE)
+
+
+def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a case, if they fit together.
+
+    Raises:
+        Unprocessable: They do not.
+    """
+    try:
+        return dict(NamedCase.model_validate(fields))
+    except ValidationError as error:
+        raise Unprocessable("; ".join(each["msg"] for each in error.errors())) from None
