@@ -1,4 +1,6 @@
 """Keep cases of agents, and try a new version of an agent on them before it answers people.
 
-`models` has the stored cases and what they expect of a play.
+`models` has the stored cases and what they expect of a play. `records` creates and changes cases.
 """
+
+__all__ = ["api", "models", "records"]
