@@ -160,12 +160,17 @@ def test_a_skill_from_its_beginning_to_its_end(admin: Client) -> None:
         "tags": ["rust", "code"],
         "modes": [],
         "shipped": False,
+        "public": False,
         "text": "Borrow.",
         "version": 1,
     }
     assert admin.get("/v1/skills/rust").body == made.body
     assert admin.post("/v1/skills", new).status == 409
-    line = {name: value for name, value in made.body.items() if name not in {"text", "version"}}
+    line = {
+        name: value
+        for name, value in made.body.items()
+        if name not in {"text", "public", "version"}
+    }
     assert line in admin.get("/v1/skills").body["items"]
     changed = admin.call("PUT", "/v1/skills/rust", {"text": "Own.", "modes": ["review"]})
     assert (changed.body["text"], changed.body["version"]) == ("Own.", 2)

@@ -1325,8 +1325,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Confirm a memory
-         * @description Agents, consolidation and reflection neither change nor end a confirmed memory.
+         * Confirm a memory, or make it public
+         * @description Agents, consolidation and reflection neither change nor end a confirmed or public memory.
          */
         patch: operations["change_memory"];
         trace?: never;
@@ -6189,6 +6189,8 @@ export interface components {
             media_type?: string | null;
             /** @description Whether prompts always show the document. */
             global?: boolean | null;
+            /** @description Whether visitors of web pages may be shown it, too; open documents only. */
+            public?: boolean | null;
             /** @description Fails with 409 if the document has another version. */
             version?: number | null;
         };
@@ -6207,6 +6209,8 @@ export interface components {
             version: number;
             /** @description Whether prompts always show the document. */
             global: boolean;
+            /** @description Whether visitors of web pages may be shown it, too. */
+            public: boolean;
             /** @description Number of characters of the text. */
             characters: number;
             /** @description The chat in which the document was made. */
@@ -6249,6 +6253,8 @@ export interface components {
             version: number;
             /** @description Whether prompts always show the document. */
             global: boolean;
+            /** @description Whether visitors of web pages may be shown it, too. */
+            public: boolean;
             /** @description Number of characters of the text. */
             characters: number;
             /** @description The chat in which the document was made. */
@@ -6279,6 +6285,8 @@ export interface components {
             media_type?: string | null;
             /** @description Whether prompts always show the document. */
             global?: boolean | null;
+            /** @description Whether visitors of web pages may be shown it, too; open documents only. */
+            public?: boolean | null;
             /** @description Fails with 409 if the document has another version. */
             version?: number | null;
         };
@@ -6665,6 +6673,8 @@ export interface components {
             text?: string;
             /** @description Whether prompts always show the document. Default: `false`. */
             global?: boolean;
+            /** @description Whether visitors of web pages may be shown it, too. Default: `false`. */
+            public?: boolean;
             /** @description The version that prompts show, if it is new. Default: `1`. */
             version?: number;
         };
@@ -6677,6 +6687,8 @@ export interface components {
             text: string;
             /** @description Whether prompts always show it, whatever their budget. Default: `false`. */
             constitutional?: boolean;
+            /** @description Whether visitors of web pages may be shown it, too. Default: `false`. */
+            public?: boolean;
             /**
              * Format: date-time
              * @description The time that prompts show with it; null: now.
@@ -7084,7 +7096,9 @@ export interface components {
          */
         MemoryChange: {
             /** @description Whether only operators may change it; always for operators' own. */
-            confirmed: boolean;
+            confirmed?: boolean | null;
+            /** @description Whether visitors of web pages may be shown it, too; open memories only. */
+            public?: boolean | null;
         };
         /**
          * MemoryPage
@@ -7115,6 +7129,8 @@ export interface components {
             text: string;
             /** @description Prompts always show it, whatever their budget; core memories only. */
             constitutional: boolean;
+            /** @description Whether visitors of web pages may be shown it, too. */
+            public?: boolean;
             /** @description The id, an opaque text. */
             id: string;
             /**
@@ -7360,6 +7376,8 @@ export interface components {
             text?: string;
             /** @description Whether prompts always show the document. Default: `false`. */
             global?: boolean;
+            /** @description Whether visitors of web pages may be shown it, too. Default: `false`. */
+            public?: boolean;
         };
         /**
          * NewEndpoint
@@ -7470,6 +7488,8 @@ export interface components {
             text: string;
             /** @description Prompts always show it, whatever their budget; core memories only. Default: `false`. */
             constitutional?: boolean;
+            /** @description Whether visitors of web pages may be shown it, too. Default: `false`. */
+            public?: boolean;
         };
         /**
          * NewOutreach
@@ -7574,6 +7594,8 @@ export interface components {
             modes?: string[];
             /** @description The text. */
             text: string;
+            /** @description Whether visitors of web pages may be shown it, too. Default: `false`. */
+            public?: boolean;
             /** @description Replaces the shipped skill with the same name. */
             name: string;
         };
@@ -8787,6 +8809,8 @@ export interface components {
             modes?: string[];
             /** @description The text. */
             text: string;
+            /** @description Whether visitors of web pages may be shown it, too. Default: `false`. */
+            public?: boolean;
         };
         /**
          * SkillLine
@@ -8831,6 +8855,8 @@ export interface components {
             shipped: boolean;
             /** @description The text. */
             text: string;
+            /** @description Whether visitors of web pages may be shown it, too. */
+            public: boolean;
             /** @description The version, a number that each change raises. */
             version: number;
         };

@@ -58,9 +58,10 @@ router.lists(
 router.gets("Get a memory", about="Active and ended memories are found.")
 router.changes(
     MemoryChange,
-    "Confirm a memory",
+    "Confirm a memory, or make it public",
     409,
-    about="Agents, consolidation and reflection neither change nor end a confirmed memory.",
+    about="Agents, consolidation and reflection neither change nor end a confirmed or public "
+    "memory.",
 )
 router.deletes("Remove a memory", about="A removed memory can be restored.")
 
@@ -74,7 +75,12 @@ def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, in
     """A memory that exists in the same words is not added again."""
     owner = in_open_scope(router.caller, agent_id)
     added = service(Memories).add(
-        owner, new.text, new.kind, made_by="api", constitutional=new.constitutional
+        owner,
+        new.text,
+        new.kind,
+        made_by="api",
+        constitutional=new.constitutional,
+        public=new.public,
     )
     return MemoryResource.of(added.memory), 200 if added.known else 201
 

@@ -60,6 +60,7 @@ class FolderDocuments:
             only_new=True,
             media_type=new.media_type,
             pinned=new.pinned,
+            public=new.public,
         )
         return self.get(folder, new.name)
 
@@ -220,6 +221,7 @@ def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentRes
         new.text,
         media_type=new.media_type,
         pinned=new.pinned,
+        public=new.public,
         version=new.version,
     )
     return DocumentResource.of(service(FolderDocuments).get(folder, document_id))

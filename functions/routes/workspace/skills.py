@@ -20,11 +20,11 @@ Named = Annotated[SkillName, Path(description="The name of a skill.")]
 @router.post("/v1/skills", "Create a skill for the tenant's agents", 409)
 def create_skill(new: NewSkill) -> SkillResource:
     """A tenant has at most 100 skills of its own."""
-    head = SkillHead(**new.model_dump(exclude={"text"}))
+    head = SkillHead(**new.model_dump(exclude={"text", "public"}))
     tenant, skills = router.caller.tenant, service(Skills)
     skill = router.once(
         Skill,
-        lambda: skills.put(tenant, head, new.text, only_new=True),
+        lambda: skills.put(tenant, head, new.text, public=new.public, only_new=True),
         lambda name: skills.get(tenant, name),
         id_of=attrgetter("name"),
     )
@@ -48,8 +48,9 @@ def get_skill(name: Named) -> SkillResource:
 @router.put("/v1/skills/<name>", "Create or replace a tenant skill", 409)
 def put_skill(name: Named, new: SkillBody) -> SkillResource:
     """Replaces the skill of the same name, even a shipped one."""
-    head = SkillHead(name=name, **new.model_dump(exclude={"text"}))
-    return SkillResource.of(service(Skills).put(router.caller.tenant, head, new.text))
+    head = SkillHead(name=name, **new.model_dump(exclude={"text", "public"}))
+    skill = service(Skills).put(router.caller.tenant, head, new.text, public=new.public)
+    return SkillResource.of(skill)
 
 
 @router.delete("/v1/skills/<name>", "Delete a tenant skill")

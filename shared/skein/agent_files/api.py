@@ -16,7 +16,7 @@ from skein.own_tools.models.tool import MAX_TOOLS
 from skein.planning.api import NewGoal, SaidTime
 from skein.planning.models.goal import MAX_GOALS
 from skein.planning.models.plan import MAX_PLANS, PlanFields
-from skein.workspace.api.documents import NewDocument, NewSkill
+from skein.workspace.api.documents import NewDocument, NewSkill, Public
 from skein.workspace.models.document import MAX_PINNED
 from skein.workspace.models.skill import MAX_SKILLS
 
@@ -52,6 +52,7 @@ class FileMemory(Request):
     constitutional: Annotated[
         JsonBool, Field(description="Whether prompts always show it, whatever their budget.")
     ] = False
+    public: Public = False
     learned_at: Annotated[
         Instant | None, Field(description="The time that prompts show with it; null: now.")
     ] = None

@@ -168,14 +168,14 @@ def document_of(document: Document, *, version: int | None = None) -> FileDocume
     Args:
         version: The version in the file; None for the document's own version.
     """
-    values = {name: getattr(document, name) for name in ("name", "media_type", "text")}
+    values = {name: getattr(document, name) for name in ("name", "media_type", "text", "public")}
     shown = {"version": version or document.version, "global": document.pinned}
     return FileDocument.model_validate({**values, **shown})
 
 
 def skill_of(skill: Skill) -> NewSkill:
     """Return a skill in the form of an agent's file."""
-    return NewSkill(**dict(skill.head), text=skill.text)
+    return NewSkill(**dict(skill.head), text=skill.text, public=skill.public)
 
 
 def tool_of(tool: OwnTool) -> FileTool:
@@ -200,8 +200,12 @@ def _whole(agent: Agent) -> WholeAgent:
 
 def _memory(memory: Memory) -> FileMemory:
     learned_at = memory.learned_at or memory.created_at
-    constitutional = memory.constitutional
-    return FileMemory(text=memory.text, constitutional=constitutional, learned_at=learned_at)
+    return FileMemory(
+        text=memory.text,
+        constitutional=memory.constitutional,
+        public=memory.public,
+        learned_at=learned_at,
+    )
 
 
 def _coming(plan: Plan, now: datetime) -> bool:

@@ -124,8 +124,8 @@ class AgentImport:
         for tool in tools_to_put:
             self._put_tool(tenant, tool, by)
         for skill in skills_to_put:
-            head = SkillHead(**skill.model_dump(exclude={"text"}))
-            self.skills.put(tenant, head, skill.text)
+            head = SkillHead(**skill.model_dump(exclude={"text", "public"}))
+            self.skills.put(tenant, head, skill.text, public=skill.public)
         if tools:  # the agent may enable a tool that its MCP server does not offer
             self.tools.check_names(tenant, file.agent.enabled_tools)
         for document in file.documents:
@@ -139,6 +139,7 @@ class AgentImport:
                 "core",
                 made_by="api",
                 constitutional=memory.constitutional,
+                public=memory.public,
                 learned_at=memory.learned_at,
             )
 
@@ -237,6 +238,7 @@ class AgentImport:
             new_in=folder,
             media_type=new.media_type,
             pinned=new.pinned,
+            public=new.public,
             first_version=new.version,
         )
 

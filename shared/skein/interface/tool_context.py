@@ -127,7 +127,7 @@ class Activation:
         """Record that a tool has shown these items, each with its audience."""
         for item in items:
             if item is not None:
-                self.add_held(item.audience, item.authors)
+                self.add_held(item.shown_to, item.authors)
 
 
 @dataclass(frozen=True, slots=True)

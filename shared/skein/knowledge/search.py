@@ -1,6 +1,6 @@
 """Search the sources that readers may see."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from skein.errors import Unavailable
@@ -10,6 +10,8 @@ from skein.ports import ModelTokens, Table, TextEmbeddings
 from skein.services.common.text_index import IndexQuery
 
 MOST_SHOWN = 20  # passages that operators are shown
+Roles = Collection[str] | None
+"""The roles that all readers have; None if a reader is a visitor: visitors see public sources."""
 READS = 3  # of the head; each further one only if a file was replaced after the one before
 
 
@@ -22,13 +24,8 @@ class KnowledgeSearch:
     embeddings: Callable[[], TextEmbeddings]
     tokens: ModelTokens
 
-    def tried(
-        self, tenant: str, agent_id: str, roles: Iterable[str], query: str
-    ) -> list[FoundPassage]:
+    def tried(self, tenant: str, agent_id: str, roles: Roles, query: str) -> list[FoundPassage]:
         """Return the passages that a prompt would get, best first.
-
-        Args:
-            roles: The roles that all readers have.
 
         Raises:
             Transient: The table or the bucket failed.
@@ -44,9 +41,7 @@ class KnowledgeSearch:
         [embedded] = self.embeddings().embed([query])
         return best_passages(files, IndexQuery.of(query, embedded.vector))
 
-    def indexes(
-        self, head: KnowledgeHead, agent_id: str, roles: Iterable[str]
-    ) -> tuple[IndexFile, ...]:
+    def indexes(self, head: KnowledgeHead, agent_id: str, roles: Roles) -> tuple[IndexFile, ...]:
         """Return the indexes that an agent and its readers may see, all of one head.
 
         If a file was replaced since the head was read, the head is read again.
@@ -56,7 +51,7 @@ class KnowledgeSearch:
             Transient: The bucket failed.
         """
         for _ in range(READS):
-            wanted = readable(head, agent_id, frozenset(roles))
+            wanted = readable(head, agent_id, roles)
             found = [self.files.index(group.file) for group in wanted]
             known = tuple(file for file in found if file is not None)
             if len(known) == len(found):
@@ -65,11 +60,16 @@ class KnowledgeSearch:
         raise Unavailable("the sources change too quickly")
 
 
-def readable(head: KnowledgeHead, agent_id: str, roles: frozenset[str]) -> tuple[IndexedGroup, ...]:
+def readable(head: KnowledgeHead, agent_id: str, roles: Roles) -> tuple[IndexedGroup, ...]:
     """Return the groups that an agent may use for readers who all have these roles."""
     return tuple(
         group
         for group in head.groups
-        if (not group.agents or agent_id in group.agents)
-        and (group.audience != "roles" or not roles.isdisjoint(group.roles))
+        if (not group.agents or agent_id in group.agents) and _shown(group, roles)
     )
+
+
+def _shown(group: IndexedGroup, roles: Roles) -> bool:
+    if roles is None:
+        return group.audience == "public"
+    return group.audience != "roles" or not set(roles).isdisjoint(group.roles)

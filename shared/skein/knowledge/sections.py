@@ -17,11 +17,12 @@ from skein.interface.reading import BeginInput, Load, LoadInput, SectionItems, S
 from skein.interface.section import SEPARATOR, Section, SectionInput, one_line
 from skein.knowledge.index import ANSWERS, FoundPassage
 from skein.knowledge.models.source import KnowledgeHead
-from skein.knowledge.search import KnowledgeSearch
+from skein.knowledge.search import KnowledgeSearch, Roles
 from skein.models.common.storage import Key
 from skein.models.directory.role import roles_at
 from skein.models.directory.user import User
 from skein.models.runs.provenance import EntryProvenance, MarkedCitation
+from skein.models.visibility.audience import Audience
 from skein.models.visibility.provenance import TOOL_AUTHOR, Authors, Citation
 from skein.ports import Metrics, TokenCounter
 from skein.prompts import render
@@ -75,7 +76,7 @@ class Knowledge(SectionItems):
         """Return the keys of the readers if their roles matter."""
         head, people = _head(read), read.readers.people
         matter = any(group.audience == "roles" for group in head.groups)
-        if not matter or len(people) > MAX_READERS:
+        if not matter or len(people) > MAX_READERS or read.readers.visitors:
             return ()
         return [User.key_of(read.run.tenant, person) for person in people]
 
@@ -117,15 +118,15 @@ class PromptKnowledge:
         roles = common_roles(read)
         try:
             search = self.search()
-            files = search.indexes(head, read.run.agent_id, roles)
+            files = search.indexes(head, read.run.agent_id, roles_of(read.readers, roles))
             best = search.best(files, query) if query else []
         except Exception as error:
             extra = {"run_id": read.run.id}
             logger.warning("failed to read the sources", extra=extra, exc_info=error)
             self.metrics.count("KnowledgeUnavailable")
             return Knowledge(asks=asks(text), state="unavailable")
-        if head.groups and not files:  # there are sources, but none for this agent and its readers
-            return Knowledge()
+        if not files and (head.groups or read.readers.visitors):
+            return Knowledge()  # there are sources, but none for this agent and its readers
         everything = [each for file in files for each in file.passages]
         most = given.effective.knowledge_whole_tokens * SHORTEST_TOKEN
         fits = sum(len(each.text) for each in everything) <= most
@@ -171,6 +172,11 @@ def common_roles(read: SectionReads) -> frozenset[str]:
         return frozenset()
     held = [frozenset(role.role for role in roles_at(user.roles, read.now)) for user in users]
     return frozenset.intersection(*held)
+
+
+def roles_of(readers: Audience, roles: frozenset[str]) -> Roles:
+    """Return the roles that the readers have in common; None for readers with a visitor."""
+    return None if readers.visitors else roles
 
 
 def knowledge_whole(given: SectionInput) -> Section | None:

@@ -17,7 +17,7 @@ from skein.models.visibility.ownership import Owner, Reach
 from skein.ports import Ids
 from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
-from skein.services.items.store import OwnedStore
+from skein.services.items.store import OwnedStore, check_open
 
 if TYPE_CHECKING:
     from skein.memory.api.memories import MemoryChange  # only the API imports it
@@ -71,6 +71,7 @@ class Memories(OwnedStore[Memory]):
         made_by: MadeBy,
         reach: Reach | None = None,
         constitutional: bool = False,
+        public: bool = False,
         learned_at: datetime | None = None,
         memory_id: str | None = None,
         guard: Check | None = None,
@@ -89,6 +90,7 @@ class Memories(OwnedStore[Memory]):
             reach: The memories to search for duplicates. Default: the memories of the same
                 partition.
             constitutional: Whether prompts always show the memory.
+            public: Whether visitors may be shown the memory, too.
             learned_at: When the agent learned it; None for now.
             memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
                 None generates an id.
@@ -110,6 +112,7 @@ class Memories(OwnedStore[Memory]):
                 now=self.clock.now(),
                 learned_at=learned_at,
                 constitutional=constitutional,
+                public=public,
             )
         except ValidationError as error:
             raise invalid_arguments(error) from None
@@ -169,22 +172,30 @@ class Memories(OwnedStore[Memory]):
         return self.edit(reach, memory_id, Memory.restored)
 
     def change(self, reach: Reach, memory_id: str, change: "MemoryChange") -> Memory:
-        """Confirm a memory on behalf of an operator, or undo this (idempotent).
+        """Confirm a memory on behalf of an operator, mark it as public, or undo this (idempotent).
 
         Only operators can change a confirmed memory.
 
         Raises:
             NotFound: No memory within reach has this id.
-            Conflict: The memory has ended.
+            Conflict: The memory has ended, or is private and cannot be public.
         """
 
-        def confirmed(memory: Memory) -> Memory:
+        def changed(memory: Memory) -> Memory:
             if not memory.live:
                 raise Conflict(ENDED)
-            kept = change.confirmed or memory.made_by == "api"
-            return memory.model_copy(update={"by_operator": kept})
+            if change.public:
+                check_open(memory)
+            confirmed, public = change.confirmed, change.public
+            kept = memory.by_operator if confirmed is None else confirmed
+            return memory.model_copy(
+                update={
+                    "by_operator": kept or memory.made_by == "api",
+                    "public": memory.public if public is None else public,
+                }
+            )
 
-        return self.edit(reach, memory_id, confirmed)
+        return self.edit(reach, memory_id, changed)
 
     def supersede(self, reach: Reach, memory_id: str, text: str) -> Memory:
         """Replace a live memory with a new memory that has other words, on behalf of an operator.

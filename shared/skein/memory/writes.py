@@ -54,6 +54,7 @@ def made(
     now: datetime,
     learned_at: datetime | None = None,
     constitutional: bool = False,
+    public: bool = False,
 ) -> Memory:
     """Build a new memory. A journal entry fades 7 days after `now`.
 
@@ -68,6 +69,7 @@ def made(
         made_by=made_by,
         learned_at=learned_at,
         constitutional=constitutional,
+        public=public,
         fades_at=now + timedelta(days=JOURNAL_DAYS) if kind == "journal" else None,
         created_at=now,
     )

@@ -27,7 +27,7 @@ from skein.models.visibility.audience import OPEN, Audience
 from skein.models.visibility.ownership import DerivedItem
 from skein.models.visibility.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom
 from skein.services.common.optimistic import invalid_arguments, revise
-from skein.services.items.store import FULL
+from skein.services.items.store import FULL, check_open
 from skein.workspace.models.document import (
     DEFAULT_MEDIA_TYPE,
     MAX_DOCUMENT_BYTES,
@@ -89,6 +89,7 @@ class Revision:
     replace: str | None = None
     media_type: str | None = None
     pinned: bool | None = None
+    public: bool | None = None
     version: int | None = None
 
 
@@ -127,6 +128,7 @@ def new_document(
             media_type=revision.media_type or DEFAULT_MEDIA_TYPE,
             text=text,
             pinned=bool(revision.pinned),
+            public=bool(revision.public),
             version=stamp.first_version,
             generation=stamp.generation,
             created_at=stamp.now,
@@ -142,16 +144,20 @@ def changed_document(
     """Return the next version of a document with a new text. The audience does not change.
 
     Raises:
-        Conflict: The document has another version, or 100 other chats already contributed to it.
+        Conflict: The document has another version, 100 other chats already contributed to it, or
+            it is private and cannot be public.
         TooLarge: The text is larger than 256 KiB of UTF-8.
         Unprocessable: A value is invalid.
     """
     check_version(before, revision.version)
     check_size(text)
+    if revision.public:
+        check_open(before)
     changes = {
         "text": text,
         "media_type": revision.media_type or before.media_type,
         "pinned": before.pinned if revision.pinned is None else revision.pinned,
+        "public": before.public if revision.public is None else revision.public,
         "source_run_id": author.source_run_id or before.source_run_id,
         "authors": before.authors.joined(author.authors),
         "made_from": material_of(before, author),

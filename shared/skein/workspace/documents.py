@@ -149,6 +149,7 @@ class Documents:
         only_new: bool = False,
         media_type: str | None = None,
         pinned: bool | None = None,
+        public: bool | None = None,
         version: int | None = None,
         first_version: int = 1,
         author: Author = OPERATOR,
@@ -166,6 +167,7 @@ class Documents:
             only_new: Require that the document does not exist.
             media_type: None keeps the media type; a new document is Markdown.
             pinned: Whether prompts always show the document (pinned); None keeps the setting.
+            public: Whether visitors may be shown the document, too; None keeps the setting.
             version: The version that the document must have (optimistic lock).
             first_version: The version that a new document gets.
             author: The author of the change.
@@ -178,7 +180,7 @@ class Documents:
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
-        revision = Revision(media_type=media_type, pinned=pinned, version=version)
+        revision = Revision(media_type=media_type, pinned=pinned, public=public, version=version)
 
         def make(before: Document | None, folder: Folder) -> Document:
             if before is None:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from skein.models.common.storage import Item, Key
+from skein.models.visibility.audience import Audience, may_show
 from skein.prompts import prompts_root
 from skein.workspace.models.skill import CORE, Skill, SkillCatalog, SkillHead
 
@@ -76,11 +77,19 @@ def keys_of_skills(tenant: str, names: Sequence[str]) -> list[Key]:
     return [Skill.key_of(tenant, name) for name in names]
 
 
-def selection(tenant: str, names: Sequence[str], found: Mapping[Key, Item]) -> Selection:
+def skill_for(skill: Skill | None, name: str, readers: Audience) -> Skill | None:
+    """Return a tenant's skill if the readers may see it, or else the shipped one of this name."""
+    shown = skill is not None and may_show(skill.shown_to, readers)
+    return skill if shown else shipped().get(name)
+
+
+def selection(
+    tenant: str, names: Sequence[str], found: Mapping[Key, Item], readers: Audience
+) -> Selection:
     """Select skills by name: the tenant's own from `found`, or else shipped ones."""
     there: dict[str, Skill] = {}
     for name in names:
-        skill = Skill.read(found, Skill.key_of(tenant, name)) or shipped().get(name)
+        skill = skill_for(Skill.read(found, Skill.key_of(tenant, name)), name, readers)
         if skill is not None:
             there[name] = skill
     missing = tuple(name for name in names if name not in there)

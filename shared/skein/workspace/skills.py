@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
 from skein.models.common.storage import Condition, Delete, Is, Missing, Put, Write, at_version
+from skein.models.visibility.audience import OPEN, Audience
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.workspace.models.skill import MAX_SKILLS, Skill, SkillCatalog, SkillHead
@@ -14,7 +15,7 @@ from skein.workspace.skill_selection import (
     all_heads,
     keys_of_skills,
     selection,
-    shipped,
+    skill_for,
     skills_for,
 )
 
@@ -44,20 +45,22 @@ class Skills:
         bound: Sequence[str] = (),
         mode: str | None = None,
         tags: Sequence[str] = (),
+        readers: Audience = OPEN,
     ) -> Selection:
         """Read the skills for a piece of work; see `skills_for`."""
         catalog = self._catalog(tenant)
         heads = all_heads(catalog).values()
         names = skills_for(heads, bound=bound, mode=mode, tags=tags)
-        return selection(tenant, names, self.table.get_many(keys_of_skills(tenant, names)))
+        found = self.table.get_many(keys_of_skills(tenant, names))
+        return selection(tenant, names, found, readers)
 
-    def get(self, tenant: str, name: str) -> Skill:
+    def get(self, tenant: str, name: str, readers: Audience = OPEN) -> Skill:
         """Get a skill by name: the tenant's own, or else the shipped one.
 
         Raises:
-            NotFound: No skill has this name.
+            NotFound: No skill that the readers may see has this name.
         """
-        skill = Skill.read(self.table, Skill.key_of(tenant, name)) or shipped().get(name)
+        skill = skill_for(Skill.read(self.table, Skill.key_of(tenant, name)), name, readers)
         if skill is None:
             raise NotFound("skill not found")
         return skill
@@ -69,12 +72,21 @@ class Skills:
         heads = sorted(all_heads(catalog).values(), key=lambda head: head.name)
         return tuple(ListedSkill(head, shipped=head.name not in own) for head in heads)
 
-    def put(self, tenant: str, head: SkillHead, text: str, *, only_new: bool = False) -> Skill:
+    def put(
+        self,
+        tenant: str,
+        head: SkillHead,
+        text: str,
+        *,
+        public: bool = False,
+        only_new: bool = False,
+    ) -> Skill:
         """Create or replace a tenant's skill, which overrides a shipped skill of the same name.
 
         Args:
             head: The skill's name, and the modes and tags that select the skill.
             text: The instructions.
+            public: Whether visitors may be shown the skill, too.
             only_new: Require that the tenant has no skill of this name.
 
         Raises:
@@ -93,6 +105,7 @@ class Skills:
                 tenant=tenant,
                 **dict(head),
                 text=text,
+                public=public,
                 version=before.version + 1 if before is not None else 1,
                 updated_at=self.clock.now(),
             )

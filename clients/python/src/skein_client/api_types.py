@@ -558,6 +558,7 @@ DocumentChange = TypedDict(
         'replace': NotRequired[str | None],
         'media_type': NotRequired[str | None],
         'global': NotRequired[bool | None],
+        'public': NotRequired[bool | None],
         'version': NotRequired[int | None],
     },
 )
@@ -571,6 +572,7 @@ DocumentHead = TypedDict(
         'media_type': str,
         'version': int,
         'global': bool,
+        'public': bool,
         'characters': int,
         'source_chat_id': str | None,
         'source_run_id': str | None,
@@ -597,6 +599,7 @@ DocumentResource = TypedDict(
         'media_type': str,
         'version': int,
         'global': bool,
+        'public': bool,
         'characters': int,
         'source_chat_id': str | None,
         'source_run_id': str | None,
@@ -613,6 +616,7 @@ DocumentText = TypedDict(
         'text': str,
         'media_type': NotRequired[str | None],
         'global': NotRequired[bool | None],
+        'public': NotRequired[bool | None],
         'version': NotRequired[int | None],
     },
 )
@@ -656,6 +660,7 @@ FileDocument = TypedDict(
         'media_type': NotRequired[str],
         'text': NotRequired[str],
         'global': NotRequired[bool],
+        'public': NotRequired[bool],
         'version': NotRequired[int],
     },
 )
@@ -668,6 +673,7 @@ class FileMemory(TypedDict):
 
     text: str
     constitutional: NotRequired[bool]
+    public: NotRequired[bool]
     learned_at: NotRequired[str | None]
 
 
@@ -758,7 +764,8 @@ class MemoryChange(TypedDict):
     The changes to a memory.
     """
 
-    confirmed: bool
+    confirmed: NotRequired[bool | None]
+    public: NotRequired[bool | None]
 
 
 class MemoryReplacement(TypedDict):
@@ -864,6 +871,7 @@ NewDocument = TypedDict(
         'media_type': NotRequired[str],
         'text': NotRequired[str],
         'global': NotRequired[bool],
+        'public': NotRequired[bool],
     },
 )
 
@@ -940,6 +948,7 @@ class NewSkill(TypedDict):
     tags: NotRequired[list[str]]
     modes: NotRequired[list[str]]
     text: str
+    public: NotRequired[bool]
     name: str
 
 
@@ -1274,6 +1283,7 @@ class SkillBody(TypedDict):
     tags: NotRequired[list[str]]
     modes: NotRequired[list[str]]
     text: str
+    public: NotRequired[bool]
 
 
 class SkillLine(TypedDict):
@@ -1308,6 +1318,7 @@ class SkillResource(TypedDict):
     name: str
     shipped: bool
     text: str
+    public: bool
     version: int
 
 
@@ -2888,6 +2899,7 @@ class MemoryResource(TypedDict):
     kind: MemoryKind
     text: str
     constitutional: bool
+    public: NotRequired[bool]
     id: str
     created_at: str
     expires_at: str | None
@@ -2980,6 +2992,7 @@ class NewMemory(TypedDict):
     kind: MemoryKind
     text: str
     constitutional: NotRequired[bool]
+    public: NotRequired[bool]
 
 
 NewSharingRule = TypedDict(

@@ -62,7 +62,7 @@ from skein.ports import Clock, ParallelMap, Services
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs import policy
 from skein.services.runs.claim import PrefetchedItems
-from skein.services.visibility.audience import audience_of, destination_of, scope_of
+from skein.services.visibility.audience import agent_in, audience_of, destination_of, scope_of
 from skein.services.visibility.insiders import (
     holds_insiders_alone,
     holds_words_of_readers,
@@ -137,6 +137,8 @@ class Reader:
         reads = KeptReads(self.table, self.cache, now=self.clock.now())
         scopes = scopes_at(scope)
         members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
+        if destination_of(chat).visitors:
+            members = []  # other chats are not for visitors
         calls: list[Callable[[], Any]] = [
             partial(self._newest, reads, run, chat),
             *(partial(reads.owned, run.tenant, run.agent_id, each) for each in scopes),
@@ -188,7 +190,7 @@ class Reader:
             messages=newest,
             owned=first.owned,
             found=known,
-            agent=Agent.read(known, agent_key),
+            agent=_agent_at(agent_key, chat, known),
         )
         sharing = self._sharing(run, chat, prefetched)
         with _read_pool() as pool:
@@ -205,7 +207,7 @@ class Reader:
                 batch = pool.submit(copy_context().run, self.table.get_many, wanted)
                 found |= batch.result()
         others, all_others = _own_chats(read, found, keys.chats), first.all_rows and keys.all_chats
-        agent = read.agent or Agent.read(found, agent_key)
+        agent = read.agent or _agent_at(agent_key, chat, found)
         read = replace(read, found=found, agent=agent, others=others, all_others=all_others)
         read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
         return self._made(replace(read, now=self.clock.now()), loads, sharing)
@@ -286,6 +288,11 @@ class Reader:
             sharing=sharing,
         )
         return replace(reading, audience=_audience_of_history(run, chat, reading.of(History)))
+
+
+def _agent_at(key: Key[Agent], chat: Chat | None, found: Mapping[Key, Item]) -> Agent | None:
+    agent = Agent.read(found, key)
+    return agent_in(chat, agent) if agent is not None else None
 
 
 def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from skein.memory.models.memory import MadeBy, Memory, MemoryFields, MemoryText
 from skein.models.api.base import CreatedAt, Id, Page, Request, Resource
@@ -28,9 +28,21 @@ class MemoryChange(Request):
     """The changes to a memory."""
 
     confirmed: Annotated[
-        JsonBool,
+        JsonBool | None,
         Field(description="Whether only operators may change it; always for operators' own."),
-    ]
+    ] = None
+    public: Annotated[
+        JsonBool | None,
+        Field(
+            description="Whether visitors of web pages may be shown it, too; open memories only."
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.confirmed is None and self.public is None:
+            raise ValueError("confirmed or public must be given")
+        return self
 
 
 class MemorySource(Resource):

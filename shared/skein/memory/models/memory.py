@@ -10,6 +10,7 @@ from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Item, SortKeyPrefix
 from skein.models.items.agent_item import AgentItem
 from skein.models.outbox.due import due_pointer
+from skein.models.visibility.ownership import StoredPublic
 
 MemoryKind = Literal["core", "journal"]
 MemoryStatus = Literal["live", "removed", "superseded"]
@@ -36,6 +37,7 @@ class MemoryFields(BaseModel):
         JsonBool,
         Field(description="Prompts always show it, whatever their budget; core memories only."),
     ] = False
+    public: StoredPublic = False
 
 
 class Memory(MemoryFields, AgentItem):

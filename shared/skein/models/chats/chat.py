@@ -191,6 +191,8 @@ class Chat(ChatFields, Stored):
             of this direct chat.
         briefing: The team's note to the agents when it last handed the chat back. A prompt shows
             the note if its history begins before the note was written.
+        tools: For a chat with a visitor, the tools that agents may call there, in place of their
+            own; None for the default.
         sharing: For a direct chat, the state of sharing its person's messages with others; None if
             no sharing rule has covered the person.
     """
@@ -234,6 +236,9 @@ class Chat(ChatFields, Stored):
     sharing: Annotated[SharingState | None, Field(exclude_if=lambda sharing: sharing is None)] = (
         None
     )
+    tools: Annotated[
+        tuple[Identifier, ...] | None, Field(exclude_if=lambda names: names is None)
+    ] = None
     activity_hour: Instant
     listed_hour: Instant | None = None
     upkeep_at: Instant | None = None

@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
+from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Item
-from skein.models.visibility.audience import OPEN, Audience, may_show
+from skein.models.visibility.audience import OPEN, PUBLIC, Audience, may_show
 from skein.models.visibility.provenance import (
     MANY,
     NO_AUTHORS,
@@ -21,6 +22,14 @@ from skein.models.visibility.provenance import (
 StoredAuthors = Annotated[Authors, Field(exclude_if=lambda people: people == NO_AUTHORS)]
 StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
 ByOperator = Annotated[bool, Field(exclude_if=lambda value: not value)]
+StoredPublic = Annotated[
+    JsonBool,
+    Field(
+        exclude_if=lambda value: not value,
+        description="Whether visitors of web pages may be shown it, too.",
+    ),
+]
+"""The mark that operators set; releases before 0.4.0 ignore it."""
 
 MAX_KEPT = 200  # active goals in one partition, including hidden ones; the same for plans
 SHARED = "told:"  # the prefix that replaces a scope; a scope begins with user: or chat:
@@ -53,6 +62,11 @@ def is_shared_partition(partition: str) -> bool:
 def scopes_at(scope: str | None) -> tuple[str | None, ...]:
     """Return the scopes to search: the open one, then `scope` if it is private."""
     return (None,) if scope is None else (None, scope)
+
+
+def recalled_scopes(scope: str | None, readers: Audience) -> tuple[str | None, ...]:
+    """Return the scopes in which to recall messages; open messages are not for visitors."""
+    return (scope,) if readers.visitors else scopes_at(scope)
 
 
 def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
@@ -149,7 +163,7 @@ class Readers(Value):
         """Return whether the readers may see `thing`, and the run may see its text."""
         if self.readers is not None:
             leaves = thing.authors.by_rule and thing.home != self.chat_id
-            if leaves or not may_show(thing.audience, self.readers):
+            if leaves or not may_show(thing.shown_to, self.readers):
                 return False
         return thing.trusted or self.insiders.admit(thing.authors)
 
@@ -160,8 +174,9 @@ class Readers(Value):
         outsider's words may change items of the kinds that agents work on.
 
         A private item may be changed if all of its people were present for the content of the
-        change. For an open item, `Actor.changes_open` decides. A run that received words through a
-        sharing rule may change only items of the same chat.
+        change. For an open item, `Actor.changes_open` decides. A public item may be changed by
+        operators only. A run that received words through a sharing rule may change only items of
+        the same chat.
         """
         if self._operates:
             return True
@@ -180,7 +195,7 @@ class Readers(Value):
     def covers(self, thing: "DerivedItem") -> bool:
         """Return whether all people who may see `thing` were present for the change's content."""
         content = self.content or self.readers
-        return content is None or may_show(content, thing.audience)
+        return content is None or may_show(content, thing.shown_to)
 
 
 class Reach(Readers):
@@ -211,6 +226,7 @@ class DerivedItem(Stored):
         authors: The people whose messages the model call was shown, by digest; see `provenance`.
         source_chat_id: The chat in which the item was made, if it was made in one.
         by_operator: Whether an operator made or confirmed the item.
+        public: Whether an operator marked the item as public, for kinds that can be public.
         updated_at: The last change, for kinds that record it.
     """
 
@@ -225,8 +241,14 @@ class DerivedItem(Stored):
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
     by_operator: ByOperator = False
+    public: StoredPublic = False
     created_at: Instant
     updated_at: Instant | None = None
+
+    @property
+    def shown_to(self) -> Audience:
+        """The audience of the item; a private item stays private even if it is marked as public."""
+        return PUBLIC if self.public and self.audience.open else self.audience
 
     @property
     def home(self) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.common.address import Address, phone_address
-from skein.models.common.base import NamedMember
+from skein.models.common.base import NamedMember, is_visitor
 from skein.models.common.effects import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
 from skein.models.directory.address_index import AddressOwner
@@ -165,7 +165,8 @@ class Users:
 
         Raises:
             NotFound: The user does not exist or is being erased.
-            Unprocessable: A phone number is new, or the profile as a whole would be too large.
+            Unprocessable: A phone number is new, the profile as a whole would be too large, or the
+                user is a visitor, who cannot have roles.
         """
         user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
         if "phones" in change.given:
@@ -177,6 +178,8 @@ class Users:
     def _change_once(self, tenant: str, user_id: str, change: "UserChange") -> User:
         user = self.get(tenant, user_id)
         wanted = dict(change.given)
+        if wanted.get("roles") and is_visitor(user_id):
+            raise Unprocessable("a visitor has no roles")
         roles = self._roles_after(user, wanted.pop("roles", None))
         given = set_by_operator(user, wanted)
         if roles != user.roles:  # a new role matters too, since it can add a second subject

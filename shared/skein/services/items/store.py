@@ -44,9 +44,19 @@ def check_change(reach: Readers, thing: DerivedItem) -> None:
         Conflict: The caller has no right to change the item.
     """
     if not reach.changes(thing):
-        if thing.by_operator:
+        if thing.by_operator or thing.public:
             raise Conflict(OPERATORS_ONLY)
         raise Conflict(STAYS_HERE if reach.actor.authors.by_rule else NOT_FROM_HERE)
+
+
+def check_open(thing: DerivedItem) -> None:
+    """Check that operators may mark an item as public.
+
+    Raises:
+        Conflict: The item is private.
+    """
+    if not thing.audience.open:
+        raise Conflict("only open items can be public")
 
 
 def noun_of(kind: type[AgentItem]) -> str:

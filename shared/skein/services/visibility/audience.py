@@ -4,10 +4,14 @@ from collections.abc import Iterable
 
 from skein.models.chats.chat import Chat
 from skein.models.common.base import NamedMember
+from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import OPEN, Audience, may_show
 from skein.models.visibility.ownership import private_scope
 from skein.models.visibility.provenance import SourceLabel
+
+VISITOR_TOOLS = ("ask_choice", "ask_a_person", "end_run")
+"""The tools in a chat with a visitor, unless the chat lists others."""
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:
@@ -37,6 +41,17 @@ def everybody_since(chat: Chat) -> int:
 
 def destination_of(chat: Chat | None) -> Audience:
     return chat.readers if chat is not None else OPEN
+
+
+def agent_in(chat: Chat | None, agent: Agent) -> Agent:
+    """Return an agent as it works in a chat.
+
+    With a visitor, an agent answers in text, and has the tools of the chat in place of its own.
+    """
+    if chat is None or not chat.readers.visitors:
+        return agent
+    tools = VISITOR_TOOLS if chat.tools is None else chat.tools
+    return agent.model_copy(update={"enabled_tools": tools, "reply_mode": "text"})
 
 
 def scope_of(chat: Chat | None) -> str | None:

@@ -26,6 +26,15 @@ Global = Annotated[
 ]
 
 
+Public = Annotated[
+    JsonBool, Field(description="Whether visitors of web pages may be shown it, too.")
+]
+ChangedPublic = Annotated[
+    JsonBool | None,
+    Field(description="Whether visitors of web pages may be shown it, too; open documents only."),
+]
+
+
 class NewDocument(Request):
     """A new document of an agent or a chat."""
 
@@ -35,6 +44,7 @@ class NewDocument(Request):
     ] = DEFAULT_MEDIA_TYPE
     text: Annotated[str, Field(description="At most 256 KiB of UTF-8.")] = ""
     pinned: Global = False
+    public: Public = False
 
 
 class DocumentText(Request):
@@ -48,6 +58,7 @@ class DocumentText(Request):
         JsonBool | None,
         Field(alias="global", description="Whether prompts always show the document."),
     ] = None
+    public: ChangedPublic = None
     version: ForVersion = None
 
 
@@ -66,6 +77,7 @@ class DocumentChange(Request):
         JsonBool | None,
         Field(alias="global", description="Whether prompts always show the document."),
     ] = None
+    public: ChangedPublic = None
     version: ForVersion = None
 
     @model_validator(mode="after")
@@ -85,6 +97,7 @@ class DocumentHead(Resource):
     ]
     version: Annotated[int, Field(description="The version, a number that each change raises.")]
     pinned: Global
+    public: Public
     characters: Annotated[int, Field(description="Number of characters of the text.")]
     source_chat_id: Annotated[
         str | None, Field(description="The chat in which the document was made.")
@@ -114,6 +127,7 @@ class SkillBody(SkillFields, Request):
     """The text of a skill, and the threads whose prompts include it."""
 
     text: Annotated[SkillText, Field(description="The text.")]
+    public: Public = False
 
 
 class NewSkill(SkillBody):
@@ -144,6 +158,7 @@ class SkillResource(SkillLine):
     """A skill with its text."""
 
     text: Annotated[str, Field(description="The text.")]
+    public: Public
     version: Annotated[int, Field(description="The version, a number that each change raises.")]
 
     @classmethod
@@ -152,6 +167,7 @@ class SkillResource(SkillLine):
             **dict(skill.head),
             shipped=skill.tenant is None,
             text=skill.text,
+            public=skill.shown_to.public,
             version=skill.version,
         )
 

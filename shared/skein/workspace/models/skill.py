@@ -6,6 +6,8 @@ from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
 from skein.models.common.base import Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import Item, Key
+from skein.models.visibility.audience import OPEN, PUBLIC, Audience
+from skein.models.visibility.ownership import StoredPublic
 
 CORE = "core"
 MAX_SKILLS = 100  # per tenant
@@ -55,18 +57,25 @@ class Skill(SkillFields, Stored):
     """A skill of a tenant or, without a tenant, one of Skein's own.
 
     Attributes:
+        public: Whether an operator marked the skill as public; Skein's own skills always are.
         version: The optimistic lock: every change raises it.
     """
 
     tenant: Tenant | None = None
     name: SkillName
     text: SkillText
+    public: StoredPublic = False
     version: int = 1
     updated_at: Instant | None = None
 
     @staticmethod
     def key_of(tenant: str, name: str) -> "Key[Skill]":
         return Key(skills_partition(tenant), key_part(name))
+
+    @property
+    def shown_to(self) -> Audience:
+        """The people whose prompts may include the skill."""
+        return PUBLIC if self.public or self.tenant is None else OPEN
 
     @property
     def head(self) -> SkillHead:

@@ -53,7 +53,8 @@ class Skills(SectionItems):
     @classmethod
     def found(cls, read: SectionReads) -> "Skills":
         """Keep the tenant's own version of each skill, or else the shipped one."""
-        return cls(selection(read.run.tenant, _names(read, _thread(read)), read.found))
+        names = _names(read, _thread(read))
+        return cls(selection(read.run.tenant, names, read.found, read.readers))
 
     def authors(self) -> Iterable[Authors]:
         """Return no one, because operators write skills."""

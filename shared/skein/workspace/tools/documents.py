@@ -204,12 +204,13 @@ def delete_document(call: ToolContext, name: DocumentName, version: AsRead = Non
 @tool(effect="read")
 def read_skill(call: ToolContext, name: SkillName) -> str:
     """Read a skill: instructions for one kind of work."""
+    tenant, readers = call.activation.run.tenant, call.reading.destination
+    skills = call.service(Skills)
     try:
-        return skill_text(call.service(Skills).get(call.activation.run.tenant, name))
+        return skill_text(skills.get(tenant, name, readers))
     except NotFound as error:
-        known = ", ".join(
-            each.head.name for each in call.service(Skills).list(call.activation.run.tenant)
-        )
+        listed = [each for each in skills.list(tenant) if each.shipped or not readers.visitors]
+        known = ", ".join(each.head.name for each in listed)
         raise Failed(f"{error}; there are: {known}") from None
 
 

@@ -213,9 +213,10 @@ def _added(
     call.activation.add_items(found.values())
     shown = [ShownDocument(name, found[name]) for name in documents]
     texts = _within(SHOWN_BYTES, lambda characters: "\n".join(texts_of(shown, characters)))
+    readers = call.reading.destination
     return [
         *([texts] if texts else []),
-        *(skill_text(call.service(Skills).get(thread.tenant, name)) for name in skills),
+        *(skill_text(call.service(Skills).get(thread.tenant, name, readers)) for name in skills),
     ]
 
 
@@ -239,7 +240,11 @@ def _skills(call: ToolContext, thread: Thread) -> str:
     """Render the skills of a thread that fit, without `core` and those that the prompt shows."""
     shown = call.reading.of(ShownSkills).chosen.skills
     chosen = call.service(Skills).selected(
-        thread.tenant, bound=thread.bound_skills, mode=thread.mode, tags=thread.skill_tags
+        thread.tenant,
+        bound=thread.bound_skills,
+        mode=thread.mode,
+        tags=thread.skill_tags,
+        readers=call.reading.destination,
     )
     lines: list[str] = []
     left, bytes_left = [], SKILL_BYTES
