@@ -52,7 +52,7 @@ MAX_MEMBERS = 100
 MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
 MAX_DESCRIPTION = 1_000
-CHAT_SHARDS = 8  # of a tenant's list of chats, whose rows all move at the start of an hour
+CHAT_SHARDS = 8  # spread the writes to a list of chats, which peak at the start of each hour
 UNTITLED = "a conversation"
 NAMED_PEOPLE = 3  # people named in the description of a chat without a title
 
@@ -63,7 +63,7 @@ def chat_partition(tenant: str, chat_id: str) -> str:
 
 
 class Media(Value):
-    """A picture or file of a message; `MediaFile` has its state.
+    """A picture or file as its message lists it; `MediaFile` has its state.
 
     Attributes:
         id: The id of the file; None for a file of release 0.2.0, which was not stored.
@@ -157,16 +157,17 @@ class Chat(ChatFields, Stored):
     Every write raises `version`. Posting a message is conditional on the version (optimistic lock).
 
     Attributes:
-        line: The line on which the chat began, for its settings; None for a chat in the app.
+        line: The line on which the chat began, whose settings apply; None for a chat in the app.
             Answers are sent from the line in `Membership.route`, which follows the person's last
             message.
         roster: The current members, in order of joining.
-        owners: The ids of the people who own the chat; `role_of` decides.
+        owners: The ids of the people who were made owners. `role_of` also counts the person of a
+            direct chat with an agent.
         invited: The people who were invited, including those whose invitations have expired.
         former_names: Earlier names of members, with the numbers that tell identical names apart.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
-        formerly: The current ids of people who have posted here under other ids, by the old ids.
+        formerly: The current ids of people who have posted here under other ids, by their old ids.
         summary: The chat summary, in the third person.
         summary_state: When the chat summary was last renewed, and whether that succeeded.
         made_title: The messages from which the light model made the title; None for other titles.
@@ -182,8 +183,8 @@ class Chat(ChatFields, Stored):
         documents: The ids of the documents that the chat owns.
         person_seq: For a direct chat, the newest text of its person, or 0; resets do not count.
         session: For a direct chat, the session since the last gap or reset.
-        overrides: For a direct chat, the overrides of agent, line and tenant when a person last
-            posted.
+        overrides: For a direct chat, the overrides of agent, line and tenant as they were when a
+            person last posted.
         retention: How long messages and runs of this chat are kept; None means without limit.
         desk: The state on the desk, where a person of the team can take the chat over; None if the
             chat is not on the desk.
@@ -275,7 +276,7 @@ class Chat(ChatFields, Stored):
     def with_roster(
         self, roster: "tuple[NamedMember, ...]", left: Iterable[NamedMember] = ()
     ) -> dict[str, Any]:
-        """Return the changes that replace the roster and keep the numbers of identical names.
+        """Return the changes that replace the roster; identical names keep their numbers.
 
         Args:
             left: The members who have left; needed if members are renamed.
@@ -303,9 +304,10 @@ class Chat(ChatFields, Stored):
         return {"title": None, "made_title": None, "title_state": None}
 
     def titled_by(self, insiders: Insiders, readers: Audience) -> "Chat":
-        """Return the chat, without its title if the run's prompt must not contain the title.
+        """Return the chat, without its title if a run's prompt must not contain the title.
 
         Args:
+            insiders: The people that the run works for, and whether others' words are excluded.
             readers: The readers of the active chat, who know the titles of their own chats.
         """
         known = insiders.of_readers and bool(readers.people)
@@ -385,7 +387,7 @@ class Chat(ChatFields, Stored):
         return tuple(each for each in self.invited if each.member.id != user_id)
 
     def awaits(self, readers: Audience, now: datetime) -> bool:
-        """Return whether one of the readers has an open invitation to the chat.
+        """Return whether one of the readers has been invited to the chat and can still accept.
 
         Private prompts for these readers then leave the chat out.
         """
@@ -395,9 +397,9 @@ class Chat(ChatFields, Stored):
         return any(member.ref == ref for member in self.roster)
 
     def role_of(self, ref: MemberRef) -> MemberRole:
-        """Return the role of a person or an agent in the chat; `member` for everyone else.
+        """Return `owner` for an owner of the chat, and `member` for anyone else.
 
-        The person of a direct chat with an agent always owns the chat.
+        The person of a direct chat with an agent is always its owner.
         """
         owns = ref.kind == "user" and self.has(ref) and ref.id in (*self.owners, *self._alone)
         return "owner" if owns else "member"
@@ -418,7 +420,7 @@ class Chat(ChatFields, Stored):
         return any(self.role_of(member.ref) == "owner" for member in self.roster)
 
     def owners_in(self, roster: Iterable[NamedMember]) -> "tuple[str, ...]":
-        """Return the owners who are still in a new roster; the role is never inherited."""
+        """Return the owners who are still in a new roster; members who stay don't become owners."""
         people = {member.id for member in roster if member.kind == "user"}
         return tuple(owner for owner in self.owners if owner in people)
 
@@ -451,7 +453,7 @@ class Chat(ChatFields, Stored):
         return self.attributes() | self.relation()
 
     def relation(self) -> dict[str, str]:
-        """Return the `gsi1` attributes, which list the chat by its activity hour."""
+        """Return the `gsi1` keys, by which the index finds the chat by its activity hour."""
         shard = stable_hash(self.id) % CHAT_SHARDS
         return {
             "gsi1pk": chats_relation(self.tenant, shard),
@@ -473,7 +475,7 @@ def _enumerated(names: list[str]) -> str:
 
 
 def in_hour(activity_hour: datetime, chat_id: str) -> str:
-    """Return the sort key of a chat in a list that ends with the most recently active chats."""
+    """Return the sort key of a chat in a list that is ordered by activity, newest last."""
     return f"{activity_hour:%Y-%m-%dT%H}#{chat_id}"
 
 
@@ -585,7 +587,7 @@ class Message(Stored):
 
     @property
     def conversational(self) -> bool:
-        """Whether this is conversation: a text, or a question with a purpose in `IN_TALK`."""
+        """Whether this is a text, also of the team, or a question with a purpose in `IN_TALK`."""
         if self.kind == "choice":
             return self.choice is not None and self.choice.purpose in IN_TALK
         return self.kind in {"text", "team"}
@@ -599,7 +601,7 @@ class Message(Stored):
         return self.introduced(f"{whose}: {self.text}")
 
     def introduced(self, words: str) -> str:
-        """Return a text after the introduction, if the message is the first text to a person."""
+        """Return `words`, after the introduction if the message has one."""
         return f"{self.introduction}\n{words}" if self.introduction else words
 
     @property
@@ -633,7 +635,7 @@ class Message(Stored):
         return Update(self.key, set={"choice": changed}, condition=unchanged)
 
     def with_description(self, media_id: str, description: str) -> Update:
-        """Return the write that describes a file, if the files have not changed."""
+        """Return the write that stores a file's description, if the files have not changed."""
         files = [
             media.model_copy(update={"description": description}) if media.id == media_id else media
             for media in self.media

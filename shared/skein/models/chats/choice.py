@@ -17,7 +17,7 @@ QUESTION = "question"
 CALL = "tool"
 """The purpose of a question whether to call a tool of the tenant."""
 IN_TALK = frozenset({QUESTION, CALL})
-"""The purposes of questions whose answers start the agent; they are part of the talk."""
+"""The purposes of questions whose answers start the agent; such questions are conversation."""
 CONSENT = "consent"
 INVITATION = "invitation"
 
@@ -26,7 +26,7 @@ ChoiceStatus = Literal["open", "answered", "expired"]
 YES = "yes"
 NO = "no"
 SEE = "see"
-"""The only option of an announced invitation; it shows who invites the person to which chat."""
+"""The only option of an announced invitation; the answer to it names the inviter and the chat."""
 MAX_OPTIONS = 5
 MAX_LABEL = 40
 MAX_QUESTION = 1_000
@@ -50,7 +50,7 @@ class ChoiceAnswer(Value):
 
     Attributes:
         option: The id of the option; None for words.
-        seq: The message with the answer; the question itself, if the person answered elsewhere.
+        seq: The message with the answer; the question itself, if no message in its chat answers it.
     """
 
     option: str | None = None
@@ -59,11 +59,11 @@ class ChoiceAnswer(Value):
 
 
 class Destination(Value):
-    """A chat in which to post a text, with the readers that were shown to the person.
+    """A chat in which a text would be posted, and its readers as the person was shown them.
 
     Attributes:
         title: The title as shown in the question.
-        readers: The people who could read the chat; open for everyone in the tenant.
+        readers: The people who could read the chat at the time; open for everyone in the tenant.
     """
 
     chat_id: Identifier

@@ -115,7 +115,7 @@ class Consent(Stored):
 
     @property
     def via(self) -> Via:
-        """The mark of a message that is posted by this consent."""
+        """The value of `Message.via` in the messages that are posted by this consent."""
         return Via(
             agent_id=self.agent_id,
             agent_name=self.agent_name,

@@ -93,7 +93,7 @@ class DeskStay(Stored):
         return self.since - ABOUT <= at and (self.ended_at is None or at <= self.ended_at)
 
     def to_item(self) -> Item:
-        """Return the stay as table attributes, listed while it lasts."""
+        """Return the stay as table attributes, with its index keys while it lasts."""
         listed = {
             "gsi1pk": desk_relation(self.tenant),
             "gsi1sk": f"{rfc3339(self.since)}#{self.chat_id}",
@@ -102,7 +102,7 @@ class DeskStay(Stored):
 
 
 def desk_relation(tenant: str) -> str:
-    """Return the `gsi1` partition key of the chats on a tenant's desk, oldest first."""
+    """Return the `gsi1` partition key of a tenant's desk, with the oldest stay first."""
     return f"{key_part(tenant)}#DESK"
 
 

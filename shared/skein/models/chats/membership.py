@@ -37,8 +37,8 @@ class MembershipChanges(TypedDict, total=False):
 class Membership(Stored):
     """One member in one chat, with the member's own state there.
 
-    A membership is closed by `left_seq` and never deleted. Each post reads the open memberships.
-    Closed memberships are stored under another prefix.
+    A membership is current until `left_seq` closes it. Each post reads the current memberships. A
+    closed membership is stored under another prefix, and never deleted.
 
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.
@@ -54,7 +54,7 @@ class Membership(Stored):
         running_run: The slot of the one running run of this agent in this chat.
         queued_run: The slot of the queued run; messages extend it until a worker claims the run.
         resuming: Runs of this chat that have waited, here or elsewhere, and resume before
-            `queued_run` starts. If empty, the attribute is missing.
+            `queued_run` starts. Without such runs, the attribute is missing.
         burst: SMS that have just arrived, and the earliest time at which an answer to them begins.
         awaited_media: Files of new messages; the answer waits for them for a short time.
         wait: The run that waits in this chat for a reply; the run may belong to another chat.
@@ -81,7 +81,7 @@ class Membership(Stored):
     """
 
     PREFIX: ClassVar = SortKeyPrefix("MEMBER#")
-    LEFT_PREFIX: ClassVar = SortKeyPrefix("LEFT#")  # sorts before the open memberships
+    LEFT_PREFIX: ClassVar = SortKeyPrefix("LEFT#")  # sorts before the current memberships
 
     tenant: Tenant
     chat_id: Identifier
@@ -123,7 +123,7 @@ class Membership(Stored):
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> "Key[Membership]":
-        """Return the key of a member's open membership in a chat."""
+        """Return the key of a member's current membership in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{Membership.PREFIX}{member}")
 
     @staticmethod
@@ -178,7 +178,7 @@ class Membership(Stored):
         return self.attributes() | self.relation(chat, chat.activity_hour)
 
     def relation(self, chat: Chat, activity_hour: datetime) -> dict[str, Any]:
-        """Return the `gsi1` attributes; empty for an agent in a private chat."""
+        """Return the `gsi1` keys that list the member's chats; none for agents in private chats."""
         if self.member.kind == "agent" and chat.visibility == "private":
             return {}
         return {
@@ -188,7 +188,7 @@ class Membership(Stored):
 
 
 def member_relation(tenant: str, member: MemberRef) -> str:
-    """Return the `gsi1` partition key of a member's open memberships."""
+    """Return the `gsi1` partition key of a member's current memberships."""
     return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
 
 
@@ -198,7 +198,7 @@ def past_relation(tenant: str, user_id: str) -> str:
 
 
 def listed_as_left(membership: Membership) -> dict[str, Any]:
-    """Return the index attributes of a closed membership; empty for an agent."""
+    """Return the `gsi1` keys of a closed membership; those of an agent are removed."""
     if membership.member.kind == "agent":
         return {"gsi1pk": None, "gsi1sk": None}
     relation = past_relation(membership.tenant, membership.member.id)
@@ -206,5 +206,5 @@ def listed_as_left(membership: Membership) -> dict[str, Any]:
 
 
 def related_chat(row: Item) -> str:
-    """Return the chat id of a `gsi1` row of a `member_relation`."""
+    """Return the id of the chat that a row of a `member_relation` lists."""
     return str(row["gsi1sk"]).split("#", 1)[1]

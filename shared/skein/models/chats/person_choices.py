@@ -15,8 +15,8 @@ from skein.models.outbox.due import due_pointer
 MAX_OPEN = 3  # the maximum number of open questions to a person in one chat
 MAX_LISTED = 60  # the maximum number of open questions to a person in all chats
 MAX_INVITATIONS = 3
-MAX_CONSENTS_A_DAY = 5  # per day, of a person in one chat
-MAX_REFUSALS_A_DAY = 2  # of consents to one agent in one chat; then the agent asks no more that day
+MAX_CONSENTS_A_DAY = 5  # questions for a consent, per day, to a person in one chat
+MAX_REFUSALS_A_DAY = 2  # of consents to an agent in a chat, after which it asks no more that day
 MAX_OVER = 100  # the maximum number of codes of choices that have ended
 MAX_WRONG_CODES = 5  # the number after which answers by SMS are closed for a day
 
@@ -69,7 +69,7 @@ class OpenChoice(Value):
         return bool(self.codes) and not self.labels
 
     def over_codes(self, until: datetime) -> tuple["OverCode", ...]:
-        """Return the codes of this choice once it has ended."""
+        """Return this choice's codes, for the list of codes of choices that have ended."""
         ended = {"chat_id": self.chat_id, "seq": self.seq, "until": until}
         return tuple(OverCode(code=code, **ended) for code in self.codes.values())
 
@@ -176,7 +176,7 @@ class PersonChoices(Stored):
         return {**made, "repeated": repeated} if repeated else made
 
     def to_item(self) -> Item:
-        """Return the choices as table attributes, due if the person must be asked."""
+        """Return the choices as table attributes, due when the person must next be asked by SMS."""
         times = [choice.ask_at for choice in self.open if choice.ask_at is not None]
         return self.attributes() | (due_pointer("choice", self.key, min(times)) if times else {})
 

@@ -15,7 +15,7 @@ class Session(Value):
         first_seq: The session's first message.
         reset: Whether a person's reset began the session; otherwise a gap did.
         reset_seq: The newest reset of the chat, in this or an earlier session; 0 if the chat was
-            never reset. Nothing is derived from earlier messages any more.
+            never reset. Nothing more is derived from messages before it.
         before_at: The time of the last message before the session; None in the first session.
         earlier_reset_at: The time of the newest reset before this session, if any.
     """

@@ -16,7 +16,7 @@ class Summary(Value):
     """A summary of a chat.
 
     Attributes:
-        from_seq: The first message that the summary is based on, over all renewals.
+        from_seq: The first message that the summary, or a version before it, is based on.
         seq: The newest message that the summary covers.
         audience: The people who were present for all of these messages.
         authors: The people who wrote these messages, by digest.
@@ -58,7 +58,7 @@ class MadeTitle(Value):
 class PinnedSummary(Value):
     """The chat summary that prompts show until the history window moves.
 
-    So all prompts with the same window have the same beginning.
+    All prompts with the same window therefore begin with the same text.
 
     Attributes:
         start: The first message of the history window to which the summary belongs.

@@ -136,7 +136,7 @@ class PartialModel(BaseModel):
 
 
 class Stored(BaseModel):
-    """A model of a table item; unknown attributes of newer writers are ignored."""
+    """A model of a table item; attributes that only newer releases know are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -190,7 +190,7 @@ class MemberRef(Value):
 
     @property
     def person_id(self) -> str | None:
-        """The id of a person in chats; None for an agent and for the team."""
+        """The id, if this is a person; None for an agent and for the team."""
         return self.id if self.kind == "user" else None
 
 
@@ -216,7 +216,7 @@ def key_part(text: str) -> str:
 
 
 class TenantKey(NamedTuple):
-    """The key of an item of which a tenant has at most one, without the tenant."""
+    """The key, without the tenant, of an item that each tenant has at most once."""
 
     ending: str
     sk: str

@@ -34,7 +34,7 @@ class Breaker(Value):
     pauses: int = 0
 
     def state(self, now: datetime) -> State:
-        """Return the state: `closed` passes calls, `open` refuses, `half_open` passes a probe."""
+        """Return the state: `closed` passes calls, `open` refuses, `half_open` passes one probe."""
         if self.open_until is None:
             return "closed"
         return "open" if now < self.open_until else "half_open"
@@ -48,7 +48,11 @@ class Breaker(Value):
         return self.model_copy(update={"open_until": now, "probing": False})
 
     def failed(self, now: datetime, *, longest: timedelta = PAUSE) -> "Breaker":
-        """Return the breaker after a failed call; each failed probe doubles the pause."""
+        """Return the breaker after a failed call; each failed probe doubles the pause.
+
+        Args:
+            longest: The longest pause.
+        """
         if self.open_until is None:
             recent = (*(at for at in self.failures if now - at < WINDOW), now)
             if len(recent) < MAX_FAILURES:

@@ -13,9 +13,9 @@ CachePlace = Literal["tools", "system", "messages"]
 
 FIVE_MINUTES = 300
 KNOWN_GAPS = 4
-# For estimates, on the long side: an entry near the minimum is often written and not read again.
+# A high value for estimates, since an entry near the minimum is often written but never read.
 CHARACTERS_OF_A_TOKEN = 4.5
-BLOCK = 1_000  # characters, at least, of a block of a timeline
+BLOCK = 1_000  # the minimum length of a block of a timeline, in characters
 CLAUDE: tuple[CachePlace, ...] = ("tools", "system", "messages")
 NOVA: tuple[CachePlace, ...] = ("system", "messages")
 
@@ -25,12 +25,13 @@ class CacheRule(NamedTuple):
 
     Attributes:
         places: Where cache points may stand; empty if the cache needs no points.
-        least_tokens: The least tokens up to a point; a provider ignores a point before that.
+        least_tokens: The number of tokens that must precede a point; providers ignore earlier
+            points.
         most_points: How many points a request may have.
         seconds: How long an entry lives after its last use.
         read: The price of a token that the cache serves, as a share of the price of input.
         write: The price of a token that is written to the cache, as a share of the price of input.
-        step: An automatic cache serves multiples of this number of tokens.
+        step: A cache without points serves multiples of this number of tokens.
     """
 
     places: tuple[CachePlace, ...]
@@ -42,7 +43,7 @@ class CacheRule(NamedTuple):
     step: int = 1
 
     def pays(self, gaps: Sequence[float]) -> bool:
-        """Return whether entries for a chat save more than they cost, judged by the chat's pace.
+        """Return whether caching a chat's prompts should save more than it costs, given its pace.
 
         Args:
             gaps: Seconds between the newest requests of the chat. With too few of them, the answer

@@ -264,7 +264,7 @@ class RecordedReason(Value):
 def reason_attributes(
     reason: Reason, at: datetime, known: Iterable[RecordedReason] = ()
 ) -> dict[str, Any]:
-    """Return the attributes with which another write records a reason on a run."""
+    """Return the attributes that record a reason on a run, to be added to another write."""
     reasons = with_reason(known, reason, at)
     entries = [entry.model_dump(mode="json") for entry in reasons]
     return {"reason": reason.value, "reasons": entries}

@@ -204,7 +204,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Fail the transaction unless the condition holds; changes nothing."""
+    """Change nothing, but fail the transaction unless the condition holds."""
 
     key: Key
     condition: Condition

@@ -1,8 +1,8 @@
 """Settings that operators may override without a deployment, and their overrides.
 
 Each setting is defined here once. Its class determines who may override it.
-`skein.settings.Settings` inherits the classes with an environment variable, and the API's requests
-and answers inherit all.
+`skein.settings.Settings` inherits the classes whose settings have an environment variable. The
+models of the API's requests and answers inherit all classes.
 
 A level stores its values by the name of the setting. The first level with a value decides, in the
 order agent, line, tenant, stack, environment (`services/config/resolution.py`).

@@ -52,7 +52,7 @@ class Pauses(Stored):
         return tuple(name for name, at in self.since.items() if now - at > FORGOTTEN_AFTER)
 
     def due(self, key: Key, now: datetime) -> dict[str, Any]:
-        """Return the due pointer with which the tick finds the item of these pauses next.
+        """Return the due pointer with which the tick next finds the item that stores these pauses.
 
         The tick checks the item right after a pause has ended, and when a pause is a day old.
         """

@@ -91,7 +91,7 @@ class DeliveryPart(Value):
 
 
 class Delivery(Stored):
-    """A message on its way to a phone; also its own outbox entry.
+    """A message on its way to a phone; the item is also its own outbox entry.
 
     Attributes:
         agent_id: The agent that posted the message.
@@ -104,7 +104,7 @@ class Delivery(Stored):
             rest, or the person has requested all of it.
         continues: For the delivery of a text's rest, the delivery of the text's beginning.
         has_files: For the delivery of a text's rest, whether it includes the message's files.
-        send_at: When the line has capacity for the delivery; None until it is charged.
+        send_at: When the line has capacity for the delivery; None until the delivery is charged.
         announced: Whether the first part announces a long queue, and is sent at once.
         after: An earlier delivery to the same phone that must be sent first; None without one.
         confirms_opt_out: Whether the SMS confirms an opt-out. It is sent although the person has
@@ -205,7 +205,7 @@ class Delivery(Stored):
         return None if self.announced and index == 0 else self.send_at
 
     def due_while_paused(self) -> dict[str, Any]:
-        """Return the due pointer of this delivery during a pause; it sorts by creation time."""
+        """Return the due pointer during a pause; paused deliveries are sorted by creation time."""
         return due_pointer("paused_delivery", self.key, self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:

@@ -190,7 +190,7 @@ class AddressOwner(Stored):
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 
     def lost(self) -> Update:
-        """Return the write after which the next SMS from the address creates a new person."""
+        """Return the write after which the next message from the address creates a new person."""
         change = {"unproven": None, "reassigned": True, "consents": None}
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 

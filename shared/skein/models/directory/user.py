@@ -127,7 +127,7 @@ class User(UserFields, NamedModel, Stored):
 
     @property
     def next_sharing(self) -> dict[str, int]:
-        """The field to change together with the roles or the sharing choice of a record."""
+        """The raised `sharing_version`, to write with changed roles or `refuses_shared`."""
         return {"sharing_version": self.sharing_version + 1}
 
     @classmethod

@@ -29,7 +29,7 @@ NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}
 
 
 def due_partition(kind: DueKind, shard: int) -> str:
-    """Return the index partition key of one shard of a kind."""
+    """Return the partition key of one shard of a kind of work in the due index."""
     return f"DUE#{kind}#{shard}"
 
 
@@ -96,9 +96,9 @@ class LeasedItem(Stored):
         return self.busy_until is not None and self.busy_until > now
 
     def claimed(self, until: datetime) -> Self:
-        """Return the item with a claim until the lease ends.
+        """Return the item with a claim by a worker whose lease ends at `until`.
 
-        The write of the item needs the condition `as_claimed`.
+        The write of the item must have the condition `as_claimed`.
         """
         return LeasedItem.model_copy(self, update={"fence": self.fence + 1, "busy_until": until})
 

@@ -19,7 +19,7 @@ class Job(Value):
     The field `kind` tells the jobs of one queue apart.
 
     Attributes:
-        hops: How many jobs led to this one; 0 if no job did.
+        hops: How many jobs, one after another, led to this one; 0 if no job did.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")  # fields of a newer release

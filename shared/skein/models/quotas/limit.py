@@ -61,7 +61,7 @@ class Rate(NamedTuple):
         return max(full_at or now, now) + self.window * taken / self.size
 
     def used(self, full_at: datetime | None, now: datetime) -> float:
-        """Return the used part of the bucket; over `size` if it is overdrawn."""
+        """Return how much of the bucket is used; more than `size` if it is overdrawn."""
         return self.size * (max((full_at or now) - now, timedelta(0)) / self.window)
 
     def waiting(self, full_at: datetime | None, wanted: int, now: datetime) -> timedelta:
@@ -75,7 +75,7 @@ class ExceededLimit(Value):
     """A person's state after exceeding a limit; the person gets one notice.
 
     Attributes:
-        since: When the person exceeded the limit; the idempotency key of the notice.
+        since: When the person exceeded the limit; also part of the notice's idempotency key.
         until: When the bucket is full and the agent answers again.
         notified: The chats in which the notice was posted.
     """

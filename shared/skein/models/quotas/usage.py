@@ -19,7 +19,7 @@ NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
 COST_OF_TOOLS = "tool_cost#micros"
 MILLION = 1_000_000
 OF_CHANNEL, UNITS = "texts#", "units#"  # the prefixes of the counters of a channel
-TOLD = "told_millibits"  # what private runs sent to services that may show it to anyone
+TOLD = "told_millibits"  # information that private runs sent to services that may show it to anyone
 OF_TOOL = "tool_calls#"  # the prefix of the counter of one of the tenant's tools
 MAX_PAYERS = 20  # people charged for one answer: those who wrote most, who also pay for all others
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens", "cache_written_tokens")
@@ -48,7 +48,7 @@ class Payer(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The people whose messages a background model call includes; they are charged for it.
+    """The people who are charged for a model call in the background: those whose words it includes.
 
     Attributes:
         parts: The fraction that each person pays, by id, largest first; the sum is 1.

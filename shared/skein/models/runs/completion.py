@@ -46,7 +46,7 @@ class TokenUsage(Value):
     reasoning_tokens: Annotated[int, Field(exclude_if=lambda tokens: not tokens)] = 0
 
     def counts(self, part: float = 1) -> dict[str, int]:
-        """Return a part of the tokens by name; cache writes are left out if there are none."""
+        """Return the counts by name, multiplied by `part`; cache writes only if there are any."""
         counted = {
             "input_tokens": self.input_tokens,
             "cached_tokens": self.cached_tokens,
@@ -147,12 +147,13 @@ class ModelMessage(Value):
 
 
 class StableEnd(NamedTuple):
-    """Where the part of a request ends that the next turn's request begins with, too.
+    """The end of the part of a request that the next turn's request repeats unchanged.
 
     Attributes:
         messages: The number of messages that stay the same.
         characters: How many characters of the next message stay the same.
-        appended: With a timeline, up to which character the next turn only appends to it.
+        appended: With a timeline, the end of the timeline in that message, in characters. The next
+            turn only appends to the timeline.
     """
 
     messages: int

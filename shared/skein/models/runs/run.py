@@ -68,7 +68,7 @@ class ShownHistory(Value):
 
 
 class FinalMessage(Value):
-    """The place of a run's final message."""
+    """The chat and number of a run's final message."""
 
     chat_id: Identifier
     seq: int
@@ -107,12 +107,12 @@ class ToldBits(Value):
 
 
 # The epoch of content that is bound to versions (`SharingStamp`). No sharing rules have this epoch,
-# so a worker of release 0.3.0 that takes such a run over builds its prompt again.
+# so a worker of release 0.3.0 that takes over a run with such content builds its prompt again.
 BY_VERSIONS = -1
 
 
 class HeldContent(Value):
-    """What an activation's prompt and tool results contain, as the basis for where it may post.
+    """The content of an activation's prompt and tool results; it decides where the run may post.
 
     Attributes:
         chat_id: The chat that the prompt showed; None if it showed none.
@@ -139,21 +139,21 @@ class HeldContent(Value):
 
     @property
     def with_rule_words(self) -> "HeldContent":
-        """The content after a tool has returned other people's words by a sharing rule."""
+        """This content, once a sharing rule has brought other people's words into a tool result."""
         return self.model_copy(
             update={"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
         )
 
     @property
     def without_stamp(self) -> "HeldContent":
-        """The content without the sharing epoch, for a run that begins to wait.
+        """This content without the sharing epoch, for a run that begins to wait.
 
         The next activation sets a new epoch.
         """
         return self.model_copy(update={"sharing_epoch": None})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
-        """Return the content, extended by what a tool has shown.
+        """Return this content, extended by what a tool has shown.
 
         Args:
             audience: The people who were present for everything that the tool has shown.
@@ -235,7 +235,8 @@ class Run(Stored):
         then: Agents that are to respond afterwards, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         attempts: Claims that began work; the run fails after three failed attempts.
-        deferrals: How often the run was deferred because the model was down; not attempts.
+        deferrals: How often the run was deferred because the model was down; deferrals are not
+            attempts.
         joined_at: When the deferred run last merged newer messages and began to wait.
         unpaused_at: When the run's newest pause or wait for a reply ended.
         lease_until: The end of the lease of the worker that claimed the run.
@@ -453,7 +454,7 @@ class Run(Stored):
         return self.status in ENDED
 
     def recording(self, reason: Reason, now: datetime) -> dict[str, Any]:
-        """Return the attributes with which another write records a reason on this run."""
+        """Return the attributes that record a reason on this run, to be added to another write."""
         return reason_attributes(reason, now, self.reasons)
 
     @property
@@ -466,7 +467,7 @@ class Run(Stored):
         return due_pointer("run", self.key, at)
 
     def due_while_paused(self) -> dict[str, Any]:
-        """Return the due pointer of this run during a pause; it sorts by creation time."""
+        """Return the due pointer during a pause; paused runs are sorted by creation time."""
         return due_pointer("paused_run", self.key, self.created_at) | {"due_tries": None}
 
     def to_item(self, due_at: datetime) -> Item:

@@ -67,7 +67,8 @@ class PromptRecord(Value):
     Attributes:
         sections: The sections in order. If the history is in `turns`, its section has no text.
         total_tokens: Tokens of all sections, including the blank lines between them.
-        stable: Number of sections that stay the same from turn to turn; all are before the history.
+        stable: Number of sections that stay the same from turn to turn. They come first, before the
+            history.
         turns: The history as messages with roles; null if the history is a section.
         current: Position in `turns` of the message to answer; without such a message, the end of
             `turns`.
@@ -91,7 +92,7 @@ class PromptRecord(Value):
 
     @property
     def cited(self) -> list[MarkedCitation]:
-        """The passages that the prompt shows, by their marks."""
+        """The passages that the prompt shows, each with its mark."""
         return [entry.cites for entry in self.entries if entry.cites is not None]
 
     def messages(self) -> tuple[ModelMessage, ...]:
@@ -119,7 +120,7 @@ class PromptRecord(Value):
         return (ModelMessage(role="system", content=_joined(self.sections[: self.stable])), *spoken)
 
     def stable_end(self) -> StableEnd:
-        """Return where the messages end that the next turn's prompt begins with, too."""
+        """Return the end of the part that the next turn's prompt repeats unchanged."""
         if self.turns is None:
             stable, after = self.sections[: self.stable], self.sections[self.stable :]
             grows = after[: bool(after) and after[0].name == HISTORY]
@@ -226,7 +227,7 @@ class ToolResult(Value):
 
 
 class BegunCall(Value):
-    """A write to a service that a step has begun, until the results of all calls are recorded.
+    """A write to a service that a step has begun; kept until the results of all calls are recorded.
 
     Attributes:
         position: The position of the call in the step.
@@ -238,7 +239,7 @@ class BegunCall(Value):
 
 
 class ModelFailure(Value):
-    """The model that another one answered for, and why it did not answer itself."""
+    """The failure of the agent's own model, instead of which another model answered."""
 
     model: Annotated[str, Field(description="The agent's own model.")]
     error: Annotated[str, Field(description="Why it did not answer.")]
@@ -253,11 +254,12 @@ class Step(Stored):
         model: The model that answered; `FIXED_ANSWER` if no model was asked.
         fault: Why the answer cannot be used as it is; None for a usable answer.
         follow_up: The message with which the model is asked again after this answer; None if it is
-            not asked again. It is recorded with the answer, so that a worker that takes over
-            sends the same message.
+            not asked again. It is recorded with the answer, so that a worker that takes over sends
+            the same message.
         results: The results of the tool calls; None until all calls have been carried out.
-        begun: The results of writes to services so far, until all results are recorded. The ledger
-            of calls records which writes have begun; release 0.3.0 recorded that in this field.
+        begun: The writes to services so far with their results, until all results are recorded. The
+            ledger of calls records which writes have begun; release 0.3.0 recorded that in this
+            field.
         answered: The first and the last message that the activation answers, if the agent has a
             writing tool of the tenant.
         agreed: For a step that no model made, the calls that people approved, by position.
@@ -265,7 +267,7 @@ class Step(Stored):
             recorded with the results, so that a worker that takes over makes the same decision.
         instead_of: The agent's own model, if a fallback answered.
         cache_written_tokens: See `TokenUsage`; stored here and not in `usage`.
-        cited: The passages that the calls showed, by the marks with which later answers cite them.
+        cited: The passages that the calls showed, with the marks by which later answers cite them.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -298,7 +300,10 @@ class Step(Stored):
     @model_validator(mode="before")
     @classmethod
     def _with_written_tokens(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Keep the tokens of `usage` that release 0.3.0 cannot read beside it in the item."""
+        """Copy `cache_written_tokens` between `usage` and the field of the step, which is stored.
+
+        Release 0.3.0 rejects the tokens inside of `usage`.
+        """
         usage, written = data.get("usage"), data.get("cache_written_tokens")
         if isinstance(usage, TokenUsage):
             return {**data, "cache_written_tokens": usage.cache_written_tokens}

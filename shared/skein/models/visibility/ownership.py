@@ -138,7 +138,7 @@ class Actor(Value):
 
 
 class Readers(Value):
-    """The people to whom a caller shows items, as the basis for what it may find and change.
+    """The people to whom a caller shows items; they decide which items it may find and change.
 
     Attributes:
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
@@ -207,7 +207,7 @@ class Reach(Readers):
 
     @property
     def partition(self) -> str:
-        """The partition of the first scope, which lists show."""
+        """The partition of the first scope, whose items lists show."""
         return owned_partition(self.tenant, self.agent_id, self.scopes[0])
 
     def at(self, scope: str | None) -> Self:

@@ -191,7 +191,11 @@ class SourceLabel(Value):
         return SourceLabel.of((*self.named, *other.named), title=title, others=others)
 
     def without(self, ids: Collection[str], *, title: bool) -> "SourceLabel":
-        """Return the label with some people only counted; with `title`, also without the title."""
+        """Return the label in which the people `ids` are only counted.
+
+        Args:
+            title: Whether to remove the title, too.
+        """
         named = tuple(each for each in self.named if each.id not in ids)
         others = self.others + len(self.named) - len(named)
         return SourceLabel(named=named, others=others, title=None if title else self.title)

@@ -64,7 +64,7 @@ class SharingState(Value):
         )
 
     def kept_private(self, seq: int) -> "SharingState":
-        """Return the state after the person has kept the talk private with a message.
+        """Return the state after a message with which the person keeps the talk private.
 
         If the message begins a new talk, the request came after the previous talk had ended, so the
         previous talk is withdrawn, too.
