@@ -51,7 +51,7 @@ NOTES = frozenset({save_memory.name, update_profile.name})
 
 
 class Review(NamedTuple):
-    """The result of a review.
+    """The result of the review of an answer.
 
     Attributes:
         step: The answer, with its fault and its follow-up.
@@ -131,7 +131,7 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
 
 
 def _was_announced(step: Step) -> bool:
-    """Return whether Skein itself told the people in the chat about a call of the step."""
+    """Return whether Skein itself posted something about a call of the step in the chat."""
     calls = zip(step.tool_calls, step.results or (), strict=False)
     announced = ((TOOLS[call.name].announced, result) for call, result in calls)
     return any(begin and result.content.startswith(begin) for begin, result in announced)
@@ -175,7 +175,9 @@ def ending_of(
 
 
 def posted(text: str, reading: Reading, known: Sequence[MarkedCitation]) -> CitedText:
-    """Return an answer as it is posted: without marks, and by phone with a link if that is set.
+    """Return an answer as it is posted: the marks of citations are removed.
+
+    If the setting `cite_by_sms` is on, a message to a phone ends with the first cited link.
 
     Args:
         known: The passages that the model was shown.

@@ -151,7 +151,7 @@ class ToolExecutor:
         }
 
     def _ask_a_person(self, activation: Activation, step: Step, reading: Reading) -> None:
-        """Put the run's own chat on the desk, if the setting `desk_on_tool_failure` is on.
+        """Put the run's own chat on the desk after a failed call, if `desk_on_tool_failure` is set.
 
         Raises:
             LostLease: Another worker has taken the run over.

@@ -64,7 +64,7 @@ class Preview:
         """Return how many tokens each tool adds to a request; the built-in tools come first.
 
         Args:
-            own: The tenant's own tools. Of an MCP server, the approved tools are counted.
+            own: The tenant's own tools. For an MCP server, only its approved tools are counted.
         """
         named = (one for tool in own for one in (tool.of_server() if tool.mcp else (tool,)))
         callable_ones = filter(None, map(callable_tool, named))

@@ -166,7 +166,7 @@ class TurnSettlement:
     model_steps: ModelSteps
 
     def hand_over(self, turn: Turn) -> Stop:
-        """Let another invocation continue the run."""
+        """End this turn, and let another invocation continue the run."""
         self.leases.continue_later(turn.activation.claim)
         return Stop(Reason.HANDED_OVER)
 

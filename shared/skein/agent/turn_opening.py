@@ -83,7 +83,7 @@ class TurnReadings:
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
 
     def check_opt_out(self, run: Run, reading: Reading, steps: Sequence[Step]) -> None:
-        """Check before a later step that the person has not opted out since the reading.
+        """Check, before a further step, that the person has not opted out since the reading.
 
         The check costs one read. It is made only in a direct chat whose person is on SMS.
 
@@ -183,7 +183,7 @@ def _check_recorded(run: Run, chat: Chat | None) -> None:
 
 
 def _may_approve(run: Run, reading: Reading) -> bool:
-    """Return whether an operator, or a reply in the chat, has possibly approved calls."""
+    """Return whether calls of this run may have been approved by an operator or in the chat."""
     service = run.trigger.service
     if service is not None and service.decided is not None:
         return True

@@ -342,17 +342,17 @@ class ModelSteps:
 
 
 def is_public(reading: Reading) -> bool:
-    """Return whether a prompt has nothing private: no private chat, and nothing told by a rule."""
+    """Return whether a prompt has only open content, none of which a sharing rule disclosed."""
     chat = reading.chat
     public = chat is None or chat.visibility == "open"
     return public and reading.audience.open and told_by_rules(reading) is None
 
 
 def new_texts(reading: Reading, prompt: PromptRecord, earlier: Sequence[Step]) -> list[str]:
-    """Return the results of the last step's calls, or else what the run was started with.
+    """Return the texts that the model has not seen yet: the results of the last step's calls.
 
-    These are people's messages after the agent's own last one, and the trigger of a run that no
-    message started.
+    Before the first step, these are the messages after the agent's own last message, and the
+    section TRIGGER.
     """
     if earlier:
         return [result.content for result in earlier[-1].results or ()]
@@ -364,7 +364,7 @@ def new_texts(reading: Reading, prompt: PromptRecord, earlier: Sequence[Step]) -
 
 
 def _failure(run: Run, model: str) -> ModelFailure:
-    """Return why an agent's own model did not answer a run, by the run's last deferral."""
+    """Return the agent's own model with the error that deferred the run last."""
     return ModelFailure(model=model, error=run.error or "")
 
 
@@ -388,7 +388,7 @@ def gaps_of(reading: Reading) -> tuple[float, ...]:
 
 
 def cache_key(run: Run, reading: Reading) -> str:
-    """Return the same text for all prompts of an agent in a chat, without their ids."""
+    """Return a key that all prompts of an agent in a chat share; it does not reveal their ids."""
     chat_id = reading.chat.id if reading.chat is not None else ""
     return sha256(f"{run.tenant}#{run.agent_id}#{chat_id}".encode()).hexdigest()[:32]
 
@@ -460,8 +460,8 @@ def fixed_answer(run: Run, reading: Reading) -> FixedAnswer | None:
 def reaches_nobody(run: Run, reading: Reading) -> bool:
     """Return whether the answer of a run would reach no one, because its person has opted out.
 
-    Two kinds of answers still have readers: the answer of a run that was triggered manually, and
-    the answer of a run of another chat that asked a question here.
+    Two kinds of runs still have readers for their answers: a run that was triggered manually, and a
+    run of another chat that asked a question here.
     """
     if not reading.opted_out or run.trigger.type == "manual":
         return False

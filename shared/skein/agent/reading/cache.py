@@ -119,9 +119,9 @@ LATE_MESSAGES = 5  # spare messages in a query, for messages posted since the ch
 
 
 class KeptReads:
-    """The reads for one prompt, which use the context cache.
+    """The reads for one prompt, as far as possible from the context cache.
 
-    `keep` caches what was read, for the next prompt.
+    `keep` stores what was read in the cache, for the next prompt.
 
     Args:
         cache: The context cache.

@@ -109,7 +109,8 @@ def without_context(run: Run, reading: Reading) -> Reading:
     """Reduce the data for a prompt to the messages that the run answers.
 
     A run may answer no message, for example after a wait has timed out. The data then includes the
-    newest message of another member. For the run of a plan or a service, it has the trigger.
+    newest message of another member. For the run of a plan or a service, the data includes the
+    trigger.
     """
     if reading.chat is not None and run.leaves_messages(reading.chat.id):
         return _reduced(reading, History(seen_to=reading.member.seen_seq if reading.member else 0))
@@ -125,7 +126,7 @@ def without_context(run: Run, reading: Reading) -> Reading:
 
 
 def _reduced(reading: Reading, history: History) -> Reading:
-    """Return the reading with only this history, its trigger and its threads.
+    """Return the reading with only this history, the trigger and the threads.
 
     The prompt does not show the threads. They are kept because the run still belongs to its active
     thread.

@@ -13,7 +13,7 @@ from skein.recall.sections import RecalledMessages
 
 
 def held_by(reading: Reading, run: Run) -> HeldContent:
-    """Return the record of what the prompt contains that is built from this data."""
+    """Return the record of the content of the prompt that is built from this reading."""
     may_be_shown = reading.of(ShownTrigger).may_be_shown
     borrowed, authors = reading.of(BorrowedItems).context, _authors_in(reading, run)
     return HeldContent(
@@ -29,7 +29,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
 
 
 def told_by_rules(reading: Reading) -> SharingStamp | None:
-    """Return the stamp for content that a prompt shows by sharing rules, or None."""
+    """Return the stamp for the content that a prompt shows by sharing rules; None without any."""
     rules = reading.sharing.for_readers if reading.sharing is not None else None
     return stamp_of(reading.of(RecalledMessages).entries, rules) if rules is not None else None
 

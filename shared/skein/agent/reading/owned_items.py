@@ -16,7 +16,7 @@ from skein.planning.models.plan import Plan
 from skein.ports import Table
 
 MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order
-MAX_OTHER_ITEMS = 700  # goals, plans and other items before the memories, including hidden items
+MAX_OTHER_ITEMS = 700  # goals, plans and other items that are read before the memories
 
 
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:

@@ -213,7 +213,7 @@ class Reader:
         return self._made(replace(read, now=self.clock.now()), loads, sharing)
 
     def _loaders(self, tenant: str, prefetched: PrefetchedItems) -> list[SectionLoader]:
-        """Return the loaders, without those of kinds whose head is known not to exist."""
+        """Return the loaders, except for kinds of items whose `head` the tenant doesn't have."""
         absent = {key for key, item in prefetched.items() if item is None}
         return [
             self.services.get(loader)
@@ -224,9 +224,10 @@ class Reader:
     def _sharing(
         self, run: Run, chat: Chat | None, prefetched: PrefetchedItems
     ) -> SharingReading | None:
-        """Read the sharing rules that apply to the chat; None without rules.
+        """Read the sharing rules that apply to the chat; return None if there are none.
 
-        After too many rebuilds of the run, the rules for its readers are left out.
+        If the run was rebuilt too often, rules that share something with the chat's readers are
+        left out.
         """
         if chat is None or not _may_have_rules(run, prefetched):
             return None
@@ -256,7 +257,7 @@ class Reader:
         loads: Sequence[Load],
         sharing: SharingReading | None,
     ) -> Reading:
-        """Build the reading from the items that were read, and finish the loads."""
+        """Build the reading from the items that were read and from what the loads return."""
         run, chat, found = read.run, read.chat, read.found
         agent, config = found_configuration(run, chat, found, self.settings)
         read = _with_insiders(read, agent)
@@ -298,8 +299,8 @@ def _agent_at(key: Key[Agent], chat: Chat | None, found: Mapping[Key, Item]) -> 
 def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
     """Return whether the tenant possibly has sharing rules.
 
-    For the first activation, the tenant's settings are read with the run and have the answer.
-    Otherwise, True is returned.
+    For the first activation, the tenant's settings are read together with the run, and tell whether
+    there are rules. If nothing was read with the run, the result is True.
     """
     key = TenantSettings.key_of(run.tenant)
     if key not in prefetched:
@@ -330,7 +331,7 @@ class _SecondKeys(NamedTuple):
     """The keys of the second round.
 
     Attributes:
-        named: The keys that follow from the run, the active chat and the first round.
+        named: The keys of items that the run, the active chat or an item of the first round names.
         chats: For each other chat, the key of the chat and the key of the agent's membership.
         all_chats: Whether `chats` has all other chats of the first round.
     """
@@ -408,11 +409,11 @@ def _audience_of_history(run: Run, chat: Chat | None, history: History) -> Audie
 
 
 def prefetch_keys(job: RunJob) -> list[Key]:
-    """Return the keys of items that most readings need, as far as the job tells.
+    """Return the keys of items that most readings need, as far as the job's ids determine them.
 
-    They are items of the agent, the tenant and the person. Each key is a guess: a right guess saves
-    a call, and a wrong guess only costs read capacity. The reading itself gets all other items that
-    it needs.
+    These are items of the agent, the tenant and the person. Each key is a guess: a right guess
+    saves a call, and a wrong guess only costs read capacity. Later, the reading itself reads all
+    other items that it needs.
 
     Raises:
         ValueError: The job's run id is invalid.
@@ -460,7 +461,7 @@ def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[
 
 
 def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[Message], bool]:
-    """Return a function that tells whether the shown history already quotes a message.
+    """Return a function that returns whether the shown history already quotes a message.
 
     If an agent sent a message here from another chat, the history shows that message together with
     the words that caused it.

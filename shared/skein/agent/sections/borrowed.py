@@ -1,10 +1,10 @@
 """BORROWED CONTEXT: messages of another chat that the agent asked to see, shown once.
 
-- Read: the staged messages for the active chat, and their chat, both by key. If that chat is among
-  the agent's chats that were read, its ten newest messages are read again by key.
-- Kept: the newest messages, or else the staged messages. They are kept only if they may be shown,
-  no later reset in either chat hides them, and no reader is invited to the other chat. If the
-  prompt must not contain outsiders' words, their messages are left out.
+- What is read: the staged messages for the active chat, and their chat, both by key. If that chat
+  is among the agent's chats that were read, its ten newest messages are read again by key.
+- What is kept: the newest messages, or else the staged messages. They are kept only if they may be
+  shown, no later reset in either chat hides them, and no reader is invited to the other chat. If
+  the prompt must not contain outsiders' words, their messages are left out.
 - Order: oldest first. If there is no room for all messages, the oldest are left out.
 """
 
@@ -83,7 +83,7 @@ class BorrowedItems(SectionItems):
     def found(cls, read: SectionReads) -> "BorrowedItems":
         """Keep the context if it may be shown and no later reset hides it.
 
-        Resets count in both chats: the chat that borrowed, and the chat of the messages.
+        A reset in either chat counts: in the active chat, and in the chat of the messages.
         """
         borrowed = _staged_in(read)
         if borrowed is None:
@@ -150,7 +150,10 @@ def _source_in(read: SectionReads, borrowed: BorrowedContext) -> Chat | None:
 
 
 def _read_again(read: SectionReads, borrowed: BorrowedContext) -> BorrowedContext | None:
-    """Return the context with the newest messages of its chat; None if they may not be shown."""
+    """Return the borrowed context with the newest messages of its chat instead of the staged ones.
+
+    Return None if the newest messages may not be shown.
+    """
     source = _source_in(read, borrowed)
     if source is None:
         return None

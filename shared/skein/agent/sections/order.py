@@ -129,7 +129,7 @@ LOADERS: Mapping[type[SectionItems], type[SectionLoader]] = {
 }
 """The services that load items which no key or query finds."""
 HEADS = tuple(each.head for each in ITEMS if each.head is not None)
-"""The items of a tenant without which a kind is skipped."""
+"""The items, one for each tenant, without which a kind of items is neither read nor loaded."""
 
 
 def _overriding(method: str) -> tuple[type[SectionItems], ...]:

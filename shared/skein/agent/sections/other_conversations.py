@@ -1,10 +1,10 @@
 """LAST CONVERSATION and OTHER ACTIVE CONVERSATIONS: summaries of the agent's other chats.
 
-- Read: the same chats as for YOUR CHATS. Their summaries are stored with them.
-- Kept: summaries that may be shown and that began after the last reset of their chat. If the prompt
-  must not contain outsiders' words, the summary must not contain any either. The chat must have had
-  a message in the last six hours. In a direct chat, the three newest other chats with its person
-  are also kept.
+- What is read: the same chats as for YOUR CHATS. Their summaries are stored with them.
+- What is kept: summaries that may be shown and that began after the last reset of their chat. If
+  the prompt must not contain outsiders' words, the summary must not contain any either. The chat
+  must have had a message in the last six hours. In a direct chat, the three newest other chats with
+  its person are also kept.
 - Order: most recently active first, at most 10. In a private prompt, chats of outsiders come last,
   and only a few of them are shown (`for_readers`). In a direct chat, the summary of the person's
   last session in another chat is in LAST CONVERSATION.
@@ -177,6 +177,6 @@ def other_conversations(given: SectionInput) -> Section | None:
 
 
 def _telling(chat: Chat, summary: Summary) -> Telling:
-    """Return a summary as content of the chat's messages, from its first message to the last."""
+    """Return a summary as content of all messages of its chat from the summary's first one on."""
     span = Span(chat_id=chat.id, first_seq=summary.from_seq, last_seq=chat.last_seq)
     return Telling((span,), summary.text)

@@ -1,4 +1,4 @@
-"""Render the payload of a webhook as lines behind bars.
+"""Render the payload of a webhook as lines that each begin with a bar.
 
 A payload can contain any text. A JSON payload is indented, but not quoted again. All unprintable
 characters are escaped, so that no string can begin a new line. Numbers keep their digits, and a
@@ -28,7 +28,7 @@ class _Object(NamedTuple):
 
 
 def payload_block(payload: str) -> str:
-    """Render a payload: its kind, then its lines behind bars.
+    """Render a payload: its kind, then its lines, each of which begins with a bar.
 
     JSON is indented. Any other text is shown line by line.
     """

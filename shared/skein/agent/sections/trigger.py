@@ -1,10 +1,10 @@
 """TRIGGER: who or what started the run, in which chat, and how its wait ended.
 
-- Read: the trigger's chat and message, unless other sections read them.
-- Kept: the trigger, if the run's audience includes the readers. If the run waited in another chat,
-  readers of that chat who were not present for the trigger are not shown it.
-- Left out: an ordinary message at the end of the prompt. INSTRUCTIONS explain this case, so that
-  the provider can cache the explanation.
+- What is read: the trigger's chat and message, unless other sections read them.
+- What is kept: the trigger, if the run's audience includes the readers. If the run waited in
+  another chat, readers of that chat who were not present for the trigger are not shown it.
+- What is left out: an ordinary message at the end of the prompt. INSTRUCTIONS explain that it is
+  the trigger, so that the provider can cache the explanation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -142,7 +142,7 @@ def _cause(given: SectionInput) -> Section | None:
 
 
 def _causes(given: SectionInput, *, last: bool) -> list[str]:
-    """Return the sentences on what started the run; empty if INSTRUCTIONS already explain it.
+    """Return the sentences on what started the run; none if INSTRUCTIONS already explain it.
 
     Args:
         given: The input of the section.
@@ -176,8 +176,8 @@ def _of_service(service: ServiceTrigger, where: str) -> str:
 def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool) -> list[str]:
     """Return the sentences on a message: its sender, chat, named members and started agents.
 
-    Empty in a direct chat with its history as roles, if the message is the last one and there is
-    nothing to add.
+    There are none in a direct chat with its history as roles, if the message is the last one and
+    there is nothing to add.
     """
     run, reading, names = given.run, given.reading, given.names
     follows = given.roles and run.resumed is None and reading.chat is home
@@ -283,7 +283,7 @@ def _of_resume(given: SectionInput) -> list[str]:
 
 
 def _known(given: SectionInput, chat_id: str) -> list[Chat]:
-    """Return a list with the chat of this id; empty if the prompt may not name it."""
+    """Return the chat with this id in a list; an empty list if the prompt may not name the chat."""
     active = [given.reading.chat] if given.reading.chat is not None else []
     chats = [*active, *(own.chat for own in given.reading.of(YourChats).listed)]
     return [chat for chat in chats if chat.id == chat_id][:1]

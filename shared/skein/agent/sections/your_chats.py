@@ -1,10 +1,10 @@
 """YOUR CHATS and ACTIVE RUNS: the agent's chats that may be shown, and its runs in them.
 
-- Read: as many of the agent's most recently active chats as fit into the batch, each with the
-  agent's membership, and the marks of its runs without a chat.
-- Kept: the active chat and the most recently active other chats that may be shown, 20 in all. A
-  private prompt shows only a few chats of outsiders, that is, of people who do not read the prompt
-  (`for_readers`).
+- What is read: as many of the agent's most recently active chats as fit into the batch, each with
+  the agent's membership, and the pointers to its live runs without a chat.
+- What is kept: the active chat and the most recently active other chats that may be shown, 20 in
+  all. A private prompt shows only a few chats of outsiders, that is, of people who do not read the
+  prompt (`for_readers`).
 - Order: newest first. If all chats are shown, they are in the order of creation instead, which new
   messages do not change, and the section comes before the history. In a private prompt, chats of
   outsiders come after the others.
@@ -76,7 +76,7 @@ class YourChats(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of the question in the active chat that waits for a reply to a run."""
+        """Return the key of the message in the active chat with which a waiting run asks."""
         wait = read.member.wait if read.member is not None else None
         if wait is None or read.chat is None or any(m.seq == wait.seq for m in read.messages):
             return []

@@ -55,8 +55,8 @@ MODULES = (
 )
 
 
-# For each tool that needs an id: the tools that return one, and whether the prompt shows one.
-# The live runs always include the current run.
+# For each tool that needs an id: the tools that return such ids, and whether the prompt shows one.
+# The live runs in a prompt always include the current run.
 IDS: Mapping[str, tuple[Sequence[str], Callable[[Reading], bool]]] = {
     enter_chat.name: ((), lambda reading: bool(others_listed(reading))),
     borrow_context.borrow_context.name: ((), lambda reading: bool(others_listed(reading))),

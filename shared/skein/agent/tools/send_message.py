@@ -274,7 +274,7 @@ def _listed(call: ToolContext) -> dict[str, str]:
 
 
 def remember_sent(call: ToolContext, posted: Message, heard_by: Audience) -> None:
-    """Note a message that the run has sent; the run's later prompts show it.
+    """Record a message that the run has sent, because the run's later prompts show it.
 
     Args:
         call: The tool call.
@@ -306,7 +306,7 @@ def _ask(call: ToolContext, new: NewMessage, until: datetime | None) -> str:
 
 
 def made_for(call: ToolContext) -> Audience:
-    """Return the audience of the content from which the message is made, or NOBODY."""
+    """Return the audience of all content that the model was shown; `NOBODY` if that is unknown."""
     held = call.activation.run.held
     return held.audience if held is not None else NOBODY
 
