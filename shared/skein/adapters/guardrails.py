@@ -22,7 +22,7 @@ INTERVENED = "GUARDRAIL_INTERVENED"
 
 
 class OperatorGuardrails:
-    """`Guardrails` by the id of each.
+    """`Guardrails` of Bedrock and of Python packages; the id of a guardrail tells which.
 
     Args:
         aws: Returns the factory of AWS clients.
@@ -63,7 +63,7 @@ class OperatorGuardrails:
 
 
 def _package(name: str, *, output: bool) -> Callable[[list[str]], bool]:
-    """Return the function of a package.
+    """Return the function with which a package checks the input or the output of a model.
 
     Raises:
         KeyRefused: No package has this entry point; the operator must install it.
@@ -77,7 +77,7 @@ def _package(name: str, *, output: bool) -> Callable[[list[str]], bool]:
 
 
 def _parts(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts in requests that are small enough; a long text is divided."""
+    """Divide texts among requests that are small enough for Bedrock; a long text is split."""
     part: list[str] = []
     size = 0
     for text in texts:

@@ -9,9 +9,9 @@ from skein.adapters.aws.errors import AWS_ERRORS, AwsError
 from skein.errors import TooLarge, Unavailable
 
 READ_SECONDS = 10
-TRIES = 1  # the lane of the event tries again
+TRIES = 1  # the lane of the event sends it again
 SOURCE = "skein"
-MAX_BYTES = 250_000  # of 256 KiB, with the entry's other fields
+MAX_BYTES = 250_000  # of one event; an entry may have 256 KiB, including its other fields
 
 
 def events_client(aws: Aws) -> Any:

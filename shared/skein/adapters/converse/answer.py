@@ -27,7 +27,8 @@ FAULTS: dict[str, AnswerFault] = {
 def answer_of(response: Mapping[str, Any], request: ModelRequest) -> ModelAnswer:
     """Return the answer in a response of `converse`, or in one that `assembled` made.
 
-    A malformed answer is an empty one, because its text and calls are not what the model meant.
+    A malformed answer is returned as an empty one, because its text and calls are not what the
+    model meant.
 
     Raises:
         AttributeError, KeyError, TypeError: The response has an unexpected form.

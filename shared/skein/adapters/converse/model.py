@@ -127,7 +127,7 @@ class ConverseModel:
             raise Unavailable("the model's answer has an unexpected form") from error
 
     def _asked(self, request: ModelRequest, ask: Ask) -> dict[str, Any]:
-        """Call Bedrock, and once more without what it refused: cache points, or a schema's format.
+        """Call Bedrock; if it refuses cache points or schemas, call it once more without them.
 
         Raises:
             Transient, ModelRejected: As in `complete`.

@@ -134,7 +134,7 @@ def _prompt(
     system: list[Block] = []
     for text in (message.content for message in first):
         ends = [len(text)] if stable else [cut, *block_ends(text, cut, appended)]
-        # The last two ends of a timeline: one of them was the last in the turn before.
+        # Of a timeline, the last two ends get points, because one of them was the last a turn ago.
         pointed = {ends[0], *ends[1:][-2:]}
         for begin, end in pairwise([0, *ends]):
             system += [*_texts(text[begin:end]), *note]
