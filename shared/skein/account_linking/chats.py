@@ -107,7 +107,7 @@ def _left(table: Table, membership: Membership, chat: Chat) -> list[Write]:
 
 
 def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -> list[Write]:
-    """Return the writes that give a membership to `new`, merged with an existing membership."""
+    """Return the writes that move a membership to `new`, who may have a membership already."""
     keys = membership_keys(chat.tenant, chat.id, new.ref)
     found = table.get_many(keys)
     item = next((found[key] for key in keys if key in found), None)
@@ -135,7 +135,7 @@ def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -
 
 
 def _agent_with(agent: Membership, old: MemberRef, new: NamedMember) -> Write:
-    """Return the write that renames the user in an agent's summary and queued run."""
+    """Return the write that replaces `old` by `new` in an agent's summary and queued run."""
     stored = agent.attributes()
     # Clear the state, so that a summary in progress for the former user is not stored.
     changes: MembershipChanges = {"summary_state": None}
