@@ -27,7 +27,10 @@ logger = logging.getLogger(__name__)
 def for_jobs(
     *job_types: type[J],
 ) -> Callable[[Callable[[J, datetime], None]], Handler[FailedItems]]:
-    """Make a function that takes a job and the invocation's deadline the handler of a queue."""
+    """Turn a function into the handler of a queue.
+
+    The function takes a job and the deadline of the invocation.
+    """
 
     def decorated(take: Callable[[J, datetime], None]) -> Handler[FailedItems]:
         @logged

@@ -17,7 +17,8 @@ def for_due_items(scan: Callable[[datetime], int]) -> Handler[dict[str, int]]:
     """Turn a scan of the due index into the handler of a schedule.
 
     Args:
-        scan: Sends the jobs of the due items until the given time, and returns their number.
+        scan: Queues the jobs of the items that are due, and returns their number. It takes the time
+            at which it must stop.
     """
 
     @logged
