@@ -63,10 +63,10 @@ class Channel:
         name: The name in stored items and in the API.
         title: The name that people read.
         kind: The kind of address; None if people are reached by their id.
-        provider: The service that sends and receives messages, by its name in
-            `registry.PROVIDERS`; empty if there is none.
+        provider: The service that sends and receives messages, by its name in `registry.PROVIDERS`;
+            empty if there is none.
         prefix: What the provider puts before an address of this channel.
-        style: The prompt that says how to write here; None if there is nothing to say.
+        style: The name of the prompt that tells agents how to write here; None if there is none.
         unit: The unit that limits, usage and prices count; None if messages cost nothing.
         states: The states that the provider reports, in order, except failures.
         window: How long after a person's last message any text may be sent; None for no limit.
@@ -77,7 +77,7 @@ class Channel:
         media_types: The media types that a message of an agent can contain; for others, a link is
             sent.
         media_bytes: The size of the largest file that a message can contain, in bytes.
-        media_units: The units that a message with a file counts.
+        media_units: How many units a message with a file counts as.
         media_name: The name under which usage and prices count a message with a file. None if they
             count it like any other message.
         opts_out: Whether keywords such as STOP end messages on this channel.

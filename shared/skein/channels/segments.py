@@ -69,7 +69,7 @@ def total_segments(text: str) -> int:
 
 
 def fitting_length(text: str, segments: int, ending: str) -> int:
-    """Return where to cut a clean text, so that it fits in `segments` with a last line.
+    """Return where to cut a clean text, so that it fits in `segments` with `ending` as last line.
 
     The cut is after a sentence if possible (`cut_position`).
 
@@ -79,7 +79,7 @@ def fitting_length(text: str, segments: int, ending: str) -> int:
         ending: The last line of a text that is cut.
 
     Returns:
-        The length of the text if all of it fits without the last line.
+        The position of the cut. If the whole text fits without the last line, its length.
     """
     if total_segments(text) <= segments:
         return len(text)
@@ -92,7 +92,7 @@ def fitting_length(text: str, segments: int, ending: str) -> int:
 
 
 def _septets(text: str) -> list[int] | None:
-    """Return the septets of each character in GSM-7; None if GSM-7 lacks one of them."""
+    """Return how many septets each character takes in GSM-7; None if GSM-7 lacks a character."""
     if ESCAPE in text:
         return None
     try:

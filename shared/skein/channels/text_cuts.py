@@ -39,7 +39,9 @@ def cut_position(text: str, longest: int) -> int:
 
 
 def cut_text(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters, cut after a sentence and marked.
+    """Shorten a text to at most `limit` characters.
+
+    A longer text is cut after a sentence if possible (`cut_position`), and an ellipsis is appended.
 
     Args:
         limit: The maximum number of characters, at least 4.
