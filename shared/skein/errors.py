@@ -24,7 +24,7 @@ SkeinError
     Ambiguous         the call may or may not have taken effect
       AnswerTooLong   the service answered more than Skein reads
   ConditionFailed     a conditional write found another state; services decide the consequence
-  ExtraWriteFailed    an extra write of a post no longer holds; nothing was posted
+  ExtraWriteFailed    the condition of a write added to a post does not hold; nothing was posted
   NotActive           the work that a post belongs to is paused or over; nothing was posted
   LostLease           another worker took over the work; this worker writes nothing more
   ReadersChanged      the readers of an activation have changed; the activation is rebuilt
@@ -221,7 +221,7 @@ class ConditionFailed(SkeinError):
 
 
 class ExtraWriteFailed(SkeinError):
-    """The condition of an extra write of a post no longer holds; nothing was posted."""
+    """The condition of a write that was added to a post does not hold; nothing was posted."""
 
 
 class NotActive(SkeinError):

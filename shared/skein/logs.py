@@ -112,9 +112,10 @@ def _request_id(event: dict[str, Any]) -> str | None:
 
 
 def _reason(event: dict[str, Any]) -> dict[str, Reason]:
-    """Return the reason of an error that leaves a handler; empty for a scheduled invocation.
+    """Return the reason of an error that leaves a handler, as a log field.
 
-    The gateway answers 500 to a request, and SQS redelivers the jobs of a batch.
+    A scheduled invocation has no reason. For the others, the gateway answers a request with 500,
+    and SQS redelivers the jobs of a batch.
     """
     if "requestContext" in event:
         return {"reason": Reason.SERVER_ERROR}

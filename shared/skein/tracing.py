@@ -159,7 +159,7 @@ def span(name: str, **attributes: Attribute) -> Iterator[None]:
 
 
 def describe(**attributes: Attribute) -> None:
-    """Add attributes to the span of the block."""
+    """Add attributes to the innermost span that is being timed."""
     span = _current.get()
     if span is not None:
         span.attributes.update(attributes)
