@@ -112,7 +112,7 @@ BY_VERSIONS = -1
 
 
 class HeldContent(Value):
-    """The content of an activation's prompt and tool results; it decides where the run may post.
+    """What an activation's prompt and tool results contain, as the basis for where it may post.
 
     Attributes:
         chat_id: The chat that the prompt showed; None if it showed none.

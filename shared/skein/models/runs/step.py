@@ -239,7 +239,7 @@ class BegunCall(Value):
 
 
 class ModelFailure(Value):
-    """The failure of the agent's own model, instead of which another model answered."""
+    """The model that another one answered for, and why it did not answer itself."""
 
     model: Annotated[str, Field(description="The agent's own model.")]
     error: Annotated[str, Field(description="Why it did not answer.")]
