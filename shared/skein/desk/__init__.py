@@ -1,8 +1,8 @@
 """The desk: a person of the team takes a chat over, answers there, and hands it back.
 
 Other packages use `taking.Taking`, `messages.TeamMessages`, `returning.Returns`,
-`waiting.WaitingStays` and `queue.DeskQueue`. Each post checks the state in `Chat.desk`. The core
-puts chats on the desk with `services/chats/desk_requests.py`.
+`waiting.WaitingStays` and `queue.DeskQueue`. Before a message is posted in a chat, its sender is
+checked against `Chat.desk`. The core puts chats on the desk with `services/chats/desk_requests.py`.
 """
 
 __all__ = [

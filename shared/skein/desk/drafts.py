@@ -1,8 +1,8 @@
 """Drafts for the person of the team who holds a chat: an answer, a briefing or a summary.
 
-The model is shown the agent's identity and the chat's current session, from the first message on
-for which all current readers were present. So a draft cannot contain anything that was said
-elsewhere.
+The model is shown the agent's identity and messages of the chat's current session. The first of
+these messages is the first one that all current readers of the chat may be shown. A draft therefore
+contains nothing that was said elsewhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -89,14 +89,14 @@ class Drafts:
         *,
         agent_id: str | None = None,
     ) -> Draft:
-        """Ask an agent of a chat for a draft; only the usage is stored.
+        """Ask an agent of a chat for a draft. Only the token usage is stored, not the draft.
 
         The holder's rate limit and the tenant's token limit apply.
 
         Args:
             holder_id: The operator who holds the chat.
-            agent_id: The agent; None for the agent that asked for a person or, without such an
-                agent, the chat's first agent.
+            agent_id: The agent to ask. None chooses the agent that put the chat on the desk, or
+                else the chat's first agent.
 
         Raises:
             NotFound: The chat does not exist, or the agent is not in it.
@@ -176,7 +176,7 @@ class Drafts:
 
 
 def session_of(table: Table, chat: Chat) -> Sequence[Message]:
-    """Read the newest messages of a chat's current session that all its readers may be shown."""
+    """Read the newest messages of the current session that all readers of the chat may be shown."""
     first = max(first_of_session(chat), first_to_summarize(chat))
     page = table.query(
         Query(
@@ -192,13 +192,13 @@ def session_of(table: Table, chat: Chat) -> Sequence[Message]:
 
 
 def _newest(messages: Sequence[Message]) -> list[str]:
-    """Return the texts after the newest one of an agent or the team."""
+    """Return people's texts since the last message of an agent or the team, newest first."""
     people = takewhile(lambda message: message.sender.kind == "user", reversed(messages))
     return [message.full_text for message in people]
 
 
 def _first_agent(chat: Chat) -> str:
-    """Return the agent that asked for a person, or else the first of the chat.
+    """Return the agent that put the chat on the desk, or else the chat's first agent.
 
     Raises:
         NotFound: No agent is in the chat.

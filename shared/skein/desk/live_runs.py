@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 def slot_runs(table: Table, agents: Sequence[Membership]) -> dict[str, Run]:
-    """Read the runs that are running or about to resume in a chat, by id."""
+    """Read the runs that are running or resuming in a chat, by id."""
     ids = [run_id for agent in agents for run_id in (agent.running_run, *agent.resuming) if run_id]
     return {run.id: run for run in runs_of(table, agents[0].tenant, ids)}
 
@@ -36,7 +36,7 @@ def runs_of(table: Table, tenant: str, run_ids: Iterable[str]) -> list[Run]:
 
 
 def background_runs(table: Table, chat: Chat) -> list[Run]:
-    """Read the live runs of plans and services that belong to a chat."""
+    """Read the runs for a chat that plans and webhook services started and that haven't ended."""
     ids = [
         item["run_id"]
         for member in chat.roster
@@ -56,10 +56,10 @@ class LiveRuns:
     completion: RunCompletion
 
     def stop(self, snapshot: ChatSnapshot) -> None:
-        """Stop the agents' runs in a chat that is held (idempotent).
+        """Stop the runs of the agents in a chat that was taken over (idempotent).
 
         Runs that answer messages are canceled. Depending on the settings, runs of plans and
-        services wait until the chat is handed back or are canceled. The worker of a stopped run
+        services are canceled, or wait until the chat is handed back. The worker of a stopped run
         loses its lease, writes nothing more, and retracts the words that it has streamed.
         """
         chat = snapshot.chat
@@ -79,7 +79,7 @@ class LiveRuns:
             self.completion.cancel(run, reason=Reason.DESK, error=HELD)
 
     def _hold_back(self, key: Key) -> None:
-        """Take a run from its worker; it starts again with a new prompt after the hand-back."""
+        """Take a run away from its worker, so that it starts again after the hand-back."""
 
         def attempt() -> None:
             run = Run.read(self.table, key)

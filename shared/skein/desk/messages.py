@@ -78,7 +78,7 @@ class TeamMessages:
         return posted
 
     def _quiet_until(self, snapshot: ChatSnapshot) -> datetime | None:
-        """Return the end of the person's quiet hours, if a message would be sent during them.
+        """Return when the person's quiet hours end; None if a message may be sent now.
 
         A person on a phone who has written in this session gets answers at any time.
         """

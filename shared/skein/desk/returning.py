@@ -1,8 +1,8 @@
-"""Hand a chat back to its agents: on its holder's request, or after the holder's long silence.
+"""Hand a chat back to its agents: when its holder asks for it, or after the holder's long silence.
 
-One transaction clears the holder from the chat's item and queues a run for each agent that people
-have written to meanwhile, or whose call they have approved. A message that is posted before the
-transaction starts no run. A message that is posted after the transaction starts one as usual.
+One transaction removes the holder from the chat's item. It also queues a run for each agent that
+has to answer messages that people wrote meanwhile, or whose tool call people approved meanwhile. A
+message that is posted after the transaction starts a run as usual.
 """
 
 import logging
@@ -90,9 +90,9 @@ class Returns:
         return returned.chat
 
     def look(self, job: DeskJob) -> None:
-        """Hand back a chat whose holder was silent for too long, and post one notice.
+        """Hand a chat back if its holder was silent for too long, and post one notice (idempotent).
 
-        The call is idempotent. If the holder is not silent, the stay is due again later.
+        If the holder has written in the meantime, the stay becomes due again later.
         """
         returned = optimistic(self.clock, lambda: self._look_once(job))
         if returned is None:
@@ -169,8 +169,8 @@ class Returns:
     ) -> Iterator[tuple[Membership, list[Message]]]:
         """Yield each agent that has messages of people to answer, with these messages.
 
-        The holder's words answer everything before them but an approval of a call: only the agent
-        can make the call, or say why it is not made.
+        A message of the holder counts as the answer to all messages before it, except approvals of
+        tool calls: only the agent can make an approved call, or say why it doesn't.
         """
         chat = snapshot.chat
         firsts = {
@@ -209,7 +209,7 @@ class Returns:
         return [each for each in messages if each.sender.kind == "user" and not each.resets]
 
     def _agreed(self, messages: Sequence[Message]) -> set[int]:
-        """Return which messages approve a call that an agent has asked about."""
+        """Return the `seq` of each message that approves a tool call."""
         keys = [
             Message.key_of(each.tenant, each.chat_id, each.reply_to)
             for each in messages
@@ -234,7 +234,7 @@ class Returns:
 
 
 def _may_be_answered(message: Message, desk: DeskState) -> bool:
-    """Return whether only the desk, and not a limit, kept a message from starting a run."""
+    """Return whether a message started no run because of the desk, and not because of a limit."""
     reasons = {message.reason, *message.reasons.values()}
     return message.seq <= desk.from_seq or Reason.DESK in reasons
 
@@ -247,12 +247,12 @@ def _trigger_of(asked: Sequence[Message]) -> Trigger:
 
 
 def _answered_by(message: Message, runs: dict[str, str]) -> Update:
-    """Return the write that records in a message which runs answer it after the hand-back."""
+    """Return the write that stores in a message which runs answer it after the hand-back."""
     return Update(message.key, set={"runs": {**message.runs, **runs}}, condition=Exists())
 
 
 def _was_handed_back(chat: Chat, holder_id: str, briefing: str) -> bool:
-    """Return whether this operator has already handed the chat back with these words."""
+    """Return whether this operator has already handed the chat back with this briefing."""
     last = chat.briefing
     return (
         chat.desk is None
@@ -264,9 +264,9 @@ def _was_handed_back(chat: Chat, holder_id: str, briefing: str) -> bool:
 def _ended(
     stay: DeskStay, desk: DeskState, words: Briefing, end: DeskEnd, now: datetime
 ) -> tuple[DeskStay, Update]:
-    """End a stay, and return it with its write.
+    """Return the stay as ended, and the write that ends it.
 
-    A stay that ended because of silence is due until its notice is posted.
+    If the stay ended because of silence, it remains due until the notice about this is posted.
     """
     changes: dict[str, Any] = {
         "ended_at": now,

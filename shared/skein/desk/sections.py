@@ -1,7 +1,8 @@
 """DESK and HANDED BACK: whether the chat waits for a person of the team, and who last held it.
 
-DESK is shown so that the agent does not ask again; no prompts are built for a chat that is held.
-HANDED BACK is shown while the history begins before the return, unless a reset hides it.
+DESK tells the agent that the chat is waiting, so that it does not ask for a person again. While a
+person of the team holds a chat, no prompts are built for it. HANDED BACK is shown as long as the
+prompt has messages from before the hand-back, unless a reset hides them.
 """
 
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ class Briefings(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Briefings":
-        """Keep the briefing if the history shows messages from before the return."""
+        """Keep the briefing if the prompt shows messages from before the hand-back."""
         chat = read.chat
         briefing = chat.briefing if chat is not None else None
         if chat is None or briefing is None or chat.hides(briefing.seq, briefing.at, here=chat):
@@ -40,7 +41,7 @@ class Briefings(SectionItems):
 
 
 def desk(given: SectionInput) -> Section | None:
-    """Render since when the active chat has been waiting; None if it is not waiting."""
+    """Render the time since which the active chat has waited; None if it is not waiting."""
     chat = given.reading.chat
     if chat is None or chat.desk is None or chat.held:
         return None
@@ -50,7 +51,7 @@ def desk(given: SectionInput) -> Section | None:
 
 
 def handed_back(given: SectionInput) -> Section | None:
-    """Render who held the chat and their briefing for its agents; None without a briefing."""
+    """Render who held the chat, and what they told its agents; None if it was not handed back."""
     briefing = given.reading.of(Briefings).briefing
     if briefing is None:
         return None

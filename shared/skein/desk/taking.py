@@ -58,7 +58,7 @@ class Taking:
     settings: Settings
 
     def take(self, tenant: str, chat_id: str, holder: Holder) -> Chat:
-        """Take a chat over, on the desk or not (idempotent).
+        """Take a chat over, whether or not it is on the desk (idempotent).
 
         Args:
             holder: The operator; the team's name comes from the tenant's settings.
@@ -124,7 +124,7 @@ class Taking:
         return snapshot._replace(chat=taken)
 
     def _stay_of(self, chat: Chat, stay_id: str, now: datetime) -> tuple[DeskState, DeskStay, bool]:
-        """Return the chat's stay on the desk, and whether it begins with the take-over."""
+        """Return the chat's desk state and stay, and whether the stay begins with the take-over."""
         stay = read_stay(self.table, chat)
         if chat.desk is not None and stay is not None:
             return chat.desk, stay, False
@@ -132,9 +132,10 @@ class Taking:
         return new.desk, new.stay, True
 
     def _stopped(self, snapshot: ChatSnapshot, now: datetime) -> _Stopped:
-        """Cancel queued runs, end waits, and note which messages the chat's runs leave unanswered.
+        """Cancel queued runs, end waits, and find the messages that the runs leave unanswered.
 
-        If a run of another chat waits for a reply here, it resumes in that chat without the reply.
+        If a run of another chat waits here for a reply, the run resumes in its own chat without the
+        reply.
         """
         busy = [agent for agent in snapshot.agents if not agent.free]
         working = slot_runs(self.table, busy) if busy else {}
@@ -164,7 +165,7 @@ class Taking:
 
 
 def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, created: bool) -> Write:
-    """Return the write of a stay that is taken over.
+    """Return the write that stores the take-over in a stay.
 
     The stay is due at the time from which the holder's silence counts as too long.
     """
@@ -176,7 +177,7 @@ def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, creat
 
 
 def _first(trigger: Trigger) -> int | None:
-    """Return the first message that a run had to answer, or None."""
+    """Return the number of the first message that a run had to answer, or None."""
     return trigger.seqs[0] if trigger.seqs else None
 
 
@@ -186,7 +187,7 @@ def _has_answered(run: Run) -> bool:
 
 
 def _unlike_members(holder: Holder, chat: Chat) -> Holder:
-    """Return the holder under a name that no member of the chat has."""
+    """Return the holder, with ` (team)` added to a name that a member of the chat also has."""
     if not any(alike(holder.name, untagged(member.name)) for member in chat.roster):
         return holder
     name = holder.name[: MAX_NAME - len(TEAM)] + TEAM

@@ -1,8 +1,8 @@
 """Watch what waits for the team: notify the people of waiting chats once, and count late ones.
 
 Tool calls that wait for an operator are counted as late in the same way as chats. The job of a stay
-is sent after its first write, and again when the stay is late. If a worker dies before it has
-posted the notice, the stay remains due and another worker posts it.
+is sent when the stay is stored, and again when the chat has waited for too long. If a worker dies
+before it has posted the notice, the stay remains due, and another worker posts the notice.
 """
 
 import logging
@@ -44,8 +44,9 @@ class WaitingStays:
     def look(self, job: DeskJob) -> None:
         """Notify the people of a waiting chat once, and later count it as late (idempotent).
 
-        A chat that was taken over meanwhile gets no notice, because a person is there. If the job
-        names an approval instead of a stay, a late call is counted.
+        A chat that was taken over meanwhile gets no notice, because a person is there. The job may
+        also name the approval of a tool call instead of a stay. Then only the lateness of the call
+        is counted.
         """
         stay = DeskStay.read(self.table, DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
         if stay is None:
@@ -73,7 +74,7 @@ class WaitingStays:
                 self.table.write(revise(stay, {}, also=_due(stay, late))[1])
 
     def _look_at_call(self, job: DeskJob) -> None:
-        """Count a call that has waited for an operator for too long, once an hour (idempotent)."""
+        """Count a tool call that waits for an operator for too long, once an hour (idempotent)."""
         approval = ToolApproval.read(self.table, ToolApproval.key_of(job.tenant, job.stay_id))
         if approval is None or approval.decision is not None:
             return
@@ -92,9 +93,10 @@ class WaitingStays:
                 )
 
     def dismiss(self, tenant: str, chat_id: str) -> None:
-        """Remove a waiting chat from the desk because it needs no person any more (idempotent).
+        """Remove a waiting chat from the desk because it no longer needs a person (idempotent).
 
-        One transaction clears the chat's state and ends the stay. Agents answered in the meantime.
+        One transaction clears `Chat.desk` and ends the stay. It queues no runs, because agents
+        continue to answer in a chat that waits.
 
         Raises:
             NotFound: The chat does not exist.
@@ -134,9 +136,10 @@ class WaitingStays:
 
 
 def notice_text(settings: DeskSettings, now: datetime) -> str:
-    """Return the tenant's sentence for a chat that is put on the desk.
+    """Return the tenant's notice for a chat that is put on the desk.
 
-    Outside the working hours, it says when the team is back, in the team's time zone.
+    Outside the working hours, it is a notice that says when the team is back, in the team's time
+    zone.
     """
     opening = settings.desk_hours.opening_after(now)
     if opening is None:
@@ -147,7 +150,10 @@ def notice_text(settings: DeskSettings, now: datetime) -> str:
 
 
 def late_at(since: datetime, settings: DeskSettings) -> datetime:
-    """Return when a chat that waits counts as late; only working hours count."""
+    """Return when a waiting chat counts as late, which is always within the working hours.
+
+    If the chat began to wait outside the working hours, the time is counted from the next opening.
+    """
     hours = settings.desk_hours
     begin = hours.opening_after(since) or since
     late = begin + timedelta(minutes=settings.desk_late_minutes)

@@ -1,4 +1,4 @@
-"""The effects of answers to an errand's questions to the asked person and to the asker."""
+"""What happens when the asked person or the asker answers a question of an errand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

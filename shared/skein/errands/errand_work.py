@@ -1,8 +1,9 @@
 """Carry out errands: ask the person once, and tell the home chat the answer or the deadline.
 
 Each step is one transaction that is conditional on the errand's version. So the person is asked
-once and the home chat gets one report, even after a crash. If the person can't be reached or does
-not answer, the home chat does not learn that: the errand is shown as open until the deadline.
+once and the home chat gets one report, even after a crash. The home chat does not learn whether the
+person could be reached: the errand is shown as open until it is answered or the deadline has
+passed.
 """
 
 import logging
@@ -55,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 class _QuestionChat(NamedTuple):
-    """The chat in which a person is asked, with the first contact that opens it, if needed."""
+    """The chat in which a person is asked. If a first SMS opens it, `contact` has the details."""
 
     chat_id: str
     contact: Contact | None = None
@@ -106,7 +107,10 @@ class ErrandWorker:
     # ------------------------------------------------------------------ asking
 
     def _ask(self, errand: Errand, now: datetime) -> None:
-        """Ask the person now or later; a person who cannot be reached is never asked."""
+        """Ask the person now, or set when to try again.
+
+        If the person cannot be reached at all, the errand is due again only at the deadline.
+        """
         try:
             later = end_of_quiet(self.table, self.settings, errand, now)
             if later is None and errand.may_ask:
@@ -124,7 +128,7 @@ class ErrandWorker:
         self._look_again(errand, later)
 
     def _question_chat(self, errand: Errand) -> _QuestionChat:
-        """Return the direct chat with the agent in which the person is asked.
+        """Return the person's direct chat with the agent, in which the question is asked.
 
         The newest chat that reaches the person by SMS comes first, then the newest chat in the app.
         If the person has no such chat, a first SMS opens one.
@@ -207,7 +211,7 @@ class ErrandWorker:
         self.dispatch.send([Meeting.job_of(errand.tenant, ref)])
 
     def _times_of(self, errand: Errand, ref: ErrandRef, now: datetime) -> TimesAnswer | None:
-        """Return the times from an answer; None if the model must be asked later."""
+        """Ask the model for the times in an answer; return None to try again later."""
         meeting = Meeting.read(self.table, Meeting.key_of(errand.tenant, ref))
         if errand.answer is None or meeting is None:
             return TimesAnswer(clear=True)
@@ -240,7 +244,7 @@ class ErrandWorker:
     # ------------------------------------------------------------------ telling
 
     def _tell(self, errand: Errand) -> None:
-        """Post the words of the answer in the home chat, or the notice that there is no answer."""
+        """Post the person's answer in the home chat, or a notice that there is no answer."""
         now = self.clock.now()
 
         def recorded(snapshot: ChatSnapshot) -> Sequence[Write]:

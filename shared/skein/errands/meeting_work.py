@@ -90,7 +90,7 @@ class MeetingWorker:
         return Errand.read_each(found, keys)
 
     def _look_again(self, meeting: Meeting, item: Item, at: datetime) -> None:
-        """Make the meeting due again, unless an answer has just done so."""
+        """Set when the meeting is due again, unless an answer has just made it due."""
         as_read = all_of(Is("version", meeting.version), still_due(item))
         self.table.write(Update(meeting.key, set=meeting.due(at), condition=as_read))
 
@@ -143,7 +143,11 @@ class MeetingWorker:
     def _next_try(
         self, meeting: Meeting, errand: Errand, start: datetime, until: datetime, now: datetime
     ) -> datetime | None:
-        """Ask a person once to confirm the proposal; return when to try again, if needed."""
+        """Ask a person to confirm the proposal, if they were not asked yet.
+
+        Returns:
+            When to try again; None if the person was asked or cannot be asked.
+        """
         if not errand.may_confirm or errand.choice_chat_id is None:
             return None
 
@@ -199,7 +203,7 @@ class MeetingWorker:
         """Post in the group, and record the step in the same transaction.
 
         The topic may come from another chat. If people have joined the group since the meeting was
-        requested, the topic is removed first.
+        requested, the topic is removed from the text first.
         """
         _, write = revise(meeting, changes, also=also)
 
@@ -237,12 +241,12 @@ class MeetingWorker:
 
 
 def _named(meeting: Meeting) -> str:
-    """Return the topic as a quotation, because it holds words of a person or a model."""
+    """Return the topic in quotation marks, because it contains words of a person or a model."""
     return UNNAMED if meeting.topic == UNNAMED else in_quotes(meeting.topic)
 
 
 def _proposed(meeting: Meeting, start: datetime) -> str:
-    """Return the topic, and the proposed span in the group's time zone."""
+    """Return the topic in quotation marks, with the proposed time in the group's time zone."""
     zone = ZoneInfo(meeting.zone)
     begin, end = start.astimezone(zone), (start + meeting.length).astimezone(zone)
     return f"{_named(meeting)}: {begin:%A %Y-%m-%d %H:%M} to {end:%H:%M} ({meeting.zone})"

@@ -1,8 +1,8 @@
 """Merge of users: move the former user's errands and meetings to the known user.
 
-An errand keeps its key, because questions and jobs refer to it. Only its item `OpenErrand`, which
-prompts of the former user's direct chat show, moves to the known user. The errand records the new
-place.
+An errand keeps its key, because questions and jobs refer to it. Only its `OpenErrand` item, from
+which prompts show the errand, moves from the former user's direct chat to the known user's. The
+errand stores the new scope of this item (`line_scope`).
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from skein.services.common.pagination import items_under
 def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: datetime) -> None:
     """Move the errands that the former user has ordered or is asked in (idempotent).
 
-    The former user's open questions have ended. So the known user is asked the unanswered questions
-    again: the question of the errand, or the confirmation of a meeting's time.
+    The merge has ended the former user's open questions. The known user is therefore asked them
+    again: the question of the errand, or whether the time of a meeting suits them.
 
     Args:
         old: The id of the former user.
@@ -77,7 +77,7 @@ def _renamed(thing: Errand | Meeting, old: str, new: NamedMember) -> dict[str, A
 def _line_moved(
     table: Table, before: Errand, after: Errand, old: str, new: NamedMember
 ) -> Iterator[Write]:
-    """Yield the writes that move an errand's `OpenErrand` item, or delete a leftover one."""
+    """Yield the writes that move an errand's `OpenErrand` item, or delete a leftover."""
     key, moved_key = before.line_key, after.line_key
     line = OpenErrand.read(table, key)
     if line is not None:

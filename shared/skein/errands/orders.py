@@ -1,7 +1,7 @@
 """Order errands, either at once or after the asker has approved them.
 
-Content leaves a person's private chat only if they approve exactly the words that others will get.
-If the run was shown nothing private, the errands are ordered at once.
+Content leaves a person's private chat only if the person approves exactly the words that others
+will get. If the run was shown nothing private, the errands are ordered at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ SEVERAL = "person: several people have the name {name!r}; give one of these ids:
 
 
 class MeetingWish(NamedTuple):
-    """The time that a group is looking for; see `Meeting`."""
+    """What a group wants to find a time for; the fields are those of `Meeting`."""
 
     topic: str
     earliest: datetime
@@ -69,10 +69,10 @@ class ErrandOrders:
     dispatch: Dispatch
 
     def find(self, run: Run, readers: Audience, names: Sequence[str]) -> tuple[NamedMember, ...]:
-        """Find the people that a run names, among the members of chats that the asker is in.
+        """Find the people that a run names, among the members of the asker's chats.
 
         Args:
-            run: The run, to which a message of the asker led.
+            run: The run, which a message of the asker triggered.
             readers: The readers of the active chat. A chat that may not be shown to these readers
                 is left out, so that its members are not revealed.
             names: Names or ids.
@@ -104,10 +104,10 @@ class ErrandOrders:
         """Order errands, or ask the asker for approval first (idempotent by `cause`).
 
         Args:
-            claim: The run, in whose chat the result is posted.
+            claim: The claim of the run in whose chat the result is posted.
             asked: The people to ask.
             until: The deadline.
-            cause: The id of the call.
+            cause: The id of the tool call.
 
         Returns:
             The message that asks for approval; None if the errands are ordered.
@@ -205,7 +205,7 @@ class ErrandOrders:
         return meeting
 
     def _home(self, run: Run) -> tuple[Chat, NamedMember]:
-        """Read the run's chat, and the person in it who asks.
+        """Read the run's chat, and find the member of it who triggered the run.
 
         Raises:
             Forbidden: The run has no chat, or the chat does not include the asker.
@@ -230,7 +230,7 @@ class ErrandOrders:
     def _asked_first(
         self, claim: Claim, order: ErrandOrder, asker: NamedMember, cause: str
     ) -> SentMessage:
-        """Ask the asker to approve sending exactly this text to the people."""
+        """Ask the asker to approve that the people get exactly the text of the order."""
         if person_to_ask(claim.run) != asker.id:
             raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
         return self.questions.ask(
@@ -251,7 +251,7 @@ class ErrandOrders:
 
 
 def _named(known: dict[str, NamedMember], name: str) -> NamedMember:
-    """Return the one person with an id or a name.
+    """Find the one person who has this id or name.
 
     Raises:
         Correctable: No person has the id or name, or several people have the name.
@@ -267,7 +267,7 @@ def _named(known: dict[str, NamedMember], name: str) -> NamedMember:
 
 
 def text_for_times(topic: str, wish: MeetingWish, asker: NamedMember) -> str:
-    """Return the text that asks a person of a group for their times."""
+    """Return the text that asks a person of a group when they have time."""
     zone = ZoneInfo(wish.zone)
     first, last = wish.earliest.astimezone(zone), wish.latest.astimezone(zone)
     span = f"{wish.minutes} minutes, {first:%a %d %b %H:%M} to {last:%a %d %b %H:%M}, {wish.zone}"
@@ -297,7 +297,7 @@ def question_to_ask(text: str, asked: Sequence[NamedMember]) -> str:
     """Return the question that asks for approval: `Ask Sarah? Alice asks: "When?" Yes sends ...`.
 
     Args:
-        text: The text, as the people get it.
+        text: The text that the people get after a yes.
         asked: The people.
 
     Raises:

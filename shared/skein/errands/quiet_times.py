@@ -16,7 +16,7 @@ from skein.settings import Settings
 def end_of_quiet(
     table: Table, settings: Settings, errand: Errand, now: datetime
 ) -> datetime | None:
-    """Return when the quiet hours of the asked person end, or None if it is no quiet hour now.
+    """Return when the quiet hours of the asked person end; None outside their quiet hours.
 
     Args:
         settings: The settings of the deployment.

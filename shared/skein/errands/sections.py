@@ -1,8 +1,8 @@
 """ERRANDS: questions that the agent has asked people for this chat and that have no answer yet.
 
-The items are stored with the agent's goals. An errand is kept if it belongs to the active chat
-and the readers were present for the question. Once the errand has ended, the chat has the result as
-a message.
+The items are stored with the agent's goals. An errand is shown if it belongs to the active chat and
+all readers were present for the content of the question. After the errand has ended, the chat has
+the result as a message.
 """
 
 from collections.abc import Iterable

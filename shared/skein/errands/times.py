@@ -1,4 +1,4 @@
-"""Read the times in a person's words with the agent's model, which is shown only these words."""
+"""Ask the agent's model for the times in a person's answer. It is shown only this answer."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,10 +40,10 @@ SCHEMA: dict[str, object] = {
 
 
 class TimesAnswer(NamedTuple):
-    """The times that were read.
+    """The times that the model found in an answer.
 
     Attributes:
-        clear: Whether the words say when the person can come, or that they cannot.
+        clear: Whether the answer says when the person can come, or that they cannot.
     """
 
     clear: bool
@@ -73,7 +73,7 @@ class TimesReader:
     settings: Settings
 
     def read(self, errand: Errand, meeting: Meeting) -> TimesAnswer:
-        """Read the times in an errand's answer; the tokens are charged to the asker.
+        """Read the times in an errand's answer. The tokens count toward the asker's limit.
 
         Raises:
             NotFound: The agent is gone.
@@ -134,7 +134,7 @@ class TimesReader:
 
 
 def parsed(text: str, meeting: Meeting) -> TimesAnswer:
-    """Parse the model's answer: local times within the span of the meeting, in order."""
+    """Parse the model's answer, and cut each time to the span in which the meeting may be."""
     zone = ZoneInfo(meeting.zone)
     try:
         answer = _Answer.model_validate_json(text)

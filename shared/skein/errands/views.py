@@ -66,12 +66,10 @@ class ErrandViews:
 
 
 def exported_errand(table: Table, link: Item, now: datetime) -> tuple[str, dict[str, Any]] | None:
-    """Return the agent's id and the content of an errand that the linked person may see.
-
-    Returns None if the person may not see the errand.
+    """Return the agent's id, and what the person may see of an errand; None if they see nothing.
 
     Args:
-        link: The item that leads from the person to the errand.
+        link: The `ErrandLink` item of the person.
     """
     leads = ErrandLink.from_item(link)
     errand = Errand.read(table, leads.errand.key(leads.tenant))

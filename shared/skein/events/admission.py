@@ -1,4 +1,4 @@
-"""Send at most two lanes of an endpoint at the same time, and none if the endpoint fails."""
+"""Send at most two lanes of an endpoint at a time, and none while the endpoint keeps failing."""
 
 import logging
 from collections.abc import Callable
@@ -40,7 +40,8 @@ class LaneLease:
 class LaneAdmission:
     """The service that decides which lanes of an endpoint may be sent.
 
-    When a place is free, the job of a waiting lane is sent. If the job is lost, the tick sends it.
+    When a place becomes free, the job of a lane that waits is sent. If the job is lost, the tick
+    sends it again.
     """
 
     table: Table
@@ -49,11 +50,11 @@ class LaneAdmission:
     metrics: Metrics
 
     def admit(self, lane: str, lanes: EndpointLanes) -> LaneLease | None:
-        """Give a lane a place for the time of a lease; return None if the lane must wait.
+        """Give a lane a lease on one of the endpoint's places; None if the lane must wait.
 
         Args:
-            lane: The name of the lane: what its events are about.
-            lanes: The lanes of its endpoint, as they were read.
+            lane: The name of the lane, which is the subject of its events.
+            lanes: The lanes of the endpoint, as they were read.
 
         Raises:
             Ambiguous: The outcome of the write is unknown. If the write gave a lease, the lease
@@ -67,7 +68,7 @@ class LaneAdmission:
         return LaneLease(lane, after, current.fence)
 
     def renew(self, lease: LaneLease) -> None:
-        """Record a call for a lane, and renew the lane's lease if half of its time has passed."""
+        """Record a call for a lane, and renew the lane's lease if half of the lease has passed."""
         now, failed = self.clock.now(), lease.failed
         if failed is None:
             return
@@ -85,7 +86,7 @@ class LaneAdmission:
         lease.failed = None if failed else False
 
     def leave(self, lease: LaneLease) -> None:
-        """Free the place of a lane for the lanes that wait."""
+        """Give up a lane's place, so that another lane can be sent."""
         now, failed = self.clock.now(), lease.failed
 
         def left(known: EndpointLanes) -> EndpointLanes:

@@ -152,7 +152,9 @@ class EventEndpoints:
         return self._with_secret(optimistic(self.clock, attempt))
 
     def created(self, tenant: str, endpoint_id: str, new: "NewEndpoint") -> EventEndpoint:
-        """Return the endpoint for a repeated creation request, with the given or a new secret.
+        """Return the endpoint that the first of several identical creation requests has made.
+
+        If the request names no secret, the endpoint gets a new one.
 
         Raises:
             NotFound: There is no such endpoint.
@@ -186,10 +188,10 @@ class EventEndpoints:
         )
 
     def redeliver(self, tenant: str, endpoint_id: str, event_id: str | None = None) -> int:
-        """Put at most 50 parked events back into their lanes, oldest first; return their number.
+        """Put at most 50 parked events back into their lanes, oldest first, and return how many.
 
         Args:
-            event_id: The only event to send again.
+            event_id: The only event to send again; None for all parked events.
 
         Raises:
             NotFound: There is no such endpoint, or the event is not parked.

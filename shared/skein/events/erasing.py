@@ -12,9 +12,9 @@ from skein.services.common.pagination import items_under, read_items
 def erase_events(
     table: Table, tenant: str, person_ids: tuple[str, ...], chat_ids: tuple[str, ...]
 ) -> int:
-    """Delete the events of some chats that name a person, and return how many.
+    """Delete the queued and parked events of some chats that name a person; return how many.
 
-    An event that is being sent may still arrive.
+    An event that is being sent at this moment may still arrive.
     """
     page = table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
     endpoint_ids = [endpoint.id for endpoint in EventEndpoint.each_of(page.items)]

@@ -24,11 +24,11 @@ class EventQueue:
     known: dict[str, tuple[datetime, tuple[EventEndpoint, ...]]] = field(default_factory=dict)
 
     def queue(self, tenant: str, events: Iterable[Event]) -> Iterator[EventJob]:
-        """Queue the events of a change, and yield the job of each endpoint (idempotent).
+        """Queue a change's events, and yield a job for each endpoint and event (idempotent).
 
-        An event that is already queued is not queued again. An event that was already sent is sent
-        again, because the numbers of two shards of the stream, or of a restored table, do not show
-        what was sent.
+        An event that is still queued is not queued again. An event that was already sent is queued
+        and sent again: the numbers of the stream's shards, or of a restored table, do not show that
+        it was sent.
 
         Args:
             events: The events; not evaluated for a tenant without endpoints.

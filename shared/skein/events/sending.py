@@ -75,7 +75,7 @@ class EventSender:
             logger.info("lane of events was taken over")
 
     def _is_due(self, lane: EventLane) -> bool:
-        """Return whether a lane is free and its retry is due."""
+        """Return whether no worker has the lane and the time of its retry has come."""
         now = self.clock.now()
         if lane.busy(now):
             return False
@@ -92,7 +92,7 @@ class EventSender:
         job: EventJob,
         deadline: datetime,
     ) -> None:
-        """Claim a lane and send its events, if its endpoint has a free place.
+        """Claim a lane and send its events, unless too many lanes of its endpoint are being sent.
 
         Raises:
             ConditionFailed: Another worker has claimed the lane.
@@ -116,7 +116,7 @@ class EventSender:
     def _send_all(
         self, lane: EventLane, endpoint: EventEndpoint, lease: LaneLease, deadline: datetime
     ) -> bool:
-        """Send the events of a claimed lane, oldest first; return whether more can be sent now."""
+        """Send the events of a claimed lane, oldest first; return whether more can be sent."""
         while self.clock.now() + MARGIN < deadline:
             page = self.table.query(Query.under(lane.key.pk, QueuedEvent.PREFIX, limit=1))
             if not page.items:
@@ -146,7 +146,7 @@ class EventSender:
         return True
 
     def _finish(self, lane: EventLane, queued: QueuedEvent, *more: Write) -> None:
-        """Record that an event was sent or parked, and renew the lease."""
+        """Remove an event that was sent or parked from its lane, and renew the lease."""
         changes = {"tries": 0, "retry_at": None, **self._lease(lane)}
         self.table.transact(
             [Delete(queued.key), Update(lane.key, set=changes, condition=lane.as_claimed), *more]
@@ -185,19 +185,19 @@ class EventSender:
         self.table.write(Update(lane.key, set=changes, condition=lane.as_claimed))
 
     def _lease(self, lane: EventLane) -> dict[str, Any]:
-        """Return the attributes of a lease that begins now."""
+        """Return the attributes with which a lane stores a lease that begins now."""
         until = self.clock.now() + LEASE
         return lane.due(until) | {"busy_until": rfc3339(until)}
 
     def _drop(self, lane: EventLane) -> None:
-        """Delete the events of an endpoint that is deleted or disabled, then the lane."""
+        """Delete the lane of an endpoint that was deleted or disabled, with its events."""
         query = Query.under(lane.key.pk, QueuedEvent.PREFIX, limit=PAGE)
         while items := self.table.query(query).items:
             self.table.transact([Delete(event.key) for event in QueuedEvent.each_of(items)])
         self.table.write(Delete(lane.key, Is("queued", lane.queued or None)))
 
     def _error_of(self, endpoint: EventEndpoint, queued: QueuedEvent) -> str | None:
-        """Send an event; return why the call failed, or None."""
+        """Send an event; return why the call failed, or None if it succeeded."""
         body = self._body(endpoint, queued)
         if endpoint.kind == "bus":
             return self._error_of_bus(queued, body)
@@ -212,7 +212,7 @@ class EventSender:
         return None if answer.status in OK else f"it answered with the status {answer.status}"
 
     def _error_of_bus(self, queued: QueuedEvent, body: bytes) -> str | None:
-        """Put an event on the deployment's bus; return why that failed, or None."""
+        """Put an event on the deployment's bus; return why that failed, or None if it succeeded."""
         if not self.settings.event_bus_arn:
             return "the deployment names no event bus"
         try:
@@ -222,7 +222,10 @@ class EventSender:
         return None
 
     def _body(self, endpoint: EventEndpoint, queued: QueuedEvent) -> bytes:
-        """Return an event as JSON, with its current words if they are requested and allowed."""
+        """Return an event as JSON.
+
+        If the endpoint wants words and may get them, they are read now.
+        """
         event = queued.event
         data = dict(event.data)
         if endpoint.words and event.words_of is not None:

@@ -1,9 +1,9 @@
 """Errands: questions that an agent asks a person for someone else; the answer is reported verbatim.
 
 An errand is stored by the agent and the scope of its home chat. The question to the person is a
-choice with a free-text answer. The due pointer makes the errand an outbox item: a job asks the
-person, and later posts the answer in the home chat or, at the deadline, a notice that
-there is no answer.
+choice with a free-text answer. The due pointer makes the errand an outbox item: the errand's job
+first asks the person. Later, it posts the answer in the home chat or, at the deadline, a notice
+that there is no answer.
 """
 
 from collections.abc import Iterator
@@ -80,10 +80,10 @@ class ErrandOrder(Value):
     Attributes:
         chat_id: The home chat, where the result is posted.
         scope: The scope of the home chat.
-        asked_by: The person who asks, with the name that the text to the people shows.
+        asked_by: The person who asks, with their name as it appears in `text`.
         asked: The people who are asked.
         question: The words of the question.
-        text: The whole text to the people, as the asker has approved it.
+        text: The whole text that the people get, as the asker has approved it.
         readers: The readers of the home chat at the time of the request. Only they are shown the
             answer.
         audience: The people who were present for the content that the question was made from.
@@ -105,13 +105,13 @@ class ErrandOrder(Value):
 
 
 class ErrandData(Stored):
-    """The data that the question of an errand stores: a reference to the errand."""
+    """The reference to an errand that is stored in the question to the person."""
 
     errand: ErrandRef
 
 
 class OrderData(Stored):
-    """The data that a request for approval stores: the errands that start after a yes."""
+    """The errands to start after a yes, stored in the question that asks for approval."""
 
     orders: ErrandOrder
 
@@ -121,15 +121,15 @@ class Errand(Stored):
 
     Attributes:
         id: `err_<digest>`, derived from the call or the choice that ordered the errand.
-        group_id: The id that is shared by all errands that the same tool call started.
+        group_id: The id that all errands of one order share.
         asked_at: When the person was asked. None before that, or if the person cannot be reached.
         choice_chat_id: The chat of the question.
         choice_seq: The message of the question.
         answer: The words of the answer; None if there is no answer.
         answered_at: When the person answered.
         ended_at: When the errand ended. An errand of a meeting ends when Skein has read the free
-            times from the answer. Any other errand ends when the result is posted in the chat where
-            the errand was started. Later, the person may still be asked to confirm a time.
+            times from the answer; later, the person may still be asked to confirm a time. Any other
+            errand ends when the result is posted in the home chat.
         meeting: The meeting, if the person is asked for times. The person's answer is then not
             posted in the group.
         times: The times that were read from the answer; None before that.
@@ -222,49 +222,51 @@ class Errand(Stored):
 
     @property
     def line_key(self) -> Key:
-        """The key of the `OpenErrand`, which shows the errand in prompts of the chat that asked."""
+        """The key of the `OpenErrand` item, from which prompts of the home chat show the errand."""
         scope = self.line_scope or self.scope
         return OpenErrand.key_of(self.tenant, self.ref.model_copy(update={"scope": scope}))
 
     @property
     def job(self) -> ErrandJob:
-        """The job that asks the person, or reports to the home chat."""
+        """The job that does the errand's next step: ask the person, or report to the home chat."""
         return ErrandJob(
             tenant=self.tenant, agent_id=self.agent_id, scope=self.scope, errand_id=self.id
         )
 
     @property
     def report_id(self) -> str:
-        """The `client_id` of the message that tells the home chat the result."""
+        """The `client_id` of the message that reports the result to the home chat."""
         return f"errand:{self.id}"
 
     def question_id(self, which: str = "") -> str:
         """Return the `client_id` of a question to the person.
 
         Args:
-            which: "back" or "confirm"; empty for the first question.
+            which: `back` when the person is asked for times again, `confirm` when they are asked to
+                confirm a time, and empty for the first question.
         """
         return ":".join(filter(None, [self.report_id, self.asked.id, which]))
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to be done."""
+        """Whether the errand has ended."""
         return self.ended_at is not None
 
     @property
     def may_ask(self) -> bool:
-        """Whether the limit of texts leaves room to ask for times again and then to confirm."""
+        """Whether the person may get two more texts: one about times, one to confirm."""
         return self.meeting is None or self.texts + 2 <= MAX_TEXTS
 
     @property
     def may_confirm(self) -> bool:
-        """Whether the limit of texts leaves room to ask the person to confirm the proposal."""
+        """Whether the person may still be asked, by one more text, to confirm the proposal."""
         return self.confirm_seq is None and self.texts < MAX_TEXTS
 
     def may_tell(self, now: datetime, *, over: bool) -> bool:
         """Return whether the person may get a notice that their code does not answer a question.
 
-        The notice uses up the text of a second question. One text is always left for the proposal.
+        The notice counts toward the limit of texts. If the person was not asked to confirm a time
+        yet, one text is left for that.
 
         Args:
             now: The time.
@@ -288,7 +290,7 @@ class Errand(Stored):
         return "no_answer" if self.over or now >= self.until else "open"
 
     def shown_to(self, role: ErrandRole, now: datetime) -> dict[str, Any] | None:
-        """Return the attributes that a person of the errand may see; None if they see nothing.
+        """Return the attributes that the asker or the asked person may see; None if there are none.
 
         The asker does not learn whether the other person was asked. The other person sees what they
         were asked, and their own words.
@@ -352,8 +354,8 @@ class Errand(Stored):
 def errands_partition(tenant: str, ref: ErrandRef) -> str:
     """Return the partition key of errands and meetings.
 
-    Agents' other items are not in this partition: an export of them must not reveal whether the
-    other person was asked.
+    It is not the partition of the agent's other items, because an export of those must not reveal
+    whether the other person was asked.
     """
     return f"{owned_partition(tenant, ref.agent_id, ref.scope)}#ERRANDS"
 
@@ -361,7 +363,7 @@ def errands_partition(tenant: str, ref: ErrandRef) -> str:
 class OpenErrand(Stored):
     """An open errand, as prompts of its home chat show it until the result is posted there.
 
-    It is stored with the items that each prompt reads in one query
+    The item is stored among the items that each prompt reads in one query
     (`agent/reading/owned_items.py`).
 
     Attributes:
@@ -382,13 +384,13 @@ class OpenErrand(Stored):
 
     @staticmethod
     def key_of(tenant: str, ref: ErrandRef) -> "Key[OpenErrand]":
-        """Return the key under which an errand is shown."""
+        """Return the key of the item that shows an errand in prompts."""
         pk = owned_partition(tenant, ref.agent_id, ref.scope)
         return Key(pk, f"{OpenErrand.PREFIX}{key_part(ref.id)}")
 
 
 class ErrandLink(Stored):
-    """A link from a person who asks or is asked to an errand, for lists of errands.
+    """A link from a person to an errand that they ordered or are asked in, for lists of errands.
 
     Attributes:
         role: Whether the person asks or is asked.
@@ -405,11 +407,11 @@ class ErrandLink(Stored):
 
     @property
     def key(self) -> Key:
-        """The key of this link; links of one role sort by time."""
+        """The key of this link; a person's links with the same role are sorted by time."""
         order = f"{self.role}#{rfc3339(self.created_at)}#{key_part(self.errand.id)}"
         return Key(User.key_of(self.tenant, self.user_id).pk, f"{self.PREFIX}{order}")
 
 
 def errands_relation(tenant: str) -> str:
-    """Return the `gsi1` partition key of a tenant's errands, oldest first."""
+    """Return the `gsi1` partition key under which a tenant's errands are listed, oldest first."""
     return f"{key_part(tenant)}#ERRANDS"

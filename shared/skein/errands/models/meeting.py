@@ -1,8 +1,8 @@
 """Meetings: a time that suits all people of a group, found by errands to each of them.
 
 Each person is asked for their times privately. The group learns only a time that suits everyone:
-the answers, and the times that were read from them, are stored on the person's errand and are not
-shown.
+the answers, and the times that were read from them, are stored in the people's errands and are not
+shown to the group.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ class Meeting(Stored):
         earliest: When the meeting may begin at the earliest.
         latest: When the meeting must have ended.
         zone: The IANA time zone in which times are shown.
-        until: The deadline for times.
+        until: The deadline until which people may answer with their times.
         start: When the proposed meeting begins; None before a proposal.
         confirm_until: The deadline for the confirmations.
         version: The optimistic lock: every change raises it.
@@ -83,7 +83,7 @@ class Meeting(Stored):
 
     @property
     def post_ids(self) -> tuple[str, ...]:
-        """The `client_id`s of the messages that tell the group the proposal and the end."""
+        """The `client_id`s of the messages in the group that state the proposal and the outcome."""
         return tuple(map(self.post_id, get_args(MeetingPost)))
 
     def post_id(self, post: MeetingPost) -> str:
@@ -115,7 +115,7 @@ class Meeting(Stored):
 
 
 def wake(tenant: str, ref: ErrandRef, at: datetime) -> Update:
-    """Return the write that makes a meeting due when a step of one of its errands ends.
+    """Return the write that makes a meeting due after a step of one of its errands.
 
     The write fails if the meeting no longer exists.
     """
@@ -131,8 +131,8 @@ def first_common(
 
     Args:
         times: The times of each person.
-        earliest: When the span may begin.
-        latest: When the span must have ended.
+        earliest: The earliest start of the span.
+        latest: The latest end of the span.
         length: The length of the span.
     """
     common = [Slot(start=earliest, end=latest)]
@@ -148,7 +148,7 @@ def first_common(
 
 
 def merged(times: Sequence[Slot]) -> list[Slot]:
-    """Return the times in order. Times that touch or overlap are merged."""
+    """Return the times in order, with times that touch or overlap merged into one."""
     joined: list[Slot] = []
     for slot in sorted(times, key=lambda each: each.start):
         if joined and slot.start <= joined[-1].end:

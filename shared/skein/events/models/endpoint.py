@@ -73,11 +73,10 @@ class EventEndpoint(EndpointFields, Stored):
     """An address to which a tenant's events are sent, or the deployment's bus.
 
     Attributes:
-        nonce: The random part of the secret that signs events. The other part is the key shared by
-            all services, which is not in the table.
-        sealed: The secret that an operator gave, encrypted. None if the secret is derived from the
-            nonce.
-        secret: The secret. It is set only when it was just created, and it is never stored.
+        nonce: A random text. If no operator gave a secret, the secret that signs events is derived
+            from the nonce and from the key that all services share, which is not in the table.
+        sealed: The secret that an operator gave, encrypted. None if the secret is derived.
+        secret: The plain secret. It is set only right after it was created, and it is never stored.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("ENDPOINT#")
@@ -100,7 +99,11 @@ class EventEndpoint(EndpointFields, Stored):
         return self.key_of(self.tenant, self.id)
 
     def secret_by(self, key: str) -> str:
-        """Return the secret that signs events, given the services' key."""
+        """Return the secret that signs events.
+
+        Args:
+            key: The key that all services share.
+        """
         return secret_of(self.nonce, key=key, sealed=self.sealed)
 
     def to_item(self) -> Item:

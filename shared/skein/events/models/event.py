@@ -22,11 +22,12 @@ class Event(Value):
 
     Attributes:
         id: The event's id, which is the same each time the table's stream reports the change.
-        lane: What the event is about, e.g. its chat; events of one lane are sent in order.
-        number: Orders the events of a lane.
+        lane: The subject of the event, e.g. a chat; events about the same subject are sent in
+            order.
+        number: The sort key that orders the events of a lane.
         data: Ids and states, without any words.
-        words_of: The item whose words the event may contain; the words are read when the event is
-            sent.
+        words_of: The key of the item whose words the event may contain. They are read when the
+            event is sent.
     """
 
     tenant: Tenant
@@ -47,7 +48,12 @@ class Event(Value):
 
 
 def event_id(key: Key, sequence: str, position: int) -> str:
-    """Return the id of one of the events that a change of an item causes."""
+    """Return an event's id. A change of an item can cause several events.
+
+    Args:
+        sequence: The change's number in the table's stream.
+        position: The number of the event among the events of the change.
+    """
     digest = hashlib.sha256(f"{key.pk}|{key.sk}|{sequence}|{position}".encode()).hexdigest()
     return f"evt_{digest[:32]}"
 
@@ -82,7 +88,7 @@ class QueuedEvent(Stored):
         return Key(lane.pk, f"{self.PREFIX}{self.event.number}")
 
     def in_lane(self, *, due_at: datetime) -> Update:
-        """Return the write that counts this event in its lane, which becomes due at `due_at`."""
+        """Return the write that adds this event to its lane, which becomes due at `due_at`."""
         lane = EventLane(
             tenant=self.tenant,
             endpoint_id=self.endpoint_id,
@@ -98,7 +104,7 @@ class ParkedEvent(QueuedEvent):
     """An event that failed for a day; it is sent again only when an operator requests it.
 
     Attributes:
-        error: Why the last try failed.
+        error: Why the last attempt failed.
         expires_at: When the event may be deleted, in seconds since 1970.
     """
 
@@ -134,10 +140,10 @@ class EventLane(LeasedItem):
     """The events of one endpoint and one chat; one worker at a time sends them in order.
 
     Attributes:
-        queued: The number of events that were ever queued. A worker compares it to notice new
-            events.
-        tries: How often the first event has failed.
-        retry_at: When to try again; None if the last try succeeded.
+        queued: The number of events that were ever queued. If it has changed, a worker knows that
+            there are new events.
+        tries: How often sending the first event has failed.
+        retry_at: When to try again; None if the last attempt succeeded.
         expires_at: When the item may be deleted, in seconds since 1970.
     """
 

@@ -1,7 +1,7 @@
 """The lanes of one event endpoint: which are being sent, which wait, and the circuit breaker.
 
-At most two workers send to one endpoint, so that a slow endpoint does not occupy all workers. The
-lease of a dead worker expires, so its place becomes free without any cleanup.
+At most two workers send to one endpoint at a time, so that a slow endpoint does not occupy all
+workers. If a worker dies, its place becomes free when its lease expires.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ MAX_PAUSE = timedelta(minutes=15)  # longest pause of the circuit breaker
 
 
 class EndpointLanes(Stored):
-    """The lanes of one endpoint that are being sent or wait.
+    """The lanes of one endpoint that are being sent or wait for that.
 
     Attributes:
         held: The leases of the lanes that are being sent.
-        waiting: The lanes that wait for a place, in order of arrival.
+        waiting: The lanes that wait for a free place, in order of arrival.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("LANES#")
@@ -47,10 +47,10 @@ class EndpointLanes(Stored):
         return self.key_of(self.tenant, self.endpoint_id)
 
     def begun(self, lane: str, until: datetime, now: datetime) -> "EndpointLanes":
-        """Return the lanes with another lane, which is sent if a place is free and otherwise waits.
+        """Add a lane: it gets a lease if a place is free, and otherwise it waits.
 
-        A lane that another worker is sending does not change. The version of the item is the
-        fencing token, so each claim of a lane has a token of its own.
+        A lane that another worker is sending does not change. The fencing token of a lease is the
+        version of this item, so each claim of a lane has a token of its own.
         """
         live = {name: lease for name, lease in self.held.items() if lease.held(now)}
         if lane in live:
@@ -69,7 +69,7 @@ class EndpointLanes(Stored):
         )
 
     def called(self, *, failed: bool, now: datetime) -> "EndpointLanes":
-        """Return the lanes after a call for one of them."""
+        """Return the lanes after a call to the endpoint, with the circuit breaker updated."""
         breaker = self.breaker.failed(now, longest=MAX_PAUSE) if failed else CLOSED
         return self.model_copy(update={"breaker": breaker})
 
@@ -82,7 +82,7 @@ class EndpointLanes(Stored):
         )
 
     def ended(self, lane: str, fence: int, now: datetime) -> "EndpointLanes":
-        """Return the lanes after a worker has stopped sending one of them."""
+        """Return the lanes after a worker has stopped sending the events of one of them."""
         lanes = self
         if self.breaker.probing:
             lanes = lanes.model_copy(update={"breaker": self.breaker.unprobed(now)})
@@ -92,7 +92,7 @@ class EndpointLanes(Stored):
         return lanes.model_copy(update={"held": left})
 
     def wakened(self, now: datetime) -> tuple["EndpointLanes", tuple[str, ...]]:
-        """Remove the waiting lanes that may start, and return the rest and the removed names."""
+        """Remove the waiting lanes that may be sent now; return the rest and the removed names."""
         allowed = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
         free = max(allowed - sum(lease.held(now) for lease in self.held.values()), 0)
         return self.model_copy(update={"waiting": self.waiting[free:]}), self.waiting[:free]
