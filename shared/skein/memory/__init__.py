@@ -1,4 +1,4 @@
-"""Save, search, consolidate and reflect on memories."""
+"""Memories of agents: save them, search them, make them from messages, and keep important ones."""
 
 __all__ = [
     "api",

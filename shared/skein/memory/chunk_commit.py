@@ -145,7 +145,7 @@ class ChunkCommitter:
     def _read(
         self, membership: Membership, owner: Owner, drafts: Sequence[ProfileDraft], record_id: str
     ) -> "_Reading":
-        """Read everything on which a chunk's transaction depends, in one batch.
+        """Read, in one batch, all items on which a chunk's transaction depends.
 
         The person is read only if there are values for the profile.
 
@@ -198,9 +198,10 @@ class _Reading(NamedTuple):
 
     Attributes:
         membership: The agent's membership.
-        revision: The write that raises the revision of the agent's memories, if it is unchanged.
+        revision: The write that raises the revision of the agent's memories. It fails if another
+            writer has raised the revision.
         person: The person whose profile is filled.
-        kept: The counts that an earlier attempt has stored, if that attempt had an unknown outcome.
+        kept: The counts of an earlier attempt that stored the chunk, but whose outcome was unknown.
     """
 
     membership: Membership
@@ -321,7 +322,7 @@ def _moved(position: HistoryPosition) -> dict[str, object]:
 
 
 def _still(membership: Membership) -> Condition:
-    """Return the condition that the watermark is unchanged and the agent is still a member."""
+    """Return the condition that the agent is still a member and its watermark has not moved."""
     return all_of(
         Is("consolidated_seq", membership.consolidated_seq),
         Is("consolidated_characters", membership.consolidated_characters),

@@ -26,7 +26,7 @@ class HistoryPosition(NamedTuple):
 
     Attributes:
         seq: The last message that is consolidated completely.
-        characters: How many characters of the next message are consolidated.
+        characters: How many characters at the start of the next message are consolidated.
     """
 
     seq: int
@@ -99,13 +99,13 @@ def chunks(
     Args:
         messages: The messages after `since`, in ascending order.
         since: The watermark before the first chunk.
-        until: The `seq` of the last message. The watermark after the last chunk is here, even if
-            this message has no words.
+        until: The `seq` of the last message. The watermark after the last chunk is this message,
+            even if the message has no words.
         measure: Counts the tokens of a part of a message.
         limit: The tokens per chunk. A longer message is a chunk of its own.
         longest: A message with more tokens than this is split; at least `limit`.
-        joins: The `seq` of each message after which a person joined, ascending. A chunk ends there,
-            so that all its messages have the same audience.
+        joins: The `seq` of each message after which a person joined, ascending. A chunk ends at
+            each of these messages, so that all messages of a chunk have the same audience.
     """
     held: list[Piece] = []
     size = group = 0

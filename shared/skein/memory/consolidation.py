@@ -3,11 +3,11 @@
 The task handles a chat's agents one after another. For each agent, it handles the messages after
 the agent's watermark in chunks. In a group with many agents, agents with the same watermark share
 one question, so that the cost does not grow with the number of agents. If a chunk fails, the
-watermark stays before it.
+watermark stays before this chunk.
 
 A lease ensures that one worker at a time consolidates a chat. The lease ends with the worker's
 invocation. If time runs out, the worker sends a new job for the rest. Until every agent is done,
-the chat has a due pointer, with which the tick or the hourly finder starts the task again.
+the chat has a due pointer, through which the tick or the hourly finder starts the task again.
 """
 
 from collections import defaultdict
@@ -94,10 +94,10 @@ class ConsolidationClaim(NamedTuple):
 class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extraction]):
     """Background task that consolidates a chat for each of its agents.
 
-    Consolidation runs if the chat is quiet or an operator requested it. Otherwise, the chat only
-    becomes due again later. If the tenant is over its budget, the rest waits until the next day.
-    During a pause of background work, it waits for an hour. At the end, the recall sweep looks for
-    messages of a quiet chat that are missing in the index.
+    Consolidation runs if the chat is quiet or an operator requested it. Otherwise, the task only
+    sets when the chat is due again. If the tenant is over its budget, the remaining messages wait
+    until the next day. During a pause of background work, they wait for an hour. At the end, the
+    recall sweep looks for messages of a quiet chat that are missing in the index.
     """
 
     name: ClassVar[str] = "consolidation"
@@ -118,7 +118,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     # ------------------------------------------------------------------ what is due
 
     def claim(self, job: ConsolidationJob, until: datetime) -> ConsolidationClaim | None:
-        """Claim the chat. It becomes due again when the lease ends, in case this worker dies."""
+        """Claim the chat, and make it due when the lease ends, in case this worker dies."""
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         consolidation = Consolidation.read(
             self.table, Consolidation.key_of(job.tenant, job.chat_id)
@@ -187,10 +187,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _series(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> Iterator[AgentChunk]:
-        """Yield the chunks up to message `until` about which the model must be asked.
+        """Yield the chunks, up to message `until`, about which the model must be asked.
 
-        The watermark is moved without asking the model for messages with nothing new (`has_new`),
-        and for a chunk for which no current person was present.
+        The model is not asked about messages with nothing new (`has_new`), or about a chunk for
+        which no current person was present. The watermark is only moved past them.
 
         Args:
             claim: The lease.
@@ -215,7 +215,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _targets(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> list[ConsolidationTarget]:
-        """Return the agents to ask; for agents with nothing new, only move the watermark."""
+        """Return the agents to ask. For agents with nothing new, move the watermark instead."""
         chat, targets = claim.snapshot.chat, list[ConsolidationTarget]()
         for membership in members:
             agent = read_agent(self.table, chat.tenant, membership.member.id)

@@ -70,8 +70,9 @@ class Extraction(NamedTuple):
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
         """Return the entries for one of the agents that were asked together.
 
-        The model was shown memories of all of them. An entry that replaces another agent's memory
-        replaces this agent's memory with the same words instead, or none if there is none.
+        The question shows the memories of all these agents. If an entry replaces a memory of
+        another agent, it instead replaces the memory with the same words of this agent, if this
+        agent has one.
 
         Args:
             live: The agent's memories.
@@ -211,7 +212,7 @@ def _lines_of(plans: Sequence[Plan]) -> str:
 
 
 def _part_of(batch: AgentChunk) -> str:
-    """Return what the agents did in the conversation, in words: "took part in" or "read"."""
+    """Return how the agents took part in the conversation, in words: "took part in" or "read"."""
     agents = {each.target.agent.id for each in batch.each}
     spoke = any(piece.message.sender.id in agents for piece in batch.chunk.pieces)
     return "took part in" if spoke else "read"
@@ -262,7 +263,7 @@ def entries_in(
 
 
 def removed_in(found: Mapping[str, Any] | None, shown: Sequence[Memory]) -> tuple[str, ...]:
-    """Return the ids of the memories that an answer removes, at most ten.
+    """Return the ids of the memories that are to be removed according to an answer, at most ten.
 
     Unknown numbers are ignored.
     """
@@ -275,7 +276,8 @@ def removed_in(found: Mapping[str, Any] | None, shown: Sequence[Memory]) -> tupl
 def _parts(value: Any) -> tuple[str | None, object]:
     """Split an entry into its text and the number of the memory that it replaces.
 
-    A number counts as text, and null as an empty text. The text of an invalid entry is None.
+    If the text is a number, it is used as text; null becomes an empty text. The text of an invalid
+    entry is None.
     """
     if isinstance(value, dict):
         text = value.get("text")

@@ -131,7 +131,7 @@ class OwnWordsConsolidation:
     def _until(self, chat: Chat) -> int:
         """Return the `seq` of the last message that the person can no longer keep private.
 
-        A person can keep a conversation private until it has ended.
+        A person can keep a conversation private until the conversation has ended.
         """
         sharing, newest = chat.sharing, chat.person_seq
         if sharing is None:
@@ -142,7 +142,7 @@ class OwnWordsConsolidation:
     def _chunks(
         self, target: ConsolidationTarget, covered: AuthorRules, since: int, until: int
     ) -> Iterator[Chunk]:
-        """Yield messages that rules may share now, in chunks to which the same rules apply."""
+        """Yield messages that rules may share now. The same rules apply to all of a chunk."""
         chat, names = target.chat, target.names()
         longest = self.settings.consolidation_chunk_tokens
         held, group, size = list[Piece](), tuple[str, ...](), 0
@@ -268,7 +268,7 @@ class OwnWordsConsolidation:
 
 
 def extraction_in(answer: ModelAnswer) -> Extraction:
-    """Parse the memories of an answer; a long memory is cut to the size of a recall passage.
+    """Parse the memories in an answer. A long memory is cut to the size of a recall passage.
 
     Raises:
         TooMuch: The answer was cut off, or has more than 20 memories.
@@ -298,7 +298,7 @@ def _still_at(batch: OwnWordsChunk, fresh: Membership | None) -> Membership:
 
 
 def _unmoved(membership: Membership) -> Condition:
-    """Return the condition that the watermark is unchanged and the agent is still a member."""
+    """Return the condition that the agent is still a member and its watermark has not moved."""
     return all_of(
         Is("own_words_seq", membership.own_words_seq or None),
         Is("joined_seq", membership.joined_seq),

@@ -1,9 +1,9 @@
 """Reflection: a background task that asks agents which fading journal entries to keep.
 
 A journal entry becomes due three days before it fades, so that a failed attempt can be repeated.
-The transaction that writes the core memories also clears the due pointers of all entries that were
-decided about. After a failure, the due pointers remain, and the finder finds the entries again a
-day later.
+The transaction that writes the core memories also clears the due pointers of all entries about
+which the agent has decided. After a failure, the due pointers remain, and the finder finds the
+entries again a day later.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -111,11 +111,12 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         return ReflectionClaim(agent, job) if agent is not None else None
 
     def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
-        """Read the entries that fade soon and are undecided, grouped into questions by rights.
+        """Read the undecided entries that fade soon, and yield them grouped into questions.
 
-        Entries that may repeat words shown by a sharing rule are left to fade. These words must
-        stay in their chat, but a core memory could be shown in other chats. Within a question, the
-        oldest entry comes first. A failed question does not stop the others.
+        Entries are in the same question only if the same rights are needed to change them. Entries
+        that may repeat words shown by a sharing rule are left to fade: these words must stay in
+        their chat, but a core memory could be shown in other chats. Within a question, the oldest
+        entry comes first. A failed question does not stop the others.
         """
         now = self.clock.now()
         due = islice(
@@ -166,10 +167,10 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     ) -> None:
         """Write core memories for the chosen entries; mark the other entries as considered.
 
-        Chosen entries over the limit keep their due pointer, so that the next day's job asks about
-        them again. Each attempt reads the entries again (optimistic lock). An entry that was
-        removed meanwhile is skipped. A chosen entry is not promoted if a core memory already has
-        the same words, or if the task has no right to end the entry.
+        If more entries are chosen than may be promoted, the rest keep their due pointer, so that
+        the next day's job asks about them again. Each attempt reads the entries again (optimistic
+        lock). An entry that was removed meanwhile is skipped. A chosen entry is not promoted if a
+        core memory already has the same words, or if the task has no right to end the entry.
         """
         reach = self._reach(claim.job, batch[0], answer.authors)
         job, wanted_later = claim.job, {one.id for one in answer.entries[claim.left :]}
@@ -214,14 +215,14 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.why))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
-        """Keep entries longer that would fade before the next attempt."""
+        """If the task must wait, keep entries that would fade before the next attempt."""
         if outcome.not_before is not None:
             self._wait(claim.job)
 
     def _wait(self, job: ReflectionJob) -> None:
         """Postpone the fading of entries that would fade before the next attempt.
 
-        Their due pointers stay unchanged, and lead to that attempt.
+        The entries keep their due pointers, so the next attempt finds them.
         """
         now = self.clock.now()
         later = now + WAITING
@@ -251,7 +252,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         return Memory.each_of(item for item in items if "gsi2sk" in item)
 
     def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
-        """Split entries into questions of at most 30 entries and one chunk's tokens.
+        """Split entries into questions of at most 30 entries and at most the tokens of a chunk.
 
         A single entry with more tokens is a question of its own.
         """
@@ -364,7 +365,7 @@ def _may_hold(entries: Sequence[Memory], memory: Memory) -> bool:
 
 
 def _rights_on(memory: Memory) -> str:
-    """Return a key for grouping: entries with the same key may be in the same question."""
+    """Return a key for grouping: all entries of a question have the same key."""
     if not memory.audience.open:
         return memory.audience.model_dump_json()
     return f"{memory.home} {memory.authors.model_dump_json()}"

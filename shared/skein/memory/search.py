@@ -1,4 +1,4 @@
-"""Search for memories by words and meaning. Of equal matches, the newest comes first."""
+"""Search for memories by words and meaning. Among equal matches, the newest comes first."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """CORE MEMORIES and JOURNAL: the memories of an agent that a prompt shows.
 
-- Read: the live memories of the agent in the scopes of the chat.
-- Kept: memories that may be shown and have not faded. In a private chat, at most three open
+- What is read: the live memories of the agent in the scopes of the chat.
+- What is kept: memories that may be shown and have not faded. In a private chat, at most three open
   memories of each person who is not a member of the chat are kept.
 - Order: newest first, so that the newer of two contradicting memories comes first.
 - Over the budget: operators' memories and the newest memories are kept (`memory/shown.py`).
@@ -40,7 +40,7 @@ class Memories(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Memories":
-        """Keep the memories that may be shown and have not faded, with few from each stranger."""
+        """Keep the memories that may be shown and have not faded; see also `few_open`."""
         live = [memory for memory in read.shown(Memory) if not memory.faded(read.now)]
         core_first = sorted(newest_first(live), key=lambda memory: memory.kind)
         return cls(tuple(few_open(core_first, members_of(read.chat))))
@@ -55,7 +55,7 @@ class Memories(SectionItems):
 def core_memories(given: SectionInput) -> Section | None:
     """Render the core memories; None without core memories.
 
-    If they exceed the limit, the run gets a mark.
+    If the memories exceed the limit, the run gets a mark.
     """
     limit = min(CORE_MEMORY_TOKENS, given.tokens_left // CORE_SHARE)
     core = _untold(given, "core")
@@ -71,9 +71,9 @@ def journal(given: SectionInput) -> Section | None:
 
 
 def _untold(given: SectionInput, kind: MemoryKind) -> list[Memory]:
-    """Return the memories of a kind, without those that other parts of the prompt repeat.
+    """Return the memories of a kind that no other part of the prompt already tells.
 
-    Only memories that a consolidation made from messages are left out. A memory that the agent
+    Only memories that a consolidation made from messages can be left out. A memory that the agent
     saved with a tool is always shown, because the agent would otherwise save it again.
     """
     return [
@@ -93,7 +93,10 @@ def _remembered(
     given: SectionInput,
     over: tuple[PromptMark, ...],
 ) -> Section | None:
-    """Create a section of memories. As in `listing`, each line is counted separately."""
+    """Build a section of memories.
+
+    As in `listing`, the tokens of each line are counted separately.
+    """
     if not memories:
         return None
     counter, sources = given.counter, given.sources

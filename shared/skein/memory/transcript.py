@@ -32,10 +32,10 @@ from skein.services.visibility.insiders import insiders_at
 
 
 class TimeZones:
-    """Time zones and user records of the senders.
+    """The time zones of the senders of messages, taken from their user records.
 
-    A person's time zone is the one in their record. If the record has none, the time zone of their
-    phone number's country is used, then the agent's, then UTC.
+    If a person's record has no time zone, the time zone of their phone number's country is used,
+    then the agent's, then UTC.
 
     Args:
         table: The table.
@@ -81,11 +81,11 @@ class TimeZones:
 def line(message: Message, names: Names, zone: ZoneInfo, *, start: int, end: int) -> str:
     """Format a message, or a part of it, as one line with its sender and time.
 
-    For a part, the line says which characters of the message it has.
+    If only a part is shown, the line says which characters of the message it shows.
 
     Args:
         names: The names of the members. The agent that reads the line is `You`.
-        zone: The sender's time zone, in which the message means days and times.
+        zone: The sender's time zone, which applies to days and times in the message.
         start: The first character to show, counted from 0.
         end: The end of the characters to show (exclusive).
     """
@@ -149,8 +149,8 @@ class ConsolidationTarget:
     def owner(self, chunk: Chunk) -> Owner:
         """Return the owner of the chunk's memories.
 
-        Their audience is the people who were present for the whole chunk. The authors of known
-        memories in the question are added later.
+        The audience of these memories is the people who were present for the whole chunk. The
+        authors of known memories in the question are added later.
         """
         audience = audience_of(self.chat, since_seq=chunk.from_seq)
         return Owner(
@@ -221,7 +221,7 @@ class AgentChunk(NamedTuple):
         return not self.owner.audience.open or self.insiders.wrote(memory.authors)
 
     def reach(self, authors: Authors = NO_AUTHORS) -> Reach:
-        """Return the reach that finds the memories which the chunk's audience may see.
+        """Return the reach that finds the memories that the chunk's audience may see.
 
         Args:
             authors: The people whose words are in the question in addition to the chunk's authors,

@@ -98,7 +98,7 @@ def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
 def double_of(
     kind: MemoryKind, text: str, live: Sequence[Memory], *, by_operator: bool = False
 ) -> Memory | None:
-    """Return a live memory with the same words, which is a core memory or has the same kind.
+    """Return a live memory that has the same words, if it is a core memory or of the same kind.
 
     Args:
         kind: The kind of the new memory.
@@ -217,7 +217,7 @@ def _visible(symbol: str) -> str:
 
 
 def _words_apart(symbol: re.Match[str]) -> str:
-    """Return a space for a character that only separates words, and the character otherwise."""
+    """Replace a character that only separates words by a space; keep any other character."""
     text, at = symbol.string, symbol.start()
     before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
     return " " if _only_separates(before, symbol[0], after) else symbol[0]

@@ -1,8 +1,8 @@
 """Ask for approval of calls, and find the calls that were approved.
 
 Skein builds the question from the operator's words and all arguments. The question refers to the
-call by its run, step and position. So after a yes, Skein makes exactly the recorded call, and does
-not have to store the arguments twice.
+call by its run, step and position. After a yes, Skein therefore makes exactly the recorded call,
+and the arguments are stored only once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -124,7 +124,9 @@ class Approvals:
         tool: CallableTool,
         question: McpQuestion,
     ) -> str:
-        """Ask the person a service's question about a call. Repeating the request changes nothing.
+        """Ask the person a question that a service has about a call.
+
+        Repeating the request changes nothing.
 
         Returns:
             The tool result for the model.
@@ -164,7 +166,8 @@ class Approvals:
         If an equal question is already open, no question is posted.
 
         Args:
-            told: The result after a new question. `{place}` stands for where it was asked.
+            told: The tool result after a new question. `{place}` is replaced by where the question
+                was asked.
         """
         if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)
@@ -209,10 +212,10 @@ class Approvals:
         """Return a step with the calls that people approved in the messages that a run answers.
 
         No model is called for this step. It is recorded and carried out like any other step. A call
-        that another run or activation has already made keeps its outcome. If a call was erased with
-        the message that asked for it, if its tool is gone, or if a person of the team has answered
-        in the chat since the approval, the call is refused when it is carried out. So the model
-        learns why the answer has no effect.
+        that another run or activation has already made keeps its outcome. An approved call is
+        refused when the step is carried out if the call was erased with the message that asked for
+        it, if its tool is gone, or if a person of the team has answered in the chat since the
+        approval. The refusal tells the model why the approval has no effect.
 
         Args:
             run: The run, before the first step of an activation.
@@ -292,7 +295,10 @@ class Approvals:
     def _as_recorded(
         self, run: Run, agreed: AgreedCall, question: str | None, tool: CallableTool | None
     ) -> tuple[AgreedCall, ToolCall]:
-        """Return an approved call and its record, or a call that will be refused."""
+        """Return an approved call with the call that the model made.
+
+        If that call or its tool is gone, a call that will be refused is returned.
+        """
         call = self._recorded(run, agreed)
         if tool is None or call is None:
             call = ToolCall(id="", name=agreed.tool, arguments=NO_ARGUMENTS)
@@ -313,8 +319,8 @@ def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
     """Return the call that an answered choice approves, or None if the answer was no.
 
     Args:
-        team_seq: The team's newest message in the chat; a call that was approved before it has the
-            version `ANSWERED`.
+        team_seq: The team's newest message in the chat. A call that was approved before this
+            message gets the version `ANSWERED`, so that it is refused.
     """
     answer = choice.answer
     if answer is None or answer.option is None or not choice.agrees_to_call:
@@ -332,7 +338,10 @@ def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return `agreed`, with the version `NO_VERSION` if its question showed other arguments."""
+    """Return `agreed`.
+
+    If its question showed other arguments, it is changed so that it is refused.
+    """
     if question is None:
         return agreed
     try:

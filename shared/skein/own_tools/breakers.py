@@ -1,7 +1,8 @@
 """Call services through circuit breakers that all workers share.
 
-A breaker is read with its tool, and written only if a call fails, probes, or ends an outage. So a
-working service costs no extra database request, and no worker calls a failing service.
+A breaker is read together with its tool. It is written only if a call fails, probes, or ends an
+outage. A working service therefore costs no extra database request, and workers do not call a
+service that is known to fail.
 """
 
 import logging
@@ -73,7 +74,7 @@ class ToolBreakers:
         return ToolBreaker.from_optional(self.table.get(known.key), known.tenant, known.service)
 
     def _entered(self, known: ToolBreaker) -> ToolBreaker:
-        """Let a call through, as the probe if the breaker is half open.
+        """Let a call through; if the breaker is half open, the call is its probe.
 
         Raises:
             CircuitOpen: The breaker is open, or another worker is probing.

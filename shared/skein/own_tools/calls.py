@@ -1,9 +1,9 @@
 """The calls of a step to the tools of a tenant: approved, recorded, and made once, in parallel.
 
 A step is recorded before its calls are made. For a call that only reads, that is enough. A call
-that writes is also recorded in the ledger of calls, before it is sent and again with its outcome.
-So a worker that takes over knows which writes have begun. It does not send a write with an unknown
-outcome again, unless the service is idempotent.
+that writes is also recorded in the ledger of calls: before it is sent, and again with its outcome.
+A worker that takes the run over therefore knows which writes have begun. It does not send a write
+with an unknown outcome again, unless the service is idempotent.
 """
 
 import logging
@@ -69,8 +69,8 @@ class PlannedCall:
     Attributes:
         position: The position in the step.
         arguments: The arguments, as the model wrote them.
-        context: The context to be signed.
-        call: The tool context of the agent's call.
+        context: The context that is signed and sent to the service.
+        call: The context in which the agent called the tool.
         record: The existing or new record of a call that writes; None for a call that reads.
         ambiguous: Whether an earlier attempt at the call has an unknown outcome.
         reply: A person's answer to the service's question about this call.
@@ -172,7 +172,7 @@ class OwnCalls:
         """Ask for approval of a call if the call needs it.
 
         Args:
-            person: The only person whose messages the activation answers.
+            person: The only person whose messages the activation answers; None if that is unclear.
             others: Equal calls that were made before. If there are any, a person must approve the
                 new call.
 
@@ -193,7 +193,7 @@ class OwnCalls:
         return self.approvals.ask(call, step, position, tool, arguments, who=who, done_at=done_at)
 
     def _may_tell(self, call: ToolContext, step: Step, position: int, tool: CallableTool) -> bool:
-        """Count the bits that a call without approval reveals to a shared service.
+        """Count how much a call without approval reveals to a shared service, in bits.
 
         A call is counted once, even if another worker makes it again.
 
@@ -243,7 +243,7 @@ class OwnCalls:
         """Make the calls of a step, all at the same time.
 
         Args:
-            activation: The activation, which records the content of the results.
+            activation: The activation, in which the content that the results show is recorded.
             step: The step, with the writes that have already begun.
             planned: The calls.
             until: The time by which all calls must have ended.
@@ -295,7 +295,7 @@ class OwnCalls:
         return outcomes
 
     def _asked(self, each: PlannedCall, step: Step, outcome: Outcome) -> Outcome:
-        """Ask the person a service's question, and return the outcome of the call.
+        """Ask the person the service's question about a call, and return the outcome of the call.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -313,7 +313,7 @@ class OwnCalls:
     def _known(
         self, call: ToolContext, tool: CallableTool, record: RecordedCall, *, reused: bool = False
     ) -> Outcome:
-        """Return the recorded outcome of a call, without a result that may not be shown here.
+        """Return the recorded outcome of a call; leave out its result if it may not be shown here.
 
         Args:
             reused: Whether the record belongs to an equal call that was made before.

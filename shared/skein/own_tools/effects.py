@@ -14,7 +14,7 @@ from skein.services.choices.effect import AnswerEffect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEffect(AnswerEffect):
-    """An answer that starts a run of the agent; after a yes, that run makes the call."""
+    """The effect of the answer: a run of the agent starts and, after a yes, makes the call."""
 
     triggers_agent: ClassVar[bool] = True
 
@@ -23,7 +23,8 @@ class CallEffect(AnswerEffect):
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
         """Raise `AlreadyAsked` if the agent's question about an equal call is open in this chat.
 
-        What a service itself asks about an equal call is only refused if it is the same question.
+        If the service itself asks, `AlreadyAsked` is raised only if exactly the same question is
+        open.
         """
         home = (new.chat_id, new.sender)
         here = [each.choice for each in asked if (each.chat_id, each.sender.ref) == home]

@@ -1,4 +1,4 @@
-"""Erase a person from the calls that wait, or waited, for operators."""
+"""Erase a person from the tool calls that wait, or waited, for an operator's decision."""
 
 from collections.abc import Collection, Iterator
 
@@ -12,7 +12,9 @@ from skein.services.common.pagination import items_under
 def approvals_erased(
     table: Table, tenant: str, user_id: str, ids: Collection[str]
 ) -> Iterator[Write]:
-    """Yield the writes that delete a person's calls, and take the person out of others' readers.
+    """Yield the writes that delete the requests for approval of a person's calls.
+
+    From the requests of other people, only the id of the person among the readers is removed.
 
     Args:
         ids: All ids of the person.

@@ -1,4 +1,4 @@
-"""The tools of a tenant that an agent may call, which are read with its prompt."""
+"""The tools of a tenant that an agent may call. They are read together with the agent's prompt."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -177,7 +177,7 @@ class OwnToolItems(SectionItems):
         return cls(tuple(sorted(known, key=lambda each: each.name)))
 
     def authors(self) -> Iterable[Authors]:
-        """Return no one, because operators write tools."""
+        """Return no authors, because tools are written by operators."""
         return ()
 
     @property
@@ -186,7 +186,7 @@ class OwnToolItems(SectionItems):
 
     @property
     def write(self) -> bool:
-        """Whether one of the tools writes."""
+        """Whether calls of at least one of the tools can change something."""
         return any(each.tool.effect == "write" for each in self.tools)
 
 

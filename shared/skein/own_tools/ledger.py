@@ -35,11 +35,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EarlierCalls:
-    """The earlier calls that an activation finds before it makes a write.
+    """The earlier calls that an activation finds before it makes a call that writes.
 
     Attributes:
         reused: The recorded call whose outcome is used instead of a new call, or None.
-        others: Equal calls that were made before, if the new call is made in addition to them.
+        others: The equal calls that were made before; empty if one of them is reused.
     """
 
     reused: RecordedCall | None = None
@@ -48,7 +48,7 @@ class EarlierCalls:
 
 @dataclass(frozen=True, slots=True)
 class BegunCalls:
-    """The writes of a step that have begun, by position, with their results so far.
+    """The calls of a step that write and have begun, by position, with their results so far.
 
     Calls run in parallel, so several can end at the same time.
     """
@@ -139,7 +139,7 @@ class CallLedger:
         )
 
     def _answered_first(self, step: Step, ref: CallRef) -> tuple[int, int]:
-        """Return the first and the last message that the call's original run answered, or zeros."""
+        """Return the first and last message that the call's first run answered, or zeros."""
         made: Step | None = step
         if ref.run_id != step.run_id:
             made = Step.read(self.table, Step.key_of(step.tenant, ref.run_id, ref.step))

@@ -1,7 +1,8 @@
 """MCP servers: the tools that they offer, cached for an hour, and calls of approved tools.
 
 A model is shown only what an operator approved. If a server changes a tool, calls of the tool are
-refused until an operator approves the change. So a server cannot show a model new instructions.
+refused until an operator approves the change. A server can therefore not show a model new
+instructions.
 """
 
 from collections.abc import Callable, Mapping

@@ -267,10 +267,11 @@ class OwnTools:
         optimistic(self.clock, attempt)
 
     def check_names(self, tenant: str, names: Sequence[str]) -> None:
-        """Check that all tools that an agent will have exist.
+        """Check that all tools that an agent is to have exist.
 
         Raises:
-            Unprocessable: A tool does not exist, or there are too many tools of the tenant.
+            Unprocessable: A tool does not exist, or the agent would have too many tools of the
+                tenant.
         """
         own = [name for name in names if not is_built_in(name)]
         if len(own) > MAX_OF_AGENT:
@@ -496,7 +497,7 @@ class OwnTools:
             raise Unprocessable(f"{field}: set this when you approve each tool of the server")
 
     def _check_secret(self, tool: OwnTool) -> None:
-        """Check that a secret belongs to this tenant, so that a tool cannot leak another tenant's.
+        """Check that the tool's secret belongs to its tenant, so that no other tenant's can leak.
 
         Raises:
             Unprocessable: The secret belongs to another tenant.

@@ -35,8 +35,8 @@ SPENT = (
 def only_person(run: Run, reading: Reading) -> str | None:
     """Return the only person whose messages an activation answers, or None if that is unclear.
 
-    It is unclear if an agent, plan or service stands between the person and the run. The messages
-    start with the first one that the run answers, and end with the last one that its prompt showed.
+    It is unclear if an agent, plan or service stands between the person and the run. All messages
+    count from the first one that the run answers to the last one that its prompt showed.
     """
     trigger, resumed = run.trigger, run.resumed
     if trigger.type != "chat_message" or trigger.traced_to is not None or run.chain_depth:
@@ -85,7 +85,7 @@ def who_is_asked(
 
 
 def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
-    """Return "person": a person must approve a call that tells a service something private.
+    """Return `person`, because a person must approve a call that tells a service something private.
 
     Raises:
         Failed: The operator of the tool does not allow such a question. The error says `refusal`.
@@ -96,20 +96,20 @@ def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
 
 
 def tells_choices(run: Run, tool: CallableTool) -> bool:
-    """Return whether the mere choice to call a tool reveals something private."""
+    """Return whether already the choice to call this tool tells a service something private."""
     private = run.held is None or not run.held.audience.open
     return private and tool.tool.privacy == "shared"
 
 
 def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -> bool:
-    """Return whether the arguments would tell a service words of a private activation."""
+    """Return whether the arguments may tell a service words from private content."""
     return tells_choices(run, tool) and not arguments.keys() <= _closed(tool).keys()
 
 
 def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
-    """Return how many bits a call with only closed arguments reveals.
+    """Return how much a call with only closed arguments reveals to the service, in bits.
 
-    The bits measure the choice of the tool and of the arguments' values.
+    The service learns which of the shared tools was chosen, and which of the listed values.
 
     Args:
         tool: The tool that is called.
@@ -123,12 +123,12 @@ def _closed(tool: CallableTool) -> dict[str, int]:
     """Return the closed parameters of a tool, and the number of choices for each.
 
     A closed parameter has a schema that lists all its values. For a tool of an MCP server, the
-    result is empty until an operator has confirmed these lists.
+    result is empty until an operator has confirmed the listed values.
     """
     confirmed = all(each.values_confirmed for each in tool.tool.rights.values())
     return closed_values(tool.schema) if confirmed else {}
 
 
 def title_of(tool: OwnTool) -> str:
-    """Return the beginning of the question that asks for approval, without a question mark."""
+    """Return the beginning of a question for approval, which says what the tool does."""
     return (tool.approval_text or "").rstrip(" ?") or f"Call {tool.name}"

@@ -58,7 +58,7 @@ def _faults(schema: Any, path: str, depth: int, counted: list[int]) -> Iterator[
 
 
 def _faults_of_values(schema: Mapping[str, Any], path: str, kind: str) -> Iterator[str]:
-    """Yield the faults of a description, an enum and the bounds."""
+    """Yield what is wrong with the description, the enum and the bounds of a schema."""
     words = schema.get("description", "")
     if not isinstance(words, str) or len(words) > MAX_WORDS:
         yield f"{path}.description: it must be a text of at most {MAX_WORDS:,} characters"

@@ -1,8 +1,8 @@
 """DONE BEFORE: what tools already did for the messages that a run answers.
 
-It applies after a run was stopped, for example because a person of the team took the chat over, or
-after its prompt was built again for new readers. The next activation reads the calls for the
-messages that it answers, from any run.
+The section is shown after a run was stopped, for example because a person of the team took the chat
+over, or after the prompt of a run was built again for new readers. The next activation reads the
+calls for the messages that it answers, no matter which run made them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -165,7 +165,7 @@ def _answered(read: SectionReads) -> range:
 
 
 def _unanswered_from(read: SectionReads) -> int:
-    """Return the number that follows the agent's last message from before this run."""
+    """Return the number of the message after the agent's last one from before this run."""
     run, agent = read.run, _agent_of(read.run)
     own = [
         each.seq

@@ -78,7 +78,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Usage:
-    """The usage of a call in progress, with the service's question and its answer."""
+    """What is known about a call in progress: its usage, and a person's answer to the service."""
 
     began: datetime
     may_ask: bool = False
@@ -174,7 +174,7 @@ class CallSender:
         until: datetime,
         usage: _Usage,
     ) -> str:
-        """Make a call, at most twice, and return the answer with a bar before each line."""
+        """Make a call, at most twice, and return the answer, with `| ` before each of its lines."""
         while True:
             left = (until - self.clock.now()).total_seconds()
             seconds = min(float(tool.tool.timeout_seconds), left)
@@ -288,7 +288,7 @@ class CallSender:
         return text
 
     def _shown(self, record: OwnTool, text: str) -> str:
-        """Return the words of a service, cut and without the secret."""
+        """Return a service's text, without the tool's secret and cut to the tool's limit."""
         return self._cut(record, _without(self.http.secret(record.credentials), text))
 
     def _cut(self, tool: OwnTool, text: str) -> str:
@@ -315,7 +315,7 @@ class _RefusedByService(Correctable):
 
 
 def _without(secret: str | None, text: str) -> str:
-    """Return a text without the parts of a secret, which a service may repeat."""
+    """Return a text in which parts of a secret, which a service may repeat, are replaced."""
     for part in SECRET_PART.findall(secret or ""):
         text = text.replace(part, "[secret]")
     return text

@@ -1,8 +1,8 @@
 """The signed context of a call: the person it is made for, and the readers of its result.
 
 It is signed according to Standard Webhooks (https://www.standardwebhooks.com): the header
-`webhook-signature` signs the id, the time and the JSON. Signing takes ten lines of code; its
-library would be one more package in each Lambda function.
+`webhook-signature` signs the id, the time and the JSON. Signing takes ten lines of code, so that no
+library has to be added to each Lambda function.
 """
 
 import base64
@@ -25,7 +25,7 @@ class CallContext(Value):
     """The context of a call, which the service may trust.
 
     Attributes:
-        agent_id, chat_id, run_id: None for a call that an operator tries.
+        agent_id, chat_id, run_id: None if an operator makes the call to try the tool.
         person: The only person whose messages the call answers; None if that is unclear.
         readers: The people who will see the result; None for everyone in the tenant.
         idempotency_key: The key of the call, which is the same in each retry.
@@ -68,7 +68,7 @@ def context_of_operator(tenant: str, by: str | None, key: str) -> CallContext:
 
 
 def hash_of_request(method: str, url: str, body: bytes) -> str:
-    """Return the SHA-256, in hex, of a request's method, URL and body, on a line each."""
+    """Return the SHA-256, in hex, of three lines: a request's method, its URL, and its body."""
     return hashlib.sha256(f"{method}\n{url}\n".encode() + body).hexdigest()
 
 
@@ -80,8 +80,8 @@ def new_nonce() -> str:
 def secret_of(nonce: str, *, key: str, sealed: str | None = None) -> str:
     """Return a secret in the form of Standard Webhooks.
 
-    It is derived from its nonce and the services' key, so read access to the table is not enough to
-    sign.
+    A secret that no caller provided is derived from its nonce and the services' key. Because the
+    key is not in the table, read access to the table is not enough to sign.
 
     Args:
         nonce: The random part of the secret, unique to it.

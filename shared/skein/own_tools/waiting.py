@@ -23,11 +23,12 @@ class WaitingCalls:
         """Return whether a waiting call has the same tool and arguments as a new call.
 
         Calls for two different people are not equal. A waiting call is ignored if it can no longer
-        be made because its tool was changed, its arguments were erased, or a reader has joined.
+        be made because its tool was changed, its arguments were erased, or someone who may not see
+        it has joined.
 
         Args:
             new: The new call, whose step is stored.
-            waiting: The calls of the same agent in the same chat that wait.
+            waiting: The waiting calls of the same agent in the same chat.
         """
         similar = [each for each in waiting if _similar(each, new)]
         return bool(similar) and self._digest(tenant, new) in {
@@ -44,7 +45,7 @@ class WaitingCalls:
 
 
 def _similar(waiting: RequestedCall, new: RequestedCall) -> bool:
-    """Return whether two calls are equal if they have the same arguments."""
+    """Return whether two calls are equal in everything but their arguments."""
     people = {waiting.person, new.person} - {None}
     same_tool = (waiting.tool, waiting.version) == (new.tool, new.version)
     return same_tool and len(people) <= 1 and may_show(waiting.readers, new.readers)

@@ -43,9 +43,9 @@ class MemoryFields(BaseModel):
 class Memory(MemoryFields, AgentItem):
     """A fact that an agent has learned, with the audience of its sources.
 
-    A query from the end reads the most important live memories first: operators' memories, then
-    core memories, then journal entries, each newest first. A limit on the query therefore never
-    leaves out an operator's memory in favor of others.
+    A query in descending order of keys reads the most important live memories first: operators'
+    memories, then core memories, then journal entries, each newest first. If a query has a limit,
+    the limit therefore never leaves out an operator's memory in favor of others.
 
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
@@ -119,7 +119,7 @@ class Memory(MemoryFields, AgentItem):
 
     @property
     def age(self) -> tuple[datetime, str]:
-        """The sort key for lists that begin with the oldest memory."""
+        """The sort key for lists in which the oldest memory comes first."""
         return self.created_at, self.id
 
     def faded(self, now: datetime) -> bool:
@@ -137,8 +137,8 @@ class Memory(MemoryFields, AgentItem):
     def promotable(self) -> bool:
         """Whether reflection may still promote this journal entry.
 
-        Reflection must not end an operator's entry, or an open entry with too many authors
-        (`Readers.changes`).
+        Promotion ends the entry. Reflection has no right to end an operator's entry, or an open
+        entry with too many authors (`Readers.changes`).
         """
         unowned = self.audience.open and self.authors.many
         return not (self.kind == "core" or self.considered or self.by_operator or unowned)
@@ -148,7 +148,10 @@ class Memory(MemoryFields, AgentItem):
         return Memory.model_copy(super().restored(), update={"superseded_by": None})
 
     def to_item(self) -> Item:
-        """Return the memory as table attributes; an undecided journal entry has a due pointer."""
+        """Return the memory as table attributes.
+
+        A journal entry to decide about has a due pointer.
+        """
         item = super().to_item()
         if self.fades_at is None:
             return item

@@ -20,7 +20,7 @@ class BackgroundRecord(Stored):
     """The record of one question of a background task. It has no words of people.
 
     Attributes:
-        usage: The tokens of the question, and of earlier questions that led to it.
+        usage: The tokens of the question, and of earlier, larger questions that were split into it.
         failure: Why the question failed, as `Failure.why`; None if it succeeded.
     """
 

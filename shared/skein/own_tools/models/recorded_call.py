@@ -1,13 +1,13 @@
 """The record of a call of a tool that writes, and the rule that makes the call happen only once.
 
-The record is created before the call is sent, and changed after it:
+The record is created before the call is sent, and changed when the outcome is known:
 
     no record, `asked`          -> `begun`   before the call is sent
     `begun`                     -> `begun`   before it is sent again to an idempotent service
     `begun`                     -> `asked`   the service asks a person first
     `begun`                     -> `failed`  the call certainly had no effect
     `begun`                     -> `unknown` the call may have had its effect
-    `begun`, `unknown`          -> `done`    also if the worker has lost its run meanwhile
+    `begun`, `unknown`          -> `done`    even if the worker has lost its run meanwhile
 
 If a worker dies during a call, the record remains `begun`, and the call's outcome is unknown.
 """
@@ -58,7 +58,7 @@ def may_become(state: CallState) -> Condition:
 
 
 class CallRef(Value):
-    """A call of a model: the run, the step, and the position in the step."""
+    """The place of a model's call: the run, the step, and the position in the step."""
 
     run_id: Identifier
     step: int
@@ -75,13 +75,14 @@ class RecordedCall(Stored):
     The arguments and the result are on the step that made the call.
 
     Attributes:
-        call: The call as the model first made it.
+        call: The place where the model first made the call.
         agent_id: The agent.
         seq: The newest message that the run answered, or 0.
         from_seq: The first message that the run answered, or 0.
         activation: The activation of the run that made the call.
         digest: The digest of the tool's name and the arguments, by which equal calls are found.
-        made_in: The call in the step that carried it out. After a yes, the step is in another run.
+        made_in: The place of the call in the step that carried it out. For a call that was approved
+            later, this is a step of another run.
         audience: The people who were present for all content that the activation was shown.
         authors: The people and tools whose words the activation was shown.
         begun_at: When the call was last sent.
