@@ -210,7 +210,7 @@ def _team_name(overrides: Overrides) -> str:
 def _checked_times(
     not_before: datetime | None, not_after: datetime | None, now: datetime
 ) -> datetime:
-    """Check the times of an outreach; return the later of `not_after` and the beginning.
+    """Check the times of an outreach, and return the latest time that it names or `now`.
 
     Raises:
         Unprocessable: The times are invalid.

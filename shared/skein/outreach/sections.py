@@ -10,9 +10,10 @@ SHOWN_FOR = timedelta(days=14)
 
 
 def outreach(given: SectionInput) -> Section | None:
-    """Render the newest outreach of a direct chat; None without one, or in the run that writes.
+    """Render the newest outreach of a direct chat; None without one.
 
-    The outreach is stored only in the chat itself, so prompts of other chats cannot show it.
+    In the run that writes the message of the outreach, None is returned, too. The outreach is
+    stored only in the chat itself, so prompts of other chats cannot show it.
     """
     chat, now = given.reading.chat, given.reading.now
     known = chat.contact_order if chat is not None else None

@@ -1,9 +1,9 @@
 """Write to the people of an outreach, once each.
 
 The item of each person is due when the person's turn comes. One transaction posts the text, or
-starts the run that writes it, and sets the state of the person. So each person is written to once,
-even if workers overlap or die half-way. That transaction also checks that the outreach is active,
-and so does each post of a run that it has started.
+starts the run that writes it, and sets the state of the person. Each person is therefore written to
+once, even if workers overlap or die half-way. The transaction also checks that the outreach is
+active. If it has started a run, each message that the run posts requires this, too.
 """
 
 import logging
@@ -237,10 +237,10 @@ class OutreachSender:
         self.dispatch.send([started.job])
 
     def _marked(self, outreach: Outreach, contact: Contact, now: datetime) -> Chat:
-        """Record in the chat that its prompts show the outreach, and return the chat.
+        """Store the outreach in the chat, from where prompts show it, and return the chat.
 
-        If a worker dies after this write, the chat's record remains, and the next worker writes the
-        message.
+        If a worker dies after this write, the outreach stays in the chat, and the next worker
+        writes the message.
         """
         chat = read_chat(self.table, contact.tenant, contact.chat_id)
         if chat.contact_order is not None and chat.contact_order.id == outreach.id:
@@ -259,7 +259,10 @@ class OutreachSender:
         return marked
 
     def _busy_until(self, contact: Contact, now: datetime) -> datetime | None:
-        """Return when a line with a long queue or no segments left for the day may send again."""
+        """Return when the line may send again; None if it may send now.
+
+        A line must wait if its queue is long or its segments of the day are used.
+        """
         line, channel = contact.route.line.address, channel_named(contact.route.channel)
         owner = owner_of_line(channel.name, line)
         keys = [Allowance.key_of(contact.tenant, owner), TenantSettings.key_of(contact.tenant)]

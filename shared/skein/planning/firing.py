@@ -43,7 +43,7 @@ class Firing:
         """Start the run of a due plan.
 
         The run's id is derived from the plan and its due time. One transaction creates the run and
-        moves the plan to its next time. So the run starts once, even if ticks overlap or die
+        moves the plan to its next time. The run therefore starts once, even if ticks overlap or die
         half-way. If several times were missed, the plan fires once for all of them.
 
         The run belongs to the plan's chat, if the plan has one.
@@ -52,9 +52,9 @@ class Firing:
         if the chat was discarded, or if the person who set the plan has left a private chat. A cron
         plan is also canceled if that person has not been active for `MAX_IDLE`.
 
-        If the chat is reached by SMS and its person has quiet hours now, the plan is deferred to
-        their end (`QuietTimes`): it is due again at that time. While a person of the team holds the
-        chat, the plan is deferred or dropped, depending on the settings.
+        If the chat is reached by SMS and its person has quiet hours now, the plan is deferred until
+        the quiet hours end (`QuietTimes`). While a person of the team holds the chat, the plan is
+        deferred or dropped, depending on the settings.
 
         Args:
             item: The plan's item, freshly read from the table.
@@ -110,8 +110,8 @@ class Firing:
     def _watched(self, plan: Plan, now: datetime) -> Plan | None:
         """Return the plan with its person's last active time; None if that is too long ago.
 
-        The activity is looked up at most once a day. It is stored on the plan, so that it outlives
-        messages that expire.
+        The time is looked up at most once a day. It is stored on the plan, so that it is still
+        known after the person's messages have expired.
         """
         known = plan.active_at or plan.created_at
         if plan.cron is None or plan.person is None or now - known < LOOKED_UP_AFTER:
@@ -123,7 +123,7 @@ class Firing:
         return plan.model_copy(update={"active_at": active_at})
 
     def _chat_of(self, plan: Plan) -> tuple[Chat | None, Reason | None]:
-        """Read the plan's chat, and the reason if the plan cannot fire.
+        """Read the plan's chat, and find out why the plan cannot fire, if so.
 
         Returns:
             The chat, or None if the plan has no chat; the reason, or None if the plan can fire.

@@ -30,12 +30,13 @@ class PlanChats:
     ) -> Owner:
         """Return the owner of a plan that an operator sets.
 
-        A plan for a chat has the scope of that chat, and the people who are there now as its
+        A plan for a chat has the scope of that chat, and the people who are in the chat now as its
         audience. A plan without a chat, or for a chat without people, is open.
 
         Args:
             chat_id: The plan's chat.
-            user_id: A person, for the direct chat with the agent that has the newest message.
+            user_id: A person, instead of a chat: the plan gets the person's direct chat with the
+                agent that has the newest message.
 
         Raises:
             NotFound: The agent is not a member of the chat, or the person does not exist.

@@ -350,8 +350,8 @@ def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
 
     The new plan replaces an active plan within reach that may be changed, or else an ended plan
     within reach. Without such a plan, the new plan gets the first generation. A hidden plan with
-    this generation then moves to the first unused generation. So the id of the new plan does not
-    reveal whether a hidden plan exists.
+    this generation then moves to the first unused generation, so that the id of the new plan does
+    not reveal whether a hidden plan exists.
 
     Args:
         named: The plans of the name by generation; the last generation is unused.

@@ -21,7 +21,7 @@ from skein.settings import Settings
 class QuietTimes:
     """The quiet hours of the people that plans reach by SMS.
 
-    They apply to the plan of a direct chat whose person gets SMS, unless that person chose the
+    Quiet hours apply to a plan of a direct chat whose person gets SMS, unless that person chose the
     plan's time.
     """
 

@@ -1,7 +1,7 @@
 """GOALS and PLANS: the active goals and plans of an agent that may be shown.
 
-All of them are read, and as many as fit are shown. Goals are listed by priority, operators' first,
-and plans by their next time.
+All active goals and plans are read, and as many as fit are shown. Goals are listed by priority,
+with operators' goals first, and plans by their next time.
 """
 
 from collections.abc import Iterable

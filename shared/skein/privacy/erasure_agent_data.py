@@ -212,9 +212,9 @@ def agents_of(sweep: Sweep) -> list[str]:
 def folders_made_from(table: Table, sweep: Sweep, agents: Sequence[str]) -> set[Folder]:
     """Return the owners of items that were made from the person's chats.
 
-    The index of source chats finds these items. An item made from several chats is listed in the
-    index by its agent, or as an item of a chat. It is therefore included even if none of its chats
-    is the person's.
+    The index of source chats finds these items. An item made from several chats is listed under its
+    agent, or as an item of a chat, and not under each source chat. Its owner is therefore included
+    even if none of the item's chats is the person's.
     """
     relations = [made_relation(sweep.tenant, chat_id) for chat_id in sweep.chats]
     relations += [mixed_relation(sweep.tenant, agent_id) for agent_id in (*agents, None)]

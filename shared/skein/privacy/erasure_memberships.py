@@ -263,7 +263,7 @@ class MembershipErasure:
 
 
 def learnt_from(sweep: Sweep, snapshot: ChatSnapshot) -> Subject:
-    """Return the erasure's subject, with the names and addresses that a chat has for the person."""
+    """Return the erasure's subject, extended by the person's names and addresses in a chat."""
     subject = sweep.subject
     own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
     called = [membership.member.name for membership in own]

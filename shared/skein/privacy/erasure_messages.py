@@ -281,7 +281,7 @@ class DeletedMessageEraser:
         message: DeletedMessage,
         agents: Sequence[str],
     ) -> None:
-        """Store the note on the message's chat, unless it is stored. Other stages need the note."""
+        """Store the note on the message's chat for other stages, unless it is already stored."""
         if message.chat_id in sweep.chats:
             return
         people = {each.member.id for each in snapshot.members if each.member.kind == "user"}
@@ -298,7 +298,7 @@ class DeletedMessageEraser:
         sweep.chats[message.chat_id] = erased
 
     def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Erase the words from runs in other chats that may have been shown a forgotten message."""
+        """Erase a forgotten message's words from runs in other chats that may have seen it."""
         message = sweep.erasure.message
         if message is None or not message.forgotten:
             return
@@ -388,9 +388,9 @@ class DeletedMessageEraser:
     def _forget(self, sweep: Sweep, snapshot: ChatSnapshot, message: DeletedMessage) -> None:
         """Delete agents' summaries that the deletion itself missed.
 
-        A summary can reappear in two ways. A worker that had read the message before the deletion
-        may have stored its summary afterwards. An agent that has left shows its old summary again
-        when it returns.
+        Such a summary can appear in two ways. A worker that had read the message before the
+        deletion may have stored its summary afterwards. An agent that had left the chat shows its
+        old summary again when it returns.
         """
         still_written = sweep.erasure.requested_at + SUMMARY_WORK
         for membership in snapshot.members:

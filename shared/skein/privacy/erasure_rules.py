@@ -2,8 +2,8 @@
 
 Each rule is one function. The rules rely on recorded provenance
 (`models/visibility/provenance.py`): which messages an item was made from, and whose words the model
-was shown. Only `names_them` searches texts for a name. The operator decides what happens to these
-texts.
+was shown. Only `names_them` searches texts for a name. The operator decides what happens to texts
+that contain the name.
 """
 
 from collections.abc import Callable, Collection
@@ -39,8 +39,8 @@ MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 def is_from_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
     """Return whether an agent's item was made only from the person's words.
 
-    If the item was made only from agents' messages, the people whose words the model was shown
-    decide. An operator's document or thread returns False, because it also contains the operator's
+    An item that was made only from agents' messages counts if the model was shown only the person's
+    words. An operator's document or thread returns False, because it also contains the operator's
     words.
     """
     if thing.by_operator and thing.WORKED_ON:
@@ -62,9 +62,9 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
     """Return whether a message belongs to the person, or was made only from or for the person.
 
     This is the case for a message that the person sent and for a question to the person. It is also
-    the case for a message of an agent or of the team if its author was shown only the person's
-    words. The same applies to all their messages in a private chat in which no other person ever
-    was.
+    the case for a message of an agent or of the team whose author was shown only the person's
+    words, and for every message of an agent or of the team in a private chat in which no other
+    person ever was.
 
     Args:
         sweep: The sweep of the person.
@@ -270,8 +270,8 @@ def _without_reader(sweep: Sweep, message: Message) -> Message:
 def _data_without(data: Any, ids: Collection[str]) -> Any:
     """Return the data of a question without some people.
 
-    They are left out of each stored `Audience`. `ERASED` replaces them as members, because an order
-    asks at least one person.
+    Their ids are removed from each stored `Audience`. Where they are stored as members, `ERASED`
+    replaces them, because an order asks at least one person.
     """
     if isinstance(data, list):
         return [_data_without(each, ids) for each in data]

@@ -137,9 +137,9 @@ class RunSearch:
     def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
         """Yield runs in another person's private chats that can contain the erased person's words.
 
-        The two people share a private chat. Each run belongs to an agent of this chat, and was
-        created after messages there may first mention the erased person. Borrowed context of these
-        agents is deleted.
+        The two people share a private chat. Each run belongs to an agent of the shared chat, and
+        was created after the time from which messages in that chat may mention the erased person.
+        Borrowed context of these agents is deleted.
         """
         chats = self._private_chats(sweep, person)
         for agent_id in erased.agents:

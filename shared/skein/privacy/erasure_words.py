@@ -71,9 +71,9 @@ def pattern_of_names(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def put_in(text: str, replace: Callable[[str], str]) -> str:
-    """Apply a replacement to a text; a changed text gets another length.
+    """Apply a replacement to a text; if the text changes, its length changes, too.
 
-    Recall recognises a changed message by its length, and then drops its passages.
+    Recall recognises a changed message by its length, and then drops the message's passages.
     """
     changed = replace(text)
     return f"{changed} " if changed != text and len(changed) == len(text) else changed

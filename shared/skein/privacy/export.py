@@ -240,7 +240,12 @@ class Exports:
     def _records(
         self, user: User, number: int, at: ExportCursor
     ) -> Iterator[tuple[ExportCursor, Thing]]:
-        """Yield consents, disclosures and errands: the list `number`, which follows the chats."""
+        """Yield consents, disclosures and errands, which are exported after the lists of chats.
+
+        Args:
+            number: The position of this list, as in `ExportCursor.relation`.
+            at: Where the previous page ended.
+        """
         behind = (at.key or "") if at.relation >= number else ""
         for position, user_id in enumerate((user.id, *user.former_ids)):
             pk = User.key_of(user.tenant, user_id).pk

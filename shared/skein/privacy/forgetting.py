@@ -87,7 +87,7 @@ class Forgettings:
         """Ask the person which messages to forget, in a chat that only they read (idempotent).
 
         Args:
-            claim: The run; its own chat is read only by the person.
+            claim: The claim of a run whose own chat is read only by the person.
             query: Words that occur in the messages.
             zone: The time zone of the days in the question.
             client_id: The idempotency key of the question.

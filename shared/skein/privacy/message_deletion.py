@@ -146,10 +146,11 @@ class MessageDeletion:
         return erasure
 
     def _copies(self, message: Message) -> Iterator[Message]:
-        """Yield the question and the other posts of the consent with which a message was posted.
+        """Yield the copies of a message that was posted with the person's consent.
 
-        The consent loses its words first, so that nothing more is posted. Other messages have no
-        copies.
+        The copies are the question for the consent and the posts in other chats. The words are
+        removed from the consent first, so that nothing more is posted. A message without a consent
+        has no copies.
         """
         if message.via is None:
             return

@@ -45,9 +45,10 @@ NEIGHBOURS = 2  # messages before and after each found message that are read wit
 ELSEWHERE = 6  # best hits whose neighbours are read even if they are in another chat
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes more batches of messages
 LARGE_BATCHES = 3
-# For a prompt, recall reads messages with this multiple of the budget in estimated tokens, because
-# not all of them are shown. The value comes from the five conversations of docs/recall.md: reading
-# 100 messages found nothing more, and leaving out the neighbours of the best hits found less.
+# For a prompt, recall reads messages until their estimated tokens are this multiple of the budget,
+# because not all of them are shown. The value comes from the five conversations of docs/recall.md:
+# reading 100 messages found nothing more, and without the neighbours of the best hits, less was
+# found.
 PROMPT_FILLED, PROMPT_POSTED = 3.0, 10
 CHARACTERS_A_TOKEN, TOKENS_A_LINE = 4, 12  # estimates for a line, with its share of headings
 SHOWN_CHARACTERS = 700  # only a part of a longer message is shown
@@ -58,7 +59,7 @@ class RecallRequest:
     """A request to find old messages for some readers.
 
     Attributes:
-        agent_id: The agent that recalls messages it was present for.
+        agent_id: The agent. It recalls only messages for which it was present.
         chat: The active chat, or None.
         member: The agent's membership of the active chat, if it was read.
         scopes: The scopes to search; see `scopes_at`.
@@ -69,7 +70,7 @@ class RecallRequest:
         last_at: If set, only messages until this time are found; in seconds since 1970.
         person: If set, only messages of this person or agent are found; an id or a name.
         only_chat_id: If set, only messages of this chat are found.
-        shown: The messages that the readers are shown anyway.
+        shown: The messages that the prompt already shows. They are not recalled.
         thorough: Whether to make additional searches by meaning, for long messages of agents and
             for messages of a person that the query names. It is false for a prompt, which makes
             only one search for each scope.
@@ -106,7 +107,7 @@ class RecallRequest:
         return self.reader_rules.partitions(self.tenant, self.agent_id)
 
     def knows(self, passage: RecallPassage, rule_items: Mapping[Key, Item]) -> bool:
-        """Return whether sharing rules let the readers know of a passage."""
+        """Return whether sharing rules allow a passage to be shown to the readers."""
         said = [
             SaidMessage(seq, passage.recall_author, datetime.fromtimestamp(at, UTC))
             for seq, at in passage.sources or [(passage.seq, passage.created_at)]
@@ -116,7 +117,7 @@ class RecallRequest:
     def rules_for(
         self, chat_id: str, said: Sequence[SaidMessage | None], items: Mapping[Key, Item]
     ) -> Rules:
-        """Return the sharing rules that let the readers see some words, if any.
+        """Return the sharing rules that allow some words to be shown to the readers.
 
         Args:
             chat_id: The chat in which the words were said.
@@ -174,9 +175,9 @@ class RecallRequest:
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Return whether to show messages of a chat that possibly repeat words shown by a rule.
+        """Return whether a chat's messages may be shown that may repeat words shown by a rule.
 
-        They are shown only if their chat is the active one.
+        They may be shown only in their own chat, so the chat must be the active one.
         """
         return self.chat is not None and self.chat.id == chat_id
 
@@ -218,14 +219,14 @@ class RecallRequest:
         )
 
     def memberships_in(self, chat: Chat, items: Mapping[Key, Item]) -> Sequence[Membership]:
-        """Return the agent's memberships of a chat, open and closed, among items that were read."""
+        """Return the agent's memberships of a chat, current and ended, from the items read."""
         if self.chat is not None and self.chat.id == chat.id and self.member is not None:
             return [self.member]
         keys = membership_keys(chat.tenant, chat.id, self.agent)
         return Membership.read_each(items, keys)
 
     def present_for(self, chat: Chat, seq: int, memberships: Sequence[Membership]) -> bool:
-        """Return whether the agent was present for a message, by its memberships of the chat."""
+        """Return whether the agent was a member when a message was posted."""
         del chat
         return any(
             member.joined_seq < seq and (member.left_seq is None or seq <= member.left_seq)
@@ -285,7 +286,7 @@ class OwnRequest(RecallRequest):
         return chat.id in self.own
 
     def memberships_in(self, chat: Chat, items: Mapping[Key, Item]) -> Sequence[Membership]:
-        """Return an empty list, because the memberships of agents don't limit a person's search."""
+        """Return nothing, because a person's search does not depend on agents' memberships."""
         del chat, items
         return ()
 
@@ -304,7 +305,7 @@ def readable_lines(
 ) -> tuple[list[Line], dict[str, str]]:
     """Return the found passages that may be read, and the names of their senders by id.
 
-    If two agents have the same passage, it counts once.
+    A passage that two agents have in their indexes is returned once.
 
     Args:
         items: The passages.
@@ -386,7 +387,7 @@ class CandidateKeys:
     """The messages to read, and the keys of the items that decide whether to show them.
 
     Attributes:
-        messages: The messages, in the order of their choice.
+        messages: The messages, in the order in which they were chosen.
         texts: The keys of the messages to read.
         deciding: The keys of the items that decide whether to show the messages: memories, chats
             and memberships.
@@ -489,7 +490,7 @@ def chosen(
 
 
 def keys_of_chat(request: RecallRequest, chat_id: str) -> list[Key]:
-    """Return the keys of a chat and of the agent's membership, open and closed."""
+    """Return the keys of a chat and of the agent's memberships in it, current and ended."""
     if isinstance(request, OwnRequest):
         return []
     here = request.chat is not None and request.chat.id == chat_id

@@ -1,4 +1,4 @@
-"""Version stamps and records of the content that sharing rules let a prompt or a tool show."""
+"""Records of what sharing rules let a prompt or a tool show, and the versions of these rules."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,11 @@ KEPT = timedelta(days=365)
 def stamp_of(
     entries: Iterable[RecalledEntry], reader_rules: ReaderRules | None
 ) -> SharingStamp | None:
-    """Return the versions to check for entries shown by sharing rules, or None without any."""
+    """Return the versions with which entries were shown by sharing rules; None if none were.
+
+    They are checked later, so that words are not used after a rule or a person's choice has
+    changed.
+    """
     by_rule = [entry for entry in entries if entry.rules]
     if reader_rules is None or not by_rule:
         return None
@@ -33,7 +37,7 @@ def disclosure_records(
     *,
     cause: str | None = None,
 ) -> Iterator[Put]:
-    """Yield a record for each chat whose words sharing rules let a run show.
+    """Yield a record for each chat from which a run was shown words by sharing rules.
 
     Args:
         shown_in: The chat whose people are shown the words.

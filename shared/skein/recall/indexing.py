@@ -1,11 +1,11 @@
 """Index of recall: bring the passages of a range of messages up to date.
 
-The passages are a pure function of the chat's current messages and the agents' memberships. So a
-job may arrive twice, late or out of order, and a rebuild needs only the chat. Passages are read
-before the messages, and their write is conditional on their version. After the write, the messages
-are read again: if one has changed meanwhile, the range is indexed again. So stale passages never
-remain. At the end of a job, the memberships and the chat are read again. If an agent has left or
-the chat was discarded during the job, the job is repeated.
+The passages are a pure function of the chat's current messages and the agents' memberships.
+Therefore, a job may arrive twice, late or out of order, and a rebuild needs only the chat. Passages
+are read before the messages, and their write is conditional on their version. After the write, the
+messages are read again: if one has changed meanwhile, the range is indexed again, so that stale
+passages never remain. At the end of a job, the memberships and the chat are read again. If an agent
+has left or the chat was discarded during the job, the job is repeated.
 """
 
 from collections import defaultdict
@@ -59,7 +59,7 @@ class IndexTarget:
     """An agent in a chat. The agent's index holds the messages for which the agent was present.
 
     Attributes:
-        membership: The open or closed membership; None if the agent never was a member.
+        membership: The current or former membership; None if the agent never was a member.
         covered: The sharing rules and the person to whom they may apply, or None.
     """
 
@@ -165,9 +165,9 @@ class RecallIndexing:
             self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
 
     def _again_when_quiet(self, job: RecallJob, chat: Chat, last_seq: int) -> None:
-        """Index a person's newest conversation again once it has ended, if rules apply to it.
+        """Send a job to index a person's newest conversation again after it ends, if rules apply.
 
-        If the job is lost, the first message of the next conversation causes the same work
+        If this job is lost, the first message of the next conversation has the same effect
         (`_first_seq`).
         """
         if chat.sharing is None or last_seq < chat.last_seq:
@@ -181,9 +181,9 @@ class RecallIndexing:
             self.dispatch.send([talk], delay_seconds=delay)
 
     def _is_outdated(self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None]) -> bool:
-        """Return whether memberships or scope have changed since passages were written from them.
+        """Return whether the memberships or the scope from which passages were made have changed.
 
-        It also returns true if an agent was deleted meanwhile. If something changes after this
+        An agent that was deleted meanwhile counts as a change, too. If something changes after this
         check, the change feed sends a job, which then finds the passages that were written here.
         """
         chat = snapshot.chat
@@ -207,7 +207,7 @@ class RecallIndexing:
         return False
 
     def _agents(self, snapshot: ChatSnapshot, agent_id: str | None) -> dict[str, Membership | None]:
-        """Return the memberships, open or closed, of the agents to index for.
+        """Return the current or former memberships of the agents for which to index.
 
         An agent without a membership may still have passages, which must be deleted. A deleted
         agent counts as one without a membership.
@@ -328,7 +328,7 @@ class RecallIndexing:
         return made
 
     def _charge(self, target: IndexTarget, embedded: Collection[tuple[str | None, int]]) -> None:
-        """Charge a provider's embeddings, as an estimate, to the people who wrote the words.
+        """Charge the estimated tokens of a provider's embeddings to the people who wrote the words.
 
         Args:
             embedded: The payer and the characters of each text.
@@ -414,7 +414,7 @@ def _in_order(*passages: Passages) -> Passages:
 
 
 def _own(passages: Passages) -> Passages:
-    """Return the passages without copies for other people."""
+    """Return the passages without the copies that sharing rules may show to other people."""
     return tuple(passage for passage in passages if not passage.by_rule)
 
 

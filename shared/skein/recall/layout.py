@@ -34,7 +34,8 @@ class RecalledEntry:
         audience: The people who may know the message.
         rules: The sharing rules that let the readers see the entry; empty if the readers were
             present.
-        author_version: The author's sharing version, as read before the chat; 0 without rules.
+        author_version: The version of the author's sharing choices, read before the chat; 0 without
+            rules.
         memory: The memory that is shown instead of its source messages; None for a message.
     """
 

@@ -1,6 +1,6 @@
 """Search the messages that a person may read, with the index of recall.
 
-The indexes belong to agents. So a search uses the indexes of the agents in the person's newest
+Indexes belong to agents. A search therefore uses the indexes of the agents in the person's newest
 chats, and finds only messages for which an agent was present. Its cost does not depend on the
 length of the chats.
 """

@@ -1,7 +1,7 @@
 """Passages of memories that were made from a person's own words.
 
-Each is stored next to the passages of the last message from which its memory was made, and only in
-partitions that contain all of these messages.
+Each passage is stored next to the passages of the last message from which its memory was made. It
+is stored only in partitions that contain all messages from which the memory was made.
 """
 
 from collections import defaultdict

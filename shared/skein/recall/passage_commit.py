@@ -1,7 +1,7 @@
 """Commit of passages: a message's passages and its words' postings change in one transaction.
 
-So the first passage of a stored message lists all postings that refer to the message. With that
-list, a message can be removed from the index after its text was erased.
+The first passage of a stored message therefore lists all postings that refer to the message. With
+that list, a message can be removed from the index after its text was erased.
 """
 
 from collections import defaultdict

@@ -117,7 +117,8 @@ class QueryReader:
 def needs_recall(text: str) -> bool:
     """Return whether an answer to a text may need old messages. Small talk does not need any.
 
-    True if a question has at least one word that is not small talk, or another text at least two.
+    A question needs recall if at least one of its words is not small talk. Any other text needs
+    recall if at least two of its words are not small talk.
     """
     stems = frozenset(stems_of(text)) - _stems_of_words(f"{_SMALL_TALK} {_TALK} {_IDLE}")
     asks = any(ends_with_question(line) for line in text.splitlines())

@@ -1,7 +1,7 @@
 """Ranking of passages by a query: meaning, words, people and kinds of facts in one score.
 
-All statistics come from the given passages. The reader may see all of these, so a score does not
-reveal anything about other messages.
+All statistics come from the given passages. Because the reader may see all of these passages, a
+score does not reveal anything about other messages.
 """
 
 import math
@@ -143,10 +143,10 @@ def ranked(query: RecallQuery, lines: Sequence[Line]) -> list[Hit]:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the scores of passages.
+    """The values from which the scores of passages are computed.
 
     Attributes:
-        values: The values of each part, in the order of `WEIGHTS`.
+        values: The value of each passage in each part of the score, in the order of `WEIGHTS`.
         strengths: The strength of each passage; see `Hit`.
     """
 
@@ -167,7 +167,7 @@ def parts_of(query: RecallQuery, lines: Sequence[Line]) -> Parts:
 
 
 def _meaning(lines: Sequence[Line], reach: int) -> Values:
-    """Return, for each passage, the cosine of the query and the passage with its neighbours.
+    """Return, for each passage, the cosine with the query of the passage and its neighbours.
 
     A neighbouring message is represented by its best passage. A passage without a cosine gets the
     lowest cosine of the others.

@@ -26,7 +26,7 @@ AGENTS, PEOPLE = "agents", "people"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRebuilds:
-    """Operators' requests to index chats again.
+    """The service with which operators request that chats are indexed again.
 
     Nothing is deleted first: old passages are used until new ones replace them.
     """
@@ -113,7 +113,11 @@ class RecallRebuild:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
-        """Yield the chats that list the person first, and empty chats that the person has left."""
+        """Yield the chats for which this person's jobs are responsible.
+
+        These are the chats that list the person first, so that a chat of several people is yielded
+        only once, and chats without people that the person has left.
+        """
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):
             if chat.person_ids[:1] == (user_id,):

@@ -1,11 +1,10 @@
 """Recall: find the messages of an agent's past that match a query and may be shown.
 
-A recall has three steps:
-1. A vector search for each scope and a batch read of postings, all in parallel.
-2. A ranking, which only uses CPU time.
-3. A batch read of the best messages with their neighbours, and a batch read of their chats.
+A recall has three steps: 1. A vector search for each scope and a batch read of postings, all in
+parallel. 2. A ranking, which only uses CPU time. 3. A batch read of the best messages with their
+neighbours, and a batch read of their chats.
 
-So its cost does not depend on the length of the history.
+The cost of a recall therefore does not depend on the length of the history.
 """
 
 import logging
@@ -70,7 +69,7 @@ class RecallResult:
 
     Attributes:
         entries: The messages, best first.
-        tokens: Their tokens as lines with headings.
+        tokens: The tokens of the lines and headings that show these messages.
     """
 
     entries: tuple[RecalledEntry, ...] = ()
@@ -208,7 +207,7 @@ class Recall:
     ) -> Mapping[Key, Item]:
         """Read the items that decide which of the found passages sharing rules may show.
 
-        With these items, the ranking only compares passages that the readers may know about.
+        With these items, the ranking can leave out passages that the readers must not know about.
         """
         keys = keys_of_shared((item for one in found for item in one), searching.request)
         return self._table.get_many(keys) if keys else {}
@@ -341,9 +340,9 @@ def _batches(keys: Sequence[Key]) -> list[Sequence[Key]]:
 def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None]:
     """Return the authors to search for. None means everyone.
 
-    A vector search returns the nearest 100 passages, and all of these may be from other people. So
-    if the query names one person, a thorough recall makes a separate search for that person's
-    passages. A prompt makes only one search for each scope.
+    A vector search returns the nearest 100 passages, and all of these may be from other people. If
+    the query names one person, a thorough recall therefore makes a separate search for that
+    person's passages. A prompt makes only one search for each scope.
     """
     named = prepared.query.sender_ids
     if request.author is not None or not request.thorough or len(named) != 1:
@@ -497,7 +496,7 @@ class _Shown:
         return counts and request.in_time(at)
 
     def _shown_chat(self, chat_id: str) -> "_ShownChat | None":
-        """Return a chat with the data of all its messages; None if they may not be shown."""
+        """Return a chat with the data about showing its messages; None if none may be shown."""
         request = self.request
         chat = self._chat(chat_id)
         if chat is None or chat.discarded_at is not None:

@@ -1,8 +1,8 @@
 """RECALLED: old messages that match the message to answer.
 
-- Read: the search runs in parallel with the second round of a reading, and takes one more round. If
-  recall fails or is late, the reading is completed without it.
-- Kept: the best matches that may be shown, as many as fit into the budget (`recall/`).
+- What is read: the search runs in parallel with the second round of a reading, and takes one more
+  round. If recall fails or is late, the reading is completed without it.
+- What is kept: the best matches that may be shown, as many as fit into the budget (`recall/`).
 - Order: by chat and day, oldest first.
 """
 
@@ -98,9 +98,9 @@ class PromptRecall:
     settings: Settings
 
     def begin(self, read: SectionReads, known: BeginInput) -> Load | None:
-        """Start the searches of a recall; None if there is nothing to recall by.
+        """Start the searches of a recall; None if there is no text to search with.
 
-        See `SectionLoader`. A prompt that is recorded recalls nothing.
+        See `SectionLoader`. If a recorded prompt is repeated, nothing is recalled.
         """
         text, run, chat, sharing = query_of(read), read.run, read.chat, known.sharing
         if known.began is None or self._tokens(run, chat, known.prefetched) <= 0:

@@ -35,7 +35,7 @@ class RecallSweep:
         """Send a job for each agent whose index lacks the newest message older than 5 minutes.
 
         Args:
-            members: The chat's open memberships.
+            members: The chat's current memberships.
         """
         agents = [member for member in members if member.member.kind == "agent" and member.active]
         if not agents or chat.discarded_at is not None or not self.settings.recall:

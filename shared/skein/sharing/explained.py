@@ -200,7 +200,7 @@ class Explanations:
         return insiders_for(self.table, agent, readers.chat) if readers.chat else NO_INSIDERS
 
     def _hindrance(self, chat: Chat, readers: AskedReaders) -> AccessRefusal | None:
-        """Return why no agent could apply a sharing rule for these readers; None if one could."""
+        """Return why no sharing rule could apply for these readers; None if one could."""
         if readers.audience.open:
             return AccessRefusal.READERS_OPEN
         if not readers.known:
@@ -219,7 +219,7 @@ class Explanations:
 
 
 def _by_rule(decision: Decision, hindrance: AccessRefusal | None) -> Explanation:
-    """Explain what the rules decide, or why no agent can apply the rules."""
+    """Explain an item by the decision of the rules, or by what keeps all rules from applying."""
     if decision.refusal is None and hindrance is not None:
         return Explanation(hindrance)
     return Explanation(decision.refusal or AccessGrant.RULE, decision)
@@ -231,7 +231,7 @@ def _of_made(
     """Explain an item made by agents, to which sharing rules never apply.
 
     Args:
-        home: The chat in which it was made.
+        home: The chat in which the item was made.
         admitted: Whether the agent's prompt for these readers may contain the item's words.
     """
     if authors.by_rule and readers.elsewhere(home):

@@ -105,7 +105,7 @@ class OwnSharing:
         optimistic(self.clock, attempt)
 
     def keep_talk(self, tenant: str, user_id: str, chat_id: str) -> Chat:
-        """Stop sharing a person's newest conversation in a chat with others (idempotent).
+        """Stop sharing a person's newest conversation in a chat (idempotent).
 
         Raises:
             NotFound: The chat is not a direct chat of the person, or no rule applies to it.
@@ -115,7 +115,7 @@ class OwnSharing:
     def withdraw(
         self, tenant: str, user_id: str, chat_id: str, *, from_seq: int, to_seq: int
     ) -> Chat:
-        """Stop sharing messages of a person with others (idempotent).
+        """Stop sharing some of a person's messages in a chat (idempotent).
 
         Raises:
             NotFound: The chat is not a direct chat of the person, or no rule applies to it.

@@ -26,7 +26,7 @@ def read_rules(table: Table, tenant: str) -> SharingRules:
 
 
 def _announced(table: Table, tenant: str, now: datetime) -> Write:
-    """Return the write after which the tenant's runs read the rules."""
+    """Return the write that marks a tenant as having rules, so that its runs read them."""
     key = TenantSettings.key_of(tenant)
     tenant_settings = TenantSettings.read(table, key)
     if tenant_settings is not None:
@@ -76,7 +76,7 @@ class RuleChanges:
 
         Raises:
             NotFound: There is no such rule.
-            Conflict: The rule has ended, so it does not cover what was said since.
+            Conflict: The rule has ended. Extending it would also share what was said since then.
             Unprocessable: The rule would end before it begins.
         """
 
@@ -144,7 +144,7 @@ class RuleChanges:
         *,
         withdraws: bool = False,
     ) -> None:
-        """Write the next version; after the first version, the tenant's runs read the rules.
+        """Write the next version. With the first version, also mark the tenant as having rules.
 
         Args:
             withdraws: Whether the change stops words from being shared.

@@ -238,11 +238,11 @@ def check_listed(
     *,
     by_operator: bool,
 ) -> None:
-    """Check the limits on listed documents, which prompts read.
+    """Check the limits on the list of documents that prompts read.
 
     The limit `most` counts only documents that may be shown to the readers, so the error does not
-    reveal hidden documents. The limit on all listed documents, including hidden ones, is twice
-    `most`, because a prompt reads them all at once. An operator's document is checked only against
+    reveal hidden documents. All listed documents together, including hidden ones, may be twice as
+    many, because a prompt reads them all at once. An operator's document is checked only against
     `most`, and only operators' documents are counted. A change that does not make the list longer
     is always allowed.
 

@@ -62,9 +62,8 @@ def skills_for(
         tags: Topics of the work; each selects the skills with this tag.
 
     Returns:
-        `core`, then bound skills, then skills of the mode, then skills of each tag in turn. Skills
-            of one mode or tag are sorted by name. Bound skills are included even if they do not
-            exist.
+        `core`, then bound skills, then skills of the mode, then the skills of each tag. Skills of
+            one mode or tag are sorted by name. Bound skills are included even if they do not exist.
     """
     known = sorted(heads, key=lambda head: head.name)
     of_mode = [head.name for head in known if mode is not None and mode.lower() in head.modes]

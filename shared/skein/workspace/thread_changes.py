@@ -62,7 +62,7 @@ ThreadEdit = Callable[[Thread, ThreadResources], Thread]
 
 
 def fields(changes: Mapping[str, Any]) -> ThreadEdit:
-    """Set fields of a thread; an empty string clears a field."""
+    """Return an edit that sets fields of a thread; an empty string clears a field."""
 
     def change(thread: Thread, resources: ThreadResources) -> Thread:
         after = validated(thread, changes)
@@ -77,7 +77,7 @@ def fields(changes: Mapping[str, Any]) -> ThreadEdit:
 
 
 def attached(name: str) -> ThreadEdit:
-    """Add a document to a thread (idempotent)."""
+    """Return an edit that adds a document to a thread (idempotent)."""
 
     def change(thread: Thread, resources: ThreadResources) -> Thread:
         [document] = resources.documents(thread, [name])
@@ -89,7 +89,7 @@ def attached(name: str) -> ThreadEdit:
 
 
 def detached(name: str) -> ThreadEdit:
-    """Remove a document from a thread; the document itself is kept."""
+    """Return an edit that removes a document from a thread; the document itself is kept."""
     gone = Document.id_of(name)
 
     def change(thread: Thread, _: ThreadResources) -> Thread:
@@ -100,7 +100,7 @@ def detached(name: str) -> ThreadEdit:
 
 
 def bound(name: str) -> ThreadEdit:
-    """Bind a skill to a thread (idempotent)."""
+    """Return an edit that binds a skill to a thread (idempotent)."""
 
     def change(thread: Thread, resources: ThreadResources) -> Thread:
         resources.skills(thread.tenant, [name])
@@ -111,7 +111,7 @@ def bound(name: str) -> ThreadEdit:
 
 
 def unbound(name: str) -> ThreadEdit:
-    """Unbind a skill from a thread."""
+    """Return an edit that unbinds a skill from a thread."""
 
     def change(thread: Thread, _: ThreadResources) -> Thread:
         kept = tuple(each for each in thread.bound_skills if each != name)
@@ -121,7 +121,7 @@ def unbound(name: str) -> ThreadEdit:
 
 
 def combined(edits: Sequence[ThreadEdit]) -> ThreadEdit:
-    """Combine several changes to a thread, applied one after the other, into one."""
+    """Return an edit that applies several edits to a thread, one after the other."""
 
     def change(thread: Thread, resources: ThreadResources) -> Thread:
         for edit in edits:
@@ -134,13 +134,13 @@ def combined(edits: Sequence[ThreadEdit]) -> ThreadEdit:
 def ended(
     status: ThreadStatus, at: datetime, *, evidence: str | None = None, learned: str | None = None
 ) -> ThreadEdit:
-    """Complete or archive a thread, with its evidence and what was learned."""
+    """Return an edit that ends a thread, with its evidence and what was learned."""
     changes = {"status": status, "evidence": evidence, "learned": learned, "ended_at": at}
     return lambda thread, _: validated(thread, changes)
 
 
 def operators(given: Mapping[str, Any], at: datetime) -> ThreadEdit | None:
-    """Build the change for an operator's request; None if only `active` is given.
+    """Return the edit for an operator's request; None if only `active` is given.
 
     The caller applies `active` with `Threads.switch`.
 

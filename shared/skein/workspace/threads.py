@@ -165,10 +165,11 @@ class Threads(OwnedStore[Thread]):
         """Make an open thread the active one; None makes no thread active.
 
         The thread becomes active only in the last scope of `reach`. The open scope belongs to all
-        open chats, so a run that was shown words of outsiders cannot make a thread active there. If
-        the thread may not be changed from here, this chat is not added to its `chat_ids`. The run
-        is added to the thread's export only if the thread is in the same scope, and only people of
-        this scope may see it.
+        open chats, so a run that was shown words of outsiders cannot make a thread active there.
+
+        If the thread is in that same scope and only people of the scope may see it, the run is
+        added to the thread's export. The chat of the change is then also added to `chat_ids`, if
+        the thread may be changed from here.
 
         Args:
             reach: The partitions in which to look for the thread; the thread becomes active in the

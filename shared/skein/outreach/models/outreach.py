@@ -116,10 +116,10 @@ class OutreachPerson(Stored):
             does not change this value.
         next_at: When to write to the person; None once the person's state is decided.
         state: What was decided; `written` once a text is posted or a run was started to write it.
-        reason: Why the person was not written to, or why that is postponed.
+        reason: Why the agent did not write to the person, or why the person's turn was postponed.
         chat_id: The direct chat with the agent, once the person was written to.
         run_id: The run that writes; None for a given text.
-        seq: The message with a given text.
+        seq: The number of the message with a given text.
         at: When the state was decided.
         version: The optimistic lock: every change raises it.
     """

@@ -105,14 +105,16 @@ class AuditEntry(Stored):
 
 
 class Access(Stored):
-    """A person's record of an operator's access to their private content, made with the entry.
+    """An operator's access to a person's private content, recorded for this person to read.
+
+    The record is written together with the audit entry.
 
     Attributes:
         id: The id of the audit entry.
         who: The `sub` of the operator's token.
         verb: What the operator did.
         kind: The kind of thing that was accessed.
-        reason: Why, in the operator's words.
+        reason: Why the operator did it, in the operator's words.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("ACCESS#")

@@ -184,8 +184,8 @@ class ErasedChat(Stored):
         others: All other people who are or were members.
         since: The time from which messages may mention the person.
         first_seq: The first message that the person wrote.
-        shown_in: Other chats with messages whose origin is in this chat; the value is the time of
-            the first such message.
+        shown_in: The other chats with messages whose origin is in this chat, by id, each with the
+            time of the first such message.
     """
 
     tenant: Tenant

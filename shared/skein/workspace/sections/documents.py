@@ -1,9 +1,10 @@
 """GLOBAL DOCUMENTS: the documents that are pinned for the agent or the active chat.
 
-- Read: the lists of pinned documents in the scopes of the chat, then, by key, the listed documents
-  and the chat's own ones.
-- Kept: documents that exist and may be shown. Documents of the active thread are left out, so that
-  they are not shown twice.
+- What is read: the lists of pinned documents in the scopes of the chat, then, by key, the listed
+  documents and the chat's own ones.
+- What is kept: documents that exist and may be shown. Documents of the active thread are left out,
+  so
+  that they are not shown twice.
 - Order: the agent's documents, scope by scope, then the chat's, each in the order of its list.
 """
 

@@ -1,9 +1,9 @@
 """SKILLS: the skills for the active thread, each in full or by name.
 
-- Read: `core`, the tenant's skill catalog if a thread is active, and the thread's skills.
-- Kept: `core`, then the thread's bound skills, those of its mode, and those of its tags. Without a
-  thread, only `core`. The tenant's own skills replace shipped ones of the same name.
-- Left out: the shipped rules on documents and threads, if a prompt has neither.
+- What is read: `core`, the tenant's skill catalog if a thread is active, and the thread's skills.
+- What is kept: `core`, then the thread's bound skills, those of its mode, and those of its tags.
+  Without a thread, only `core`. The tenant's own skills replace shipped ones of the same name.
+- What is left out: the shipped rules on documents and threads, if a prompt has neither.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ class Skills(SectionItems):
         return cls(selection(read.run.tenant, names, read.found, read.readers))
 
     def authors(self) -> Iterable[Authors]:
-        """Return no one, because operators write skills."""
+        """Return no authors, because skills are written by operators."""
         return ()
 
 
@@ -67,7 +67,7 @@ def _thread(read: SectionReads) -> Thread | None:
 
 
 def _names(read: SectionReads, thread: Thread | None) -> tuple[str, ...]:
-    """Return the names of the skills to show: `core`, then bound skills, then by mode and tags."""
+    """Return the names of the skills to show: `core`, bound ones, then by mode and by tags."""
     if thread is None:
         return (CORE,)
     catalog = read.found.get(SkillCatalog.key_of(read.run.tenant))

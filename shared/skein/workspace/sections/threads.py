@@ -1,8 +1,8 @@
 """ACTIVE THREAD and PENDING THREADS: the open threads of an agent that may be shown.
 
-- Read: the open threads in the scopes of the chat, and which one is active in its own scope. Then
-  the active thread's documents by key.
-- Kept: the threads that may be shown. Deleted documents are shown only by name.
+- What is read: the open threads in the scopes of the chat, and which thread is active in the chat's
+  own scope. Then the active thread's documents, by key.
+- What is kept: the threads that may be shown. Deleted documents are shown only by name.
 - Order: the active thread with its documents, then the others by importance, one line each.
 """
 
@@ -39,10 +39,10 @@ class Threads(SectionItems):
     """The open threads that may be shown to the readers of a chat.
 
     Attributes:
-        pending: The other threads, most important first.
+        pending: The open threads besides the active one, most important first.
         of_chat: Whether the active thread is the one pinned to the chat.
         here: Whether the active thread is in the scope of the chat itself.
-        documents: The documents of the active thread; deleted ones only by name.
+        documents: The documents of the active thread. Of deleted documents, only the name is known.
     """
 
     active: Thread | None = None
