@@ -22,7 +22,7 @@ MAX_PAUSE = timedelta(minutes=15)  # longest pause of the circuit breaker
 
 
 class EndpointLanes(Stored):
-    """The lanes of one endpoint that are being sent or wait for that.
+    """The lanes of one endpoint that are being sent or wait to be sent.
 
     Attributes:
         held: The leases of the lanes that are being sent.
