@@ -1,7 +1,7 @@
 """Activations of a run: record their steps and results, and rebuild them for new readers.
 
 A step is recorded before any of its tools is called. Every write is conditional on the fencing
-token of the claim, so a worker whose run was taken over cannot write any more.
+token of the claim, so a worker can no longer write once another worker has taken over its run.
 """
 
 import logging
@@ -45,9 +45,9 @@ class Recording:
     """The writes that record a step.
 
     Attributes:
-        claim: The run's claim after the writes.
+        claim: The claim as it will be after the writes.
         changes: The attributes of the run's item to change.
-        own_writes: Writes of further items; only this run's worker writes these items.
+        own_writes: Writes of further items, which only this run's worker writes.
     """
 
     claim: Claim
@@ -72,13 +72,13 @@ def recording(
     `shown`, `held`, `sharing` and `thread_id` are used only for the first step of an activation.
 
     Args:
-        step: The step; the first step of an activation has the prompt.
-        shown: The chat and the last message that the prompt showed; None for no chat.
+        step: The step. Only the first step of an activation has a prompt.
+        shown: The chat that the prompt showed, and its last message; None if it showed no chat.
         held: The content of the prompt, with its audience.
-        sharing: The content that the prompt contained through sharing rules.
+        sharing: The content that is in the prompt because of sharing rules.
         borrowed: The borrowed context in the prompt, if any.
         marks: The marks of the prompt and of the answer.
-        thread_id: The active thread of the prompt.
+        thread_id: The thread that was active when the prompt was built.
         also: Writes that record consequences of the prompt, in the same transaction.
     """
     all_marks = dict.fromkeys([*claim.run.all_marks, *marks])
@@ -112,12 +112,12 @@ class Activations:
     metrics: Metrics
 
     def steps(self, claim: Claim) -> tuple[Step, ...]:
-        """Return the steps that this activation has recorded so far, in order."""
+        """Return the recorded steps of the current activation, in order."""
         steps = self.all_steps(claim)
         return tuple(step for step in steps if step.activation == claim.run.activation)
 
     def all_steps(self, claim: Claim) -> tuple[Step, ...]:
-        """Return the steps that the run has recorded so far, over all activations, in order."""
+        """Return the run's recorded steps, over all activations, in order."""
         run = claim.run
         if run.steps_taken == 0:
             return ()
@@ -128,13 +128,13 @@ class Activations:
         """Record a step before any of its tool calls are carried out.
 
         Args:
-            acts: Whether the step has tool calls that may save or send content that the run has
-                received.
+            acts: Whether the step calls tools that may save or send content that the run has been
+                shown.
 
         Raises:
             LostLease: Another worker has taken the run over.
-            ReadersChanged: The step has tool calls, but content that the run received through
-                sharing rules may no longer be shared. Nothing was recorded.
+            ReadersChanged: With `acts`: the run was shown content because of sharing rules that no
+                longer allow this. Nothing was recorded.
         """
         claim = step_recording.claim
         stamp = claim.run.sharing_stamp if acts else None
@@ -172,8 +172,8 @@ class Activations:
     def rebuild(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
         """Drop the newest activation, and begin a new activation for the chat's current readers.
 
-        The effects of the dropped activation are kept, and its step numbers are not reused. No SEEN
-        watermark moves.
+        The effects of the dropped activation are kept, and its step numbers are not used again. The
+        watermarks SEEN stay where they are.
 
         Args:
             sent: Messages that the dropped activation has sent but not recorded yet.
@@ -226,7 +226,7 @@ class Activations:
     def _with_fresh_chat(
         self, claim: Claim, shown_chat_id: str | None
     ) -> tuple[Claim, Membership | None]:
-        """Read the run's chat again, and the agent's membership in the shown chat."""
+        """Read the run's chat again, and the agent's membership in the chat of the prompt."""
         if claim.chat is not None:
             chat, member = membership_elsewhere(self.table, claim, claim.chat.id)
             if chat is not None:
@@ -236,7 +236,7 @@ class Activations:
         return claim, membership_in(self.table, claim, shown_chat_id)
 
     def _joined_by_rebuild(self, claim: Claim, membership: Membership | None) -> RunMerge:
-        """Merge the queued run of the newly shown chat into the rebuilt run."""
+        """Merge the queued run of the chat that the new prompt shows into the rebuilt run."""
         run, now = claim.run, self.clock.now()
         if membership is None or not membership.active:
             return RunMerge({}, {}, ())

@@ -1,4 +1,4 @@
-"""Create the runs of plans and webhook services: one run per cause, outside of run slots."""
+"""Create the runs of plans and webhook services: one for each firing or webhook, without a slot."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from skein.services.visibility.audience import audience_of, scope_of
 
 
 class AgentRun(NamedTuple):
-    """A new run, and the writes that store it; the first write fails if the run exists."""
+    """A new run, and the writes that store it. The first write fails if the run exists already."""
 
     run: Run
     writes: tuple[Write, ...]
@@ -40,21 +40,22 @@ def agent_run(
     chat: Chat | None = None,
     started_by: ActiveItem | None = None,
 ) -> AgentRun:
-    """Return a new run in its agent's own partition, with its writes.
+    """Build a new run that is stored with its agent, not in a chat, and the writes that store it.
 
-    A pointer to the run is stored, too, and exists until the run ends. A run with a chat begins
-    with a prompt of that chat. If the chat has people, the run's audience is narrowed to these
-    people. If the trigger may not be shown to all readers of the chat, the run has no chat.
+    One of the writes stores a pointer to the run, which exists until the run ends. If the run has a
+    chat, its first prompt shows that chat. If that chat has people, the run's audience is limited
+    to them. If the readers of the chat may not all see the trigger, the run is made without the
+    chat.
 
     Args:
         trigger: Why the run exists.
         cause: The parts from which the run's id is derived. The same parts never start a second
             run.
         audience: The audience of the trigger.
-        scope: The scope of the run's new items; None to use the scope of the chat, if the run has a
-            chat.
-        chat: The chat that the run belongs to; the agent must be a member.
-        started_by: The item that must stay active; otherwise the run may not write.
+        scope: The scope of the items that the run makes; None for the scope of the chat, if any.
+        chat: The chat for which the run works. The agent must be a member of it.
+        started_by: The item, such as an outreach, that must be active whenever the run writes; None
+            if there is no such item.
 
     Returns:
         The run, and the writes for the caller's transaction.

@@ -1,4 +1,4 @@
-"""The chain of agents that respond one after another when a person asks them to."""
+"""The chain of agents that respond one after another because a person asked all of them."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from skein.settings import Settings
 def next_in_chain(
     table: Table, run: Run, *, ids: Ids, now: datetime, settings: Settings
 ) -> EnqueuedRun | None:
-    """Return the queued run of the next agent, for the transaction that ends `run`.
+    """Queue a run of the next agent in the chain of `run`, in the transaction that ends `run`.
 
     Agents that have left the chat in the meantime are skipped. The result is None if no agent
     remains.

@@ -29,22 +29,22 @@ logger = logging.getLogger(__name__)
 
 
 def unchanged_run(run: Run) -> AllOf:
-    """Return the condition that the run was not taken over by another worker since the read."""
+    """Return the condition that the run's fencing token and status are still as they were read."""
     return all_of(fence_is(run.fence), Is("status", run.status))
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claimed run, with its chat and the agent's membership in the chat.
+    """A claimed run, with its chat and the agent's membership in that chat.
 
-    A run without a chat has neither.
+    `member` and `chat` are None for a run without a chat.
 
     Attributes:
         member: The agent's membership in the run's chat, as last read.
         chat: The run's chat, as last read.
         retention: How long the tenant keeps runs; set only for a run without a chat.
-        found: Further items that were read together with the run.
-        permits: The buckets with the run's permits, by owner.
+        found: The items that `also_read` of `read_claim` asked for.
+        permits: The token buckets that hold the run's permits, by owner.
     """
 
     run: Run
@@ -55,22 +55,22 @@ class Claim:
     permits: Mapping[str, Allowance] = field(default_factory=dict, compare=False, repr=False)
 
     def kept_until(self, made_at: datetime) -> int | None:
-        """Return when an item of the run expires, in epoch seconds; None if it never expires."""
+        """Return when the run's item made at `made_at` expires, in epoch seconds, if ever."""
         known = self.chat.retention if self.chat is not None else self.retention
         return kept_until(made_at, run_days(known))
 
     @property
     def fence_holds(self) -> AllOf:
-        """The condition that no other worker has taken the run over."""
+        """The condition that the run still belongs to this claim."""
         return unchanged_run(self.run)
 
     @property
     def guard(self) -> Check:
-        """The check that makes a transaction fail if another worker has taken the run over."""
+        """The check that makes a transaction fail if the run no longer belongs to this claim."""
         return Check(self.run.key, self.fence_holds)
 
     def guarded(self, _: Any) -> Sequence[Write]:
-        """Return the guard as the only extra write of a post; the argument is not used."""
+        """Return the guard, as `extra_writes` of `Chats.post_message`; the argument is not used."""
         return (self.guard,)
 
     @property
@@ -91,9 +91,9 @@ def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> C
     """Read the run of a job, with its chat and the agent's membership in the chat.
 
     All items are read in one batch. For a run without a chat, the tenant's settings are read
-    instead of the chat, because they contain the retention. If the agent has no open membership, a
-    second read looks up the closed membership. If an item is missing, a warning is logged and the
-    result is None.
+    instead of the chat, because they contain the retention. If the agent has left the chat, a
+    second read finds its closed membership. If the run, the chat or the membership is missing, a
+    warning is logged and the result is None.
 
     Args:
         job: The job that names the run.
@@ -139,7 +139,7 @@ def write_claimed(
 
     Args:
         claim: The claim; the write is conditional on its fencing token.
-        changes: Attributes of the run's item to set or, with None, to remove.
+        changes: The new values of attributes of the run's item. None removes an attribute.
         own: Writes of items that only the run's worker writes.
         shared: Writes of items that other writers change, too (optimistic lock).
 
@@ -163,7 +163,7 @@ def write_claimed(
 
 
 def membership_in(table: Table, found: Claim, chat_id: str | None) -> Membership | None:
-    """Return the agent's open membership in a chat; None without a chat or an open membership."""
+    """Return the agent's current membership in a chat; None without a chat or a membership."""
     if chat_id is None:
         return None
     membership = Membership.read(table, Membership.key_of(found.run.tenant, chat_id, found.agent))
@@ -173,7 +173,7 @@ def membership_in(table: Table, found: Claim, chat_id: str | None) -> Membership
 def membership_elsewhere(
     table: Table, claim: Claim, chat_id: str
 ) -> tuple[Chat | None, Membership | None]:
-    """Return a chat and the agent's open membership in it; both None if either is missing."""
+    """Return a chat and the agent's current membership in it; both None if either is missing."""
     chat_key = Chat.key_of(claim.run.tenant, chat_id)
     member_key = Membership.key_of(claim.run.tenant, chat_id, claim.agent)
     found = table.get_many([chat_key, member_key])
@@ -186,9 +186,10 @@ def membership_elsewhere(
 def shown_membership(table: Table, found: Claim) -> Membership | None:
     """Return the agent's membership in the chat that a queued run's prompt will show.
 
-    For a run that is not queued, the membership in its own chat is returned. The result is None if
-    the run leaves that chat's messages to other runs (`Run.leaves_messages`). Such a run does not
-    wait for the debounce of the chat, and does not merge a queued run.
+    For a run that is not queued, the result is the membership in the run's own chat. The result is
+    None if the run does not answer the messages of the chat that it will show, but leaves them to
+    other runs (`Run.leaves_messages`). Such a run does not wait for the chat's debounce, and does
+    not merge its queued run.
     """
     run, member = found.run, found.member
     chat_id = run.active_chat_id or run.own_chat_id
@@ -200,7 +201,7 @@ def shown_membership(table: Table, found: Claim) -> Membership | None:
 
 
 def stored_of(claim: Claim, *names: str) -> dict[str, Any]:
-    """Return the named attributes of a claim's run in stored form; None for a missing attribute."""
+    """Return attributes of a claim's run in stored form, by name; None for a missing attribute."""
     stored = claim.run.attributes()
     return {name: stored.get(name) for name in names}
 

@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
 
 class CompletionWrites(NamedTuple):
-    """The writes and jobs that end a run.
+    """The writes that end a run, and the jobs of the runs that follow.
 
     The first write fails if another worker has taken the run over.
     """
@@ -79,7 +79,7 @@ class RunCompletion:
         agent in the chain.
 
         Args:
-            claim: The claim of the run. With a `step_recording`, pass its claim.
+            claim: The claim of the run, or that of the `step_recording` if there is one.
             status: The status with which the run ends.
             reason: Why there is no answer; None if the run has answered.
             error: A longer explanation of why the run failed or was canceled.
@@ -106,16 +106,16 @@ class RunCompletion:
     ) -> CompletionWrites:
         """Return the writes that end a run in the transaction that posts its final message.
 
-        The message is posted to the run's own chat. The caller commits the writes with the post,
-        and calls `over` afterwards.
+        The message is posted to the run's own chat. The caller commits the writes together with the
+        message, and calls `over` afterwards.
 
         Args:
             snapshot: The chat snapshot, freshly read.
-            claim: The claim of the run, which must have no further agents in its chain and must
-                name the final message, if any. With a `step_recording`, pass its claim.
+            claim: The claim of the run, or that of the `step_recording` if there is one. The run
+                names its final message, if any, and no agents follow it in a chain.
             outcome: How the run ends.
             step_recording: The recording of the last step, if it was not recorded yet.
-            again: Whether an earlier try of the transaction failed, so that the borrowed context is
+            again: Whether an earlier try of the transaction failed. The borrowed context is then
                 read again.
         """
         run = self._still_staged(claim.run) if again else claim.run
@@ -123,7 +123,7 @@ class RunCompletion:
         return self._completion_writes(fresh, outcome, step_recording=step_recording)
 
     def over(self, run: Run, outcome: Outcome, jobs: Sequence[RunJob]) -> None:
-        """Log and count the end of a run, and send the jobs of the runs that follow."""
+        """After the commit: log and count the end of a run, and send the jobs of the next runs."""
         status, reason, error = outcome
         logger.info(
             "run ended",
@@ -138,13 +138,13 @@ class RunCompletion:
     def cancel(self, run: Run, *, reason: Reason, error: str, guard: Check | None = None) -> None:
         """Cancel a run that has not ended.
 
-        If a worker has claimed the run, its later writes fail.
+        If a worker has claimed the run, that worker's later writes fail.
 
         Args:
             run: The run to cancel.
             reason: Why.
             error: A longer explanation, for the operator.
-            guard: A further check that must succeed.
+            guard: A check for the same transaction, such as on the claim of the run that cancels.
 
         Raises:
             Conflict: The run has ended already.
@@ -161,11 +161,13 @@ class RunCompletion:
         self._end_once(found, outcome, guard=guard)
 
     def advance_seen(self, claim: Claim, *, at_home: bool = False) -> None:
-        """Move the agent's SEEN watermark up to the newest prompt; the watermark never moves back.
+        """Move the agent's SEEN watermark up to the newest message that the run's prompt showed.
+
+        The watermark never moves back.
 
         Args:
-            at_home: Whether to move the watermark of the run's own chat, too. By default, the
-                transaction that ends the run or begins its wait moves this watermark.
+            at_home: Whether to do so even if the prompt showed the run's own chat. By default, the
+                transaction that ends the run or begins its wait moves the watermark of that chat.
         """
         shown = claim.run.shown
         if shown is None or (shown.chat_id == claim.run.chat_id and not at_home):
@@ -179,7 +181,7 @@ class RunCompletion:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
     def _end_afresh(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
-        """Read the slots and the borrowed context of a run again, and end the run."""
+        """End a run, after reading its slots again, and which borrowed context is still stored."""
         member = claim.member
         membership = (
             read_membership(self.table, member.tenant, member.chat_id, member.member.ref)
@@ -249,7 +251,7 @@ class RunCompletion:
         return CompletionWrites(tuple(writes), tuple(jobs))
 
     def _still_staged(self, run: Run) -> Run:
-        """Return the run without the borrowed context that was replaced in the meantime."""
+        """Return the run without the borrowed context that newer context has replaced."""
         if not run.borrowed:
             return run
         found = self.table.get_many(list({_staged_key(run, held) for held in run.borrowed}))
@@ -258,7 +260,7 @@ class RunCompletion:
         return run.model_copy(update={"borrowed": tuple(still)})
 
     def _unwaited(self, run: Run) -> list[Write]:
-        """Return the write that clears the run's wait in a chat other than its own."""
+        """Return the write that ends the run's wait in a chat other than its own, if any."""
         if run.wait is None or run.wait_chat_id in {None, run.chat_id}:
             return []
         agent = MemberRef(kind="agent", id=run.agent_id)
@@ -289,9 +291,10 @@ def _ended(claim: Claim, recorded: dict[str, Any], outcome: Outcome, now: dateti
 
 
 def _returned(run: Run) -> list[Write]:
-    """Return the writes that delete the borrowed context that the prompts of `run` showed.
+    """Return the writes that delete the borrowed context that the prompts of `run` have shown.
 
-    Each write is conditional, so context that was staged in the meantime is kept.
+    Each write has the condition that this context is still the stored one, so newer context is
+    kept.
     """
     newest = {_staged_key(run, held): held.staging for held in run.borrowed}
     return [Delete(key, Is("staging", staging)) for key, staging in newest.items()]

@@ -1,10 +1,10 @@
 """The concurrency limit: how many runs of a person, a tenant and an agent may work at once.
 
-A run takes a permit from each owner with a limit. If only the person has a limit, the permit is
-taken in the transaction of the claim. Otherwise, one write before the claim takes all permits,
-because all runs of a tenant or an agent share them. The person's permit also reserves an estimate
-of the run's tokens. The permits are kept with the owners' token buckets, so the write that charges
-a run's last answer also returns the run's permits.
+A run takes a permit from each of these owners that has a limit. If only the person has a limit, the
+permit is taken in the transaction of the claim. Otherwise, one write before the claim takes all
+permits, because all runs of a tenant or an agent share them. The person's permit also reserves an
+estimate of the run's tokens. The permits are stored with the owners' token buckets, so the write
+that charges a run's last answer also returns the run's permits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,13 +35,15 @@ from skein.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class TakenPermits:
-    """The answer to a run that asks for permits.
+    """Whether a run has got its permits.
 
     Attributes:
         permitted: Whether the run may work.
-        listed: If `permitted` is False: whether the run is started when a permit becomes free.
-        permits: The buckets with the run's permits, by owner.
-        writes: The writes that store the run's permits; they are part of its claim.
+        listed: If `permitted` is False: whether the run is in the list of waiting runs, so that the
+            next free permit starts it.
+        permits: The token buckets that hold the run's permits, by owner.
+        writes: The writes that store the run's permits, for the transaction of the claim; empty if
+            they are stored already.
     """
 
     permitted: bool
@@ -60,10 +62,11 @@ class ConcurrencyLimit:
     settings: Settings
 
     def take(self, run: Run, found: Mapping[Key, Item | None], *, until: datetime) -> TakenPermits:
-        """Take the permits of `run`, or let the run wait.
+        """Take the permits of `run`, or put the run in the list of waiting runs if it has room.
 
-        If the run already has its permits, this method updates their expiry. If only the person has
-        a limit, this method writes nothing, and the caller must commit the `writes` of the result.
+        If the run has its permits already, their expiry is extended. If only the person has a
+        limit, this method usually writes nothing, and the caller must commit the `writes` of the
+        result.
 
         Args:
             run: The run as its claim would store it.
@@ -117,7 +120,7 @@ class ConcurrencyLimit:
         return TakenPermits(permitted=False, listed=changed[refused].permits.waits(wanted.run_id))
 
     def give_back(self, run: Run, found: Mapping[Key, Item | None]) -> None:
-        """Give back the permits of `run`, and start the runs that receive them.
+        """Give back the permits of `run`, and start the waiting runs that get them.
 
         Args:
             found: As in `take`.
@@ -143,7 +146,7 @@ class ConcurrencyLimit:
     def _wanted(
         self, run: Run, found: Mapping[Key, Item | None]
     ) -> tuple[WaitingRun, Mapping[str, Rates]]:
-        """Return the entry of the run in the list of waiting runs, and its limits by owner."""
+        """Return the run's entry for the list of waiting runs, and its limits by owner."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
         missing = [key for key in (settings_key, agent_key) if key not in found]
@@ -178,7 +181,7 @@ class ConcurrencyLimit:
     def _changed(
         self, known: Sequence[Allowance], changed: Mapping[str, ChangedPermits]
     ) -> tuple[dict[str, Allowance], list[Put]]:
-        """Return the buckets by owner, and the writes of the buckets with changed permits."""
+        """Return the buckets with the new permits, by owner, and the writes of changed buckets."""
         after: dict[str, Allowance] = {}
         writes: list[Put] = []
         for allowance in known:
@@ -204,12 +207,12 @@ def _granted(changed: Mapping[str, ChangedPermits]) -> dict[str, Sequence[Waitin
 
 
 def _is_of_person_alone(known: Sequence[Allowance]) -> bool:
-    """Return whether all buckets belong to a person, so that only this person's runs write them."""
+    """Return whether all buckets belong to one person; then only the person's runs write them."""
     return all(each.owner.startswith(OF_USER) for each in known)
 
 
 def _known(run: Run, found: Mapping[Key, Item | None]) -> dict[str, Allowance]:
-    """Return the run's token buckets that were read; a bucket without an item is full."""
+    """Return the run's token buckets that are in `found`; a missing item is a full bucket."""
     return {
         owner: Allowance.from_optional(found[key] or None, run.tenant, owner)
         for owner in owners_of_payer(run)

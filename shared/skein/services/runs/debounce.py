@@ -1,8 +1,8 @@
 """Debounce: give one answer to several SMS that a person sends in quick succession.
 
 Each SMS delays the answer a little more, up to a maximum after the first SMS. The end of the delay
-is stored on the agent's membership and written together with the slots. So every worker that gets a
-job of the run knows the end of the delay.
+is stored on the agent's membership, in the same write as the slots. So every worker that gets a job
+of the run knows the end of the delay.
 """
 
 from datetime import datetime, timedelta
@@ -45,9 +45,9 @@ def debounce_in(chat: Chat, settings: Settings) -> Debounce:
 def burst_with(membership: Membership, debounce: Debounce | None, now: datetime) -> dict[str, Any]:
     """Return the membership attributes that record one more SMS of a person.
 
-    If an answer is pending and no run is running, the latest end of the burst stays. Otherwise,
-    this SMS sets a new latest end, because the debounce does not delay a run that is already
-    running.
+    If an answer is pending and no run is running, the maximum that the first SMS has set stays.
+    Otherwise, this SMS counts as the first one, because the debounce does not delay a run that is
+    already running.
 
     Args:
         membership: The agent's membership, freshly read.
@@ -68,7 +68,7 @@ def burst_with(membership: Membership, debounce: Debounce | None, now: datetime)
 def media_with(membership: Membership, message: Message, now: datetime) -> dict[str, Any]:
     """Return the membership attributes that record the pending files of one more message.
 
-    The answer waits for all pending files, at most `MEDIA_SECONDS` after the newest message.
+    The answer waits until no file is pending, but at most `MEDIA_SECONDS` after the newest message.
     """
     ids = tuple(media.id for media in message.media if media.id is not None)
     if not ids or message.sender.kind != "user":

@@ -1,4 +1,4 @@
-"""End waits early, when another run names the reply, or a person stops the waiting run."""
+"""End the wait of a run early: another run names the reply, or the person stops the waiting run."""
 
 from dataclasses import dataclass
 
@@ -29,15 +29,16 @@ class EndingWaits:
     settings: Settings
 
     def reply(self, claim: Claim, chat_id: str, seq: int) -> None:
-        """Resume the run that waits in a chat, with the given message as the reply.
+        """Resume the agent's run that waits in a chat, with the given message as the reply.
 
         Args:
-            claim: The run that names the message.
+            claim: The run that names the message; another run of the same agent.
+            chat_id: The chat in which the other run waits.
             seq: The seq of the reply, a message that another member wrote after the question.
 
         Raises:
             NotFound: No other run of the agent waits in that chat, or the message is not a reply.
-            LostLease: Another worker has taken the run over.
+            LostLease: Another worker has taken over the run of `claim`.
         """
         tenant = claim.run.tenant
 
@@ -66,14 +67,15 @@ class EndingWaits:
         self.dispatch.send([job] if job is not None else [])
 
     def stop(self, tenant: str, chat_id: str, user_id: str, run_id: str) -> None:
-        """End a run that waits for a reply, on behalf of the person who started it (idempotent).
+        """Cancel a run that waits for a reply, on behalf of the person who started it (idempotent).
 
         Args:
             chat_id: The chat to which the run belongs.
+            user_id: The person, who must have started the run.
 
         Raises:
-            NotFound: The person has no such run in that chat, or is not a member of it.
-            Conflict: The run does not wait.
+            NotFound: The person has started no such run in that chat, or is not a member of it.
+            Conflict: The run is queued or running.
         """
         read_snapshot(self.table, tenant, chat_id).for_member(MemberRef(kind="user", id=user_id))
         run = Run.read(self.table, Run.key_of(tenant, run_id)) if RUN_ID.fullmatch(run_id) else None

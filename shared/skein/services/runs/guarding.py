@@ -1,4 +1,4 @@
-"""The checks of a guardrail: of what is new for a model, and of all that the model writes."""
+"""Check with a guardrail what a model has not been shown before, and all that the model writes."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +21,10 @@ class Guarding:
     def complete(
         self, model: LanguageModel, request: ModelRequest, new: Iterable[str]
     ) -> ModelAnswer:
-        """Ask a model between a check of the new texts of a request and one of the answer.
+        """Check the new texts of a request, ask the model, and check its answer.
+
+        Args:
+            new: The texts of the request that the model has not been shown before.
 
         Raises:
             GuardrailBlocked: The guardrail intervenes.
@@ -42,7 +45,7 @@ class Guarding:
         self._check(texts, output=False)
 
     def check_answer(self, answer: ModelAnswer) -> None:
-        """Check the text of an answer, and each text in the arguments of its calls.
+        """Check the text of an answer, and each text in the arguments of its tool calls.
 
         Raises:
             GuardrailBlocked: The guardrail intervenes.
@@ -62,7 +65,7 @@ class Guarding:
 
 
 def argument_texts(call: ToolCall) -> list[str]:
-    """Return the texts in the arguments of a call; all of it if they are not JSON."""
+    """Return the texts in a call's arguments, or the unparsed arguments if they are not JSON."""
     try:
         return list(_texts_in(json.loads(call.arguments)))
     except ValueError:

@@ -15,11 +15,11 @@ def record_start(metrics: Metrics, run: Run, now: datetime) -> None:
 def record_answer(metrics: Metrics, run: Run, now: datetime) -> None:
     """Record how long a person has waited for an answer or a question, in seconds.
 
-    Runs that no person asked for are not recorded. Runs that have waited for a reply are not
-    recorded either, because the agent is not responsible for that time.
+    Nothing is recorded for runs that no person asked for, and for runs that have waited for a
+    reply, because the agent is not responsible for that time.
 
     Args:
-        run: The run before it ended or began to wait.
+        run: The run as it was before it ended or began to wait.
     """
     if run.trigger.by_person and not run.waits:
         metrics.count("AnswerSeconds", _seconds(run, now), unit="Seconds")

@@ -1,9 +1,9 @@
 """Leases of runs: claim a run for a worker, and release it early.
 
 A claim holds until its lease ends. A worker releases a run early to retry or defer it, or to hand
-it to the next invocation. Every write of a worker is conditional on the fencing token of its claim.
-So a worker whose run was taken over cannot write any more. `activations` records the work between
-claim and end; `completion` ends runs.
+it to the next invocation. Every write of a worker is conditional on the fencing token of its claim,
+so a worker can no longer write once another worker has taken over its run. `activations` records
+the work between claim and end; `completion` ends runs.
 """
 
 import logging
@@ -84,13 +84,16 @@ class RunLeases(ABC):
     def claim(
         self, job: RunJob, *, lease_until: datetime, also_read: Sequence[Key] = ()
     ) -> Claim | None:
-        """Claim a run for this worker, unless there is nothing to do.
+        """Claim a run for this worker, unless it may not or need not work now.
 
-        A run whose agent has left is canceled here, and so is a queued run of a discarded chat. In
-        a chat that a person of the team has taken over, runs of plans and services wait, and all
-        other runs are canceled. A run of an outreach waits if the outreach is paused, and is
-        canceled if the outreach is canceled. A run that used up its attempts fails. A run whose
-        wait has timed out resumes.
+        This method also ends or postpones runs that may not work:
+
+        - A run whose agent has left is canceled, and so is a queued run of a discarded chat.
+        - If a person of the team has taken over the chat, runs of plans and services wait until the
+          chat is handed back. All other runs are canceled.
+        - A run of an outreach waits while the outreach is paused, and is canceled with it.
+        - A run that has used up its attempts fails.
+        - A waiting run whose wait has timed out resumes.
 
         Args:
             job: The job that names the run.
@@ -100,9 +103,9 @@ class RunLeases(ABC):
         Returns:
             The claim. None if the run has ended, is leased by another worker, waits, or is behind
             another run of the same agent in the same chat. The result is also None in three cases
-            in which the run starts later. During the debounce, the job is sent again with a delay.
-            If runs are paused, the tick sends the job after the pause. Over a concurrency limit,
-            the run waits for a permit.
+            in which the run starts later: During the debounce, the job is sent again with a delay.
+            While runs are paused, the run waits until the tick sends the job after the pause. Over
+            a concurrency limit, the run waits for a permit.
         """
         return optimistic(self.clock, lambda: self._claim_once(job, lease_until, also_read))
 
@@ -139,9 +142,9 @@ class RunLeases(ABC):
     def _may_begin(
         self, found: Claim, membership: Membership | None, job: RunJob, now: datetime
     ) -> bool:
-        """Return whether it is the run's turn and its debounce is over.
+        """Return whether no other run of the agent goes first here, and the debounce is over.
 
-        During the debounce, the job is sent again with a delay.
+        If only the debounce is not over, the job is sent again with a delay.
         """
         if found.member is not None and not is_its_turn(found.run, found.member):
             _log_no_work(found.run, Reason.BEHIND_OTHER_RUN)
@@ -155,7 +158,7 @@ class RunLeases(ABC):
         return not seconds
 
     def _waits(self, found: Claim, now: datetime) -> bool:
-        """Hold back a paused run, and return whether the run must wait instead of being claimed."""
+        """Return whether the run may not be claimed now; hold it back if runs are paused."""
         run = found.run
         idle = _why_idle(run, now)
         if idle is not None:
@@ -167,10 +170,10 @@ class RunLeases(ABC):
         return paused
 
     def _waits_for_return(self, found: Claim, now: datetime) -> bool:
-        """Hold a run back if a person of the team has taken over its chat.
+        """Hold a run back if a person of the team has taken over its chat; return whether it was.
 
-        This applies to runs of plans and services, and to runs that have waited for a reply
-        elsewhere.
+        This applies to runs of plans and services, and to runs that have waited for a reply in a
+        chat other than their own.
         """
         run, chat = found.run, found.chat
         if run.for_chat_id is not None:
@@ -185,10 +188,10 @@ class RunLeases(ABC):
         return True
 
     def _may_write(self, found: Claim, now: datetime) -> bool:
-        """Return whether the item that the run works for is active.
+        """Return whether the item for which the run works, such as an outreach, is active.
 
-        If the item is paused, the run is held back: it keeps its state, and a worker checks again
-        when the run is due. If the item is over, the run is canceled.
+        If the item is paused, the run keeps its state, and is checked again when it is due. If the
+        item is over, the run is canceled.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -208,7 +211,7 @@ class RunLeases(ABC):
         return status == "active"
 
     def _hold_back(self, found: Claim) -> None:
-        """Hold a paused run back until the tick resumes it.
+        """Keep a run as it is while runs are paused; the tick sends its job after the pause.
 
         This counts neither as an attempt nor as a deferral.
 
@@ -237,8 +240,8 @@ class RunLeases(ABC):
     ) -> Claim | None:
         """Write the claim: raise the fencing token, fill the running slot, merge a queued run.
 
-        The run takes its permits before or with this write. If it gets no permits, the result is
-        None.
+        The run takes its permits before or with this write. If it gets no permits, it is postponed,
+        and the result is None.
         """
         run, member = found.run, found.member
         start = _start_of(run, member, membership, now)
@@ -277,10 +280,10 @@ class RunLeases(ABC):
         return replace(found, run=taken, member=member, permits=admission.permits)
 
     def _due_of_claim(self, run: Run, now: datetime, lease_until: datetime) -> dict[str, Any]:
-        """Return a claimed run's new due pointer; empty if the pointer from its creation can stay.
+        """Return the due pointer to write with a claim; empty to keep that of the run's creation.
 
-        Most runs end before the first pointer is due. For all other runs, the tick moves the
-        pointer to the end of the lease. So a claim need not change the index.
+        The first pointer is kept to save a write of the index, because most runs end before it is
+        due. If a run is still working then, the tick moves the pointer to the end of the lease.
         """
         untouched = not run.fence and run.reason is None
         if untouched and now < run_due_at(run.created_at, self.settings) < lease_until:
@@ -291,8 +294,9 @@ class RunLeases(ABC):
         """Defer a run that has no permit, without claiming it or counting an attempt.
 
         Args:
-            listed: Whether the run that frees a permit sends the job. Otherwise, the job is sent
-                again after a pause. In both cases, the tick replaces a lost job.
+            listed: Whether the run is in a list of waiting runs. If so, the run that frees a permit
+                sends the job. Otherwise, the job is sent again after a pause. In both cases, the
+                tick sends a lost job again.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -322,7 +326,7 @@ class RunLeases(ABC):
         )
 
     def is_over(self, claim: Claim) -> bool:
-        """Return whether a run has ended or was deleted, after a worker has lost its lease."""
+        """Return whether the run has ended or was deleted; for a worker that has lost its lease."""
         run = Run.read(self.table, claim.run.key)
         return run is None or run.ended
 
@@ -371,9 +375,9 @@ class RunLeases(ABC):
         self._postpone(claim, wait, reason, change)
 
     def continue_later(self, claim: Claim) -> None:
-        """Hand a run to a new invocation before the time of this invocation runs out.
+        """Release a run before the invocation's time ends, so that a new invocation continues it.
 
-        The hand-over is not an attempt.
+        This invocation does not count as an attempt.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -385,7 +389,7 @@ class RunLeases(ABC):
 
         Args:
             claim: The worker's claim, as it is stored.
-            lost: Whether the worker died. If not, its work does not count as an attempt.
+            lost: Whether the worker died, which counts as an attempt. Otherwise, it does not.
 
         Raises:
             LostLease: The run has ended, or another worker has taken it over.
@@ -429,14 +433,14 @@ def _start_of(
 ) -> _Start:
     """Return how a run starts: from its slot, after a wait, or after a deferral.
 
-    A run that starts for the first time takes the trigger from its slot, which includes the
-    messages that extended the run. A resumed run, and a deferred run without a step, merge the
-    queued run of the chat that they will show.
+    A run that starts for the first time takes its trigger from its slot, because later messages may
+    have extended it there. A resumed run, and a deferred run that has recorded no step, merge the
+    queued run of the chat that their prompt will show.
 
     Args:
         run: The run before the claim.
         member: The agent's membership in the run's own chat.
-        membership: The agent's membership in the chat that the run will show.
+        membership: The agent's membership in the chat that the prompt will show.
     """
     run_changes: RunChanges = {}
     membership_changes: MembershipChanges = {}
@@ -474,8 +478,8 @@ def _start_of(
 def held_back(run: Run, now: datetime) -> Update:
     """Return the write that delays a run until a person of the team hands its chat back.
 
-    The run's job is sent when the chat is handed back. If the job is lost, a worker checks again
-    when the run is due.
+    The run's job is sent when the chat is handed back. In case that job is lost, the run also has a
+    due time, at which a worker checks again.
     """
     change: dict[str, Any] = {"status": "queued", "fence": run.fence + 1, "lease_until": None}
     waits = run.recording(Reason.DESK, now) | run.due(now + HELD_BACK) | {"due_tries": None}

@@ -1,8 +1,8 @@
 """The lifecycle of a run: a table of its events, with their statuses, reasons and writes.
 
 An event is one write of the run's item, in one transaction with the items in `together`. Each write
-of a worker is conditional on the fencing token and the status. `docs/runs.md` shows this page as a
-diagram and a table, and `tests/unit/runs/test_lifecycle.py` compares it with the writes of runs.
+of a worker is conditional on the fencing token and the status. `docs/runs.md` shows the table and a
+diagram made from it, and `tests/unit/runs/test_lifecycle.py` compares it with the writes of runs.
 """
 
 from collections.abc import Collection
@@ -18,10 +18,10 @@ class Event(NamedTuple):
 
     Attributes:
         name: What happens.
-        before: The statuses in which it can happen; empty for a new run.
-        after: The status that it leads to; None if the status does not change.
-        sets: Attributes by which this write differs from the writes of other events.
-        written: A description of the write, for readers.
+        before: The statuses in which the event can happen; empty for a new run.
+        after: The status to which the event leads; None if the status does not change.
+        sets: The attributes that tell this write from those of other events.
+        written: A description of the write, for readers of the docs.
         writes: The functions that make the write, in `services/runs` or `services/replies`.
         together: The other items of the transaction, by the first part of their sort keys.
         reasons: The reasons that the event can store; empty for an event that needs no reason.

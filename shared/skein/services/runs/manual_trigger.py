@@ -51,7 +51,7 @@ class ManualTrigger:
         return self.started(tenant, enqueued.run_id)
 
     def started(self, tenant: str, run_id: str) -> Run:
-        """Return a run that a person started.
+        """Return a run by id, such as one that `now` has returned earlier.
 
         Raises:
             NotFound: The run does not exist.

@@ -36,7 +36,7 @@ class RunView:
             without a chat, the agent's previous run without a chat. None if the run was not found
             among the items that were read.
         prices: The tenant's prices; None if the tenant has set no prices.
-        withheld: Whether the operator may see only status, times and reason.
+        withheld: Whether the operator may see only the run's status, times and reason.
     """
 
     run: Run
@@ -53,9 +53,10 @@ class RunPreview:
     """The beginning of a run's question and answer, and its cost, for lists.
 
     Attributes:
-        by: The member who wrote the message, with their name at the time; None for another trigger.
-        asked: The first words of the message that the run answers; None for another trigger.
-        answered: The first words of the run's last post; None if it posted nothing.
+        by: The member who wrote the message that the run answers, with their name at the time; None
+            if something other than a message started the run.
+        asked: The first words of that message, or None.
+        answered: The first words of the run's last message; None if it posted nothing.
         money: The cost of the run's tokens at the price of its newest model; None without prices.
     """
 
@@ -165,7 +166,7 @@ class RunViews:
         )
 
     def previews(self, tenant: str, runs: Sequence[Run]) -> Mapping[str, RunPreview]:
-        """Return the previews of runs, by run id; empty if operators may not read chats.
+        """Return previews of runs, by run id; empty if operators may not read the tenant's chats.
 
         This takes one batch read, of at most two messages for each run.
 
@@ -198,7 +199,7 @@ def _asked(run: Run) -> Key | None:
 
 
 def _posted(run: Run) -> Key | None:
-    """Return the key of a run's final message, or else of its newest; None if it sent nothing."""
+    """Return the key of a run's final message, or else of its newest; None if it sent none."""
     last = run.final_message or (run.sent[-1] if run.sent else None)
     return Message.key_of(run.tenant, last.chat_id, last.seq) if last is not None else None
 
@@ -223,8 +224,8 @@ def _preview(
 def _as_queued(run: Run, member: Membership | None) -> Run:
     """Return a queued run with the trigger, chain depth and chain of its slot.
 
-    Until a run is claimed, only the slot on the agent's membership records the messages that
-    extended the run.
+    Messages that extend a queued run are recorded only in its slot, on the agent's membership,
+    until a worker claims the run.
     """
     slot = member.queued_run if member is not None else None
     if slot is None or slot.run_id != run.id:
@@ -251,14 +252,15 @@ class OwnRuns:
         status: RunStatus | None,
         limit: int,
     ) -> tuple[Run, ...]:
-        """Return the agent's newest runs, from its last 50 runs of each of two days.
+        """Return the agent's newest runs, among its last 50 runs of each of the two days.
+
+        Runs that are private, and that the readers may not see, are left out. Sent messages are
+        left out of the runs if the readers may not see them, or if a reset hides them. This also
+        applies to runs and messages in chats to which one of the readers is invited.
 
         Args:
-            here: The chat in which the runs are shown; None for no chat. Sent messages that a
-                reset hides are left out.
-            readers: The audience to which the runs are shown. Private runs and sent messages that
-                this audience may not see are left out. Runs and messages in chats to which one of
-                the readers is invited are left out, too.
+            here: The chat in which the runs are shown; None for no chat.
+            readers: The audience to which the runs are shown.
             status: Only runs with this status; None for all.
         """
         today = self.clock.now().date()

@@ -17,7 +17,8 @@ def reason_now(run: Run, member: Membership | None, now: datetime) -> Reason | N
     """Return why a run gives no answer, or not yet; None if it has answered.
 
     Args:
-        member: The agent's open membership in the run's chat; None if it is unknown or closed.
+        member: The agent's membership in the run's chat; None if it is unknown or the agent has
+            left.
     """
     if run.status == "done":
         return run.reason

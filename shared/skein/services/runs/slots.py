@@ -10,7 +10,7 @@ transaction that records the trigger. The writes are conditional on the slots as
     run resumes         -> merge_queued_run()  take over the queued run of the shown chat
     run is rebuilt      -> merge_queued_run()  likewise
     deferred run starts -> merge_queued_run()  likewise, while the run has recorded no step
-    run ends or waits   -> release_slots()     and next_run_job() names the run that may start
+    run ends or waits   -> release_slots()     free the slots; next_run_job() gives the next job
 """
 
 import logging
@@ -38,7 +38,7 @@ SLOTS = ("running_run", "queued_run", "resuming", "wait")
 
 
 class EnqueuedRun(NamedTuple):
-    """The writes that queue a run, its id, and its job if the run can start at once."""
+    """The writes that queue a run, the run's id, and its job if the run can start at once."""
 
     writes: tuple[Write, ...]
     run_id: str
@@ -46,17 +46,14 @@ class EnqueuedRun(NamedTuple):
 
 
 def slots_unchanged(member: Membership) -> Condition:
-    """Return the condition that the membership is open and its slots have not changed."""
+    """Return the condition that the agent is still a member and its slots have not changed."""
     stored = member.attributes()
     there = Is("chat_id", member.chat_id)
     return all_of(there, Absent("left_seq"), *(Is(name, stored.get(name)) for name in SLOTS))
 
 
 def run_due_at(now: datetime, settings: Settings) -> datetime:
-    """Return when the tick sends the job of a run again, in case the job was lost.
-
-    The time is after the end of the debounce.
-    """
+    """Return when the tick sends a run's job again in case it was lost; after the debounce ends."""
     return now + timedelta(seconds=settings.reply_debounce_seconds) + OUTBOX_GRACE
 
 
@@ -115,12 +112,12 @@ def enqueue(
 
 
 def without(resuming: Sequence[str], run_id: str) -> list[str] | None:
-    """Return `resuming` without one run; None removes the attribute if no run is left."""
+    """Return `resuming` without one run; None, which removes the attribute, if no run is left."""
     return [other for other in resuming if other != run_id] or None
 
 
 def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None = None) -> Update:
-    """Return the write that adds a run to the resuming slot at the end of its wait.
+    """Return the write that lists a run as resuming, at the end of its wait.
 
     Args:
         home: The agent's membership in the run's own chat, freshly read.
@@ -134,7 +131,7 @@ class RunMerge(NamedTuple):
     """A merge of a queued run: changes to the run and the membership, and further writes.
 
     Attributes:
-        merged: The id of the queued run; None if no run is merged.
+        merged: The id of the queued run; None if there is no merge.
     """
 
     run_changes: RunChanges
@@ -148,7 +145,7 @@ class RunMerge(NamedTuple):
             log_canceled(self.merged, Reason.MERGED)
 
     def all_writes(self, membership: Membership | None) -> tuple[Write, ...]:
-        """Return the further writes, and the write of the membership if the merge changes it."""
+        """Return the further writes and, if the merge changes the membership, its write."""
         if membership is None or not self.membership_changes:
             return self.writes
         unchanged = slots_unchanged(membership)
@@ -160,15 +157,15 @@ def merge_queued_run(
 ) -> RunMerge:
     """Merge a chat's queued run into a run whose next prompt shows that chat.
 
-    The queued run ends as `canceled`, so that its messages are answered once. A run of another chat
-    does not merge a queued run that has further agents in its chain. The run of a plan or a service
-    merges no run before it has waited in that chat (`Run.leaves_messages`).
+    The queued run ends as `canceled`, so that its messages are answered once. It is not merged in
+    two cases: if it has a chain and the other run belongs to another chat; and if the other run
+    belongs to a plan or a service and has not waited in that chat (`Run.leaves_messages`).
 
     Args:
         run: The run that is about to resume, be rebuilt or be tried again.
         membership: The agent's membership in the chat that the run will show; None for no chat.
-        widen: Whether to extend the run's trigger and audience by those of the queued run, because
-            the run has seen no prompt yet. The time limit for deferrals then starts again.
+        widen: Whether to extend the trigger and audience of `run` by those of the queued run. The
+            time limit for deferrals then starts again.
     """
     queued = membership.queued_run if membership is not None else None
     if membership is None or queued is None or queued.run_id == run.id:
@@ -200,7 +197,7 @@ def canceled_queued_run(
     *,
     merged_into: str | None = None,
 ) -> Update:
-    """Return the write that cancels a queued run that has no recorded reason yet."""
+    """Return the write that cancels a queued run, with `reason` as its first recorded reason."""
     over = {"status": "canceled", "error": error, "ended_at": rfc3339(now)}
     over |= {"merged_into": merged_into} if merged_into is not None else {}
     return Update(
@@ -215,9 +212,9 @@ def log_canceled(run_id: str, reason: Reason) -> None:
 
 
 def is_its_turn(run: Run, member: Membership) -> bool:
-    """Return whether a run may work now.
+    """Return whether no other run of the agent in the chat goes before this run.
 
-    No other run may be running, and resuming runs go before a queued run.
+    A running run goes first, then resuming runs, then the queued run.
     """
     if member.running_run is not None:
         return member.running_run == run.id
@@ -233,7 +230,7 @@ def slot_write(
 
 
 def release_slots(run: Run, member: Membership) -> Update:
-    """Return the write that clears a run's slots and moves the SEEN watermark."""
+    """Return the write that frees a run's slots and moves the chat's SEEN watermark."""
     change: dict[str, object] = {}
     if run.shown is not None and run.shown.chat_id == member.chat_id:
         change["seen_seq"] = max(member.seen_seq, run.shown.seq)
@@ -252,7 +249,7 @@ def release_slots(run: Run, member: Membership) -> Update:
 
 
 def next_run_job(run: Run, member: Membership) -> list[RunJob]:
-    """Return the job of the run that may resume or start once `run` has ended, if any."""
+    """Return the job of the run that may resume or start after the end of `run`, if any."""
     slot = member.queued_run
     queued = [slot.run_id] if slot else []
     following = [run_id for run_id in (*member.resuming, *queued) if run_id != run.id]

@@ -1,4 +1,4 @@
-"""Warnings about agents whose model does not call any of its tools."""
+"""Warnings about agents whose model never calls a tool."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,11 +21,11 @@ class ToolWarnings:
     clock: Clock
 
     def of(self, agent: Agent) -> str | None:
-        """Return a warning if an agent answers by tools but its model called no tools; else None.
+        """Return a warning if an agent answers by tools but its model calls none; otherwise None.
 
-        The newest 10 runs of today and of yesterday are read. An agent without a reply mode answers
-        by tools only in groups. Its runs in groups are recognized by a mark, which a run gets if
-        its text was not sent to anyone. This takes two queries of the index and one batch of reads.
+        The newest 10 runs of today and of yesterday are read, with two queries of the index and one
+        batch. An agent without a reply mode answers by tools only in groups. Its runs in groups are
+        recognized by a mark, which a run gets if its text reached no one.
         """
         if agent.reply_mode == "text" or not agent.enabled_tools:
             return None

@@ -24,7 +24,7 @@ from skein.settings import Settings
 
 
 class ResumedRun(NamedTuple):
-    """The writes that resume a waiting run, and its job if it can start at once."""
+    """The writes that resume a waiting run, and the run's job if it can start at once."""
 
     writes: tuple[Write, ...]
     job: RunJob | None
@@ -59,7 +59,7 @@ def resumed_by(
 
 
 def timed_out(table: Table, member: Membership, *, now: datetime, settings: Settings) -> ResumedRun:
-    """Resume an agent's waiting run after a time-out; fails if the wait has changed.
+    """Resume an agent's waiting run after a time-out. The writes fail if the wait has changed.
 
     Args:
         table: See `resumed_by`.
@@ -74,15 +74,14 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
 def release_wait(
     table: Table, member: Membership, *, now: datetime, settings: Settings
 ) -> ResumedRun:
-    """Resume a run that waits in a chat where no reply is possible any more.
+    """Resume a run that can get no reply any more, because the agent leaves or the chat closes.
 
-    The run resumes in its own chat with a time-out. If the run waits in its own chat, its next
-    claim cancels the run. The caller clears the wait on `member` in the same transaction.
+    The run resumes in its own chat, as after a time-out. If the run waits in its own chat, its next
+    claim cancels it. The caller clears the wait on `member` in the same transaction.
 
     Args:
         table: See `resumed_by`.
-        member: The agent's membership in the chat where the run waits. The membership or the chat
-            closes.
+        member: The agent's membership in the chat where the run waits.
         settings: See `resumed_by`.
     """
     nowhere = {"active_chat_id": None}

@@ -1,7 +1,7 @@
 """Decide which agents a message triggers.
 
-The chat's `respond` policy selects them (`woken_by`). Two limits stop endless chatter between
-agents: the chain depth of a message (`woken_by`), and the number of runs per window (`paced`).
+The chat's `respond` policy selects the agents (`woken_by`). Two limits stop endless chatter between
+agents: the chain depth of a message (`woken_by`), and the number of runs in a period (`paced`).
 """
 
 import re
@@ -73,11 +73,11 @@ def can_be_answered(
     max_chain_depth: int,
     now: datetime,
 ) -> bool:
-    """Return whether an agent's question can be answered.
+    """Return whether any member can answer an agent's question.
 
     Below the maximum chain depth, every question can be answered. At the maximum, a question starts
-    no agent. Another agent can still answer if the question ends that agent's wait. A person can
-    answer, too, unless the question mentions only agents.
+    no run. Another agent can then answer only if the question ends a wait of that agent. A person
+    can answer, too, unless the question mentions only agents.
 
     Args:
         agents: The chat's active agent memberships.
