@@ -120,7 +120,7 @@ class ChatAdministration:
         return opened
 
     def created(self, tenant: str, by: NamedMember, chat_id: str) -> OpenedChat:
-        """Return the chat for a repeated request to create it.
+        """Return the chat that an earlier call of `create` has created, for a repeated request.
 
         Raises:
             NotFound: The chat does not exist, or `by` is no longer a member.
@@ -487,7 +487,7 @@ class ChatAdministration:
         return jobs
 
     def _following(self, membership: Membership, now: datetime) -> EnqueuedRun | None:
-        """Queue a run of the next agent, if the canceled run was one in a chain of runs.
+        """Queue a run of the agent after the removed one, if its canceled run was part of a chain.
 
         A chain starts when a person asks several agents to respond in turn.
         """

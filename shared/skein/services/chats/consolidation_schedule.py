@@ -106,9 +106,10 @@ def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings
 
 
 def is_new_text(chat: Chat, message: Message) -> bool:
-    """Return whether a message is new text to consolidate.
+    """Return whether a message is new text, for which a consolidation may be due.
 
-    In a direct chat, only the person's texts are consolidated on their own account.
+    In a direct chat, only the person's texts count. An agent's messages are consolidated together
+    with the person's next text.
     """
     if message.kind == "team":
         return chat.kind == "group"
@@ -147,7 +148,7 @@ def has_new(chat: Chat, agent: Membership) -> bool:
 
 
 def has_own_words(chat: Chat, agent: Membership) -> bool:
-    """Return whether consolidation must still read a person's texts for sharing rules.
+    """Return whether a person's texts must still be read for items that a sharing rule may share.
 
     The result is False if the person was never notified of a sharing rule.
     """

@@ -112,8 +112,8 @@ class FirstContact:
             user_id: The person to write to.
             asker: The name that the introduction gives for the asker.
             asked_by: The person who asks through an agent. This person and `user_id` must share a
-                chat that both have accepted. None for an operator, and for a text that contains
-                nothing written by the person who caused it.
+                chat that both have accepted. None if an operator asks, or if the text contains no
+                words of the person who caused it.
 
         Raises:
             NotFound: The person or the agent does not exist, or `asked_by` shares no chat with the
