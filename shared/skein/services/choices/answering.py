@@ -58,7 +58,7 @@ class Answering:
         """Answer a choice from the app, within the limits of the person and the tenant.
 
         Raises:
-            RateLimited: A limit is used up; nothing was stored.
+            RateLimited: One of the limits is used up; nothing was stored.
             Rejected: As in `answer`.
         """
         return self._answer(
@@ -95,13 +95,13 @@ class Answering:
         return self._answer(given, post)
 
     def _post_alone(self, new: NewMessage, writes: ExtraWrites) -> PostedMessage:
-        """Post an answer without extra writes by the caller.
+        """Post an answer if the caller of `answer` gave no extra writes.
 
-        The first extra write is then the write of the question, so a failure of its condition is
-        retried.
+        The first of the post's extra writes is then the write of the question. If its condition
+        fails, another writer has changed the question, and the caller retries.
 
         Raises:
-            ConditionFailed: Another writer has changed the question; the caller retries.
+            ConditionFailed: Another writer has changed the question.
         """
         try:
             return self.chats.post_message(new, extra_writes=writes)
@@ -139,7 +139,7 @@ class Answering:
         return self.chats.earlier(new, sender.formerly if sender is not None else ())
 
     def _question(self, given: GivenAnswer) -> tuple[Message, Choice]:
-        """Read the original question that an answer belongs to.
+        """Read the message of the question that is answered, even if the answer names a repetition.
 
         Raises:
             NotFound: The question does not exist, or the person is not a member.
@@ -166,7 +166,8 @@ class Answering:
         """Return the writes that record an answer and end the choice, and the answer's consequence.
 
         Raises:
-            Conflict: The choice has ended, or a typed answer or a code is no longer valid.
+            Conflict: The choice has ended, or another message came after it, so that a typed yes or
+                no is unclear, or the code of the answer is no longer valid.
         """
         now = self.clock.now()
         choices = read_choices(self.table, given.tenant, given.person_id, now)
@@ -197,10 +198,7 @@ class Answering:
     def _repetition_answered(
         self, given: GivenAnswer, listed: OpenChoice, answer: ChoiceAnswer
     ) -> list[Write]:
-        """Return the write that records the answer in the message that repeats the question.
-
-        There is no write if the question was not repeated.
-        """
+        """Return the write that records the answer in the repetition of the question, if any."""
         again = self._message(given, listed.repeated_seq) if listed.repeated_seq else None
         if again is None or again.choice is None:
             return []

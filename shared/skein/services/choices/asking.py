@@ -132,13 +132,13 @@ class Asking:
         return optimistic(self.clock, lambda: self._ask_alone(new))
 
     def _ask_alone(self, new: NewChoice) -> PostedMessage:
-        """Ask a choice without extra writes by the caller.
+        """Ask a choice if the caller of `ask` gave no extra writes.
 
-        The first extra write is then the write of the person's choices, so a failure of its
-        condition is retried.
+        The first of the post's extra writes is then the write of the person's choices. If its
+        condition fails, another writer has changed the choices, and the caller retries.
 
         Raises:
-            ConditionFailed: Another writer has changed the person's choices; the caller retries.
+            ConditionFailed: Another writer has changed the person's choices.
         """
         try:
             return self._ask_once(new, lambda _: ())
@@ -193,7 +193,7 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the writes that open the choice and expire questions over the maximum.
+        """Return the writes that open the choice, and that expire older questions over the maximum.
 
         If the message is sent by SMS, the choice gets codes.
         """

@@ -35,12 +35,12 @@ class MatchedAnswer(NamedTuple):
     """A message that answers an open choice.
 
     Attributes:
-        code: The code in the SMS; None for a typed yes or no. With a code, an SMS that is processed
-            twice has the same result.
+        code: The code in the SMS, so that an SMS that is processed twice has the same result. None
+            for a typed yes or no.
         option: The id of the option; None for an answer in words.
         words: The person's words; None if an option was chosen.
         newest_seq: For a typed yes or no, the message that must still be the newest when the answer
-            is stored; None if the person replied to the question itself.
+            is stored. None if the person used the channel's reply function on the question.
     """
 
     choice: OpenChoice

@@ -1,4 +1,4 @@
-"""Define what an answer does besides posting its message, by the purpose of the question.
+"""Define what an answer causes besides its message: an effect for each purpose of questions.
 
 `skein/interface/extensions.py` registers the effect of each purpose. The effects of the core are in
 `effects`, and other packages define their own.
@@ -114,11 +114,11 @@ class AnswerEffect:
     takes_place: ClassVar[bool] = True
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Check a new question against the person's open questions with the same purpose.
+        """Check that a person may get a new question, given those with its purpose that are open.
 
         Args:
             new: The message of the new question.
-            asked: The messages of the open questions, in all chats.
+            asked: The messages of the open questions with the same purpose, in all chats.
 
         Raises:
             AlreadyAsked: The agent has already asked this question in this chat.
@@ -128,7 +128,7 @@ class AnswerEffect:
             check_once(new, asked)
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Return what an answer does; the writes join the transaction that records the answer.
+        """Return what an answer causes; the writes join the transaction that records the answer.
 
         Raises:
             Conflict: The answer can no longer have an effect, so it is not recorded.
@@ -138,7 +138,7 @@ class AnswerEffect:
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Return the writes for the notice that explains why an answer by SMS was refused.
+        """Return the extra writes of the notice that tells a person why their SMS did not answer.
 
         Args:
             choice: The choice that the SMS tried to answer.
@@ -170,7 +170,7 @@ class AnswerEffects:
     extensions: Callable[[], Extensions]  # a function, to import them at the first question only
 
     def of(self, purpose: str, data: dict[str, Any]) -> AnswerEffect:
-        """Return the effect for a purpose, which can also depend on the question's data.
+        """Return the effect of the answers to questions with this purpose and data.
 
         Raises:
             KeyError: The purpose is unknown, because newer code has asked the question.

@@ -45,7 +45,7 @@ class ConsentEffect(AnswerEffect):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvitationEffect(AnswerEffect):
-    """The person joins the chat to which they are invited, or declines.
+    """The invited person joins the chat, or declines.
 
     An invitation can be announced without the inviter's name. The answer to an announcement neither
     accepts nor declines: it sends a job that asks the question with the inviter's name.
@@ -70,7 +70,7 @@ class InvitationEffect(AnswerEffect):
 
 
 def _asked_by_name(recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-    """Keep the invitation open, and return the job that asks with the inviter's name."""
+    """Keep the invitation open, and return the job that asks again, with the inviter's name."""
     chat_id = InvitationData.from_item(recorded.choice.data).invited_to
     follows = OpenChoice(
         chat_id=chat_id,

@@ -4,7 +4,7 @@ A job asks the question. The person's choices stay due until the question was as
 shares no chat with the inviter first gets an announcement, which contains nothing that the inviter
 wrote. The announcement must meet the conditions of a first contact
 (`services/chats/first_contact.py`). The question that names the inviter and the chat is sent only
-after the person asks who invites.
+when the person answers that they want to know who invites them.
 """
 
 import logging

@@ -1,9 +1,9 @@
 """Let runs ask the person whose message they answer, e.g. for consent to a post.
 
 A run with private content cannot post to people who may not see the content. A run that was shown
-text by people outside its chats cannot post in other chats. Instead, the run may ask the person
-whose message it answers. The wording of the question is fixed; the model chooses only the text to
-post.
+text by people outside its chats cannot post in other chats. In both cases, the run may ask the
+person whose message it answers to agree to the post. The wording of the question is fixed; the
+model chooses only the text to post.
 """
 
 from collections.abc import Callable, Sequence
@@ -183,7 +183,7 @@ class Proposals:
 def person_to_ask(run: Run) -> str | None:
     """Return the person whose message a run answers; None if the run may not ask that person.
 
-    A run may ask only if a person's message triggered it and it has not resumed after a time-out.
+    A run may ask only if a person's message triggered it and its wait, if any, did not time out.
     The person must have been present for all content of the prompt.
     """
     by, resumed = run.trigger.by, run.resumed

@@ -5,9 +5,9 @@ question in the chat, the options of the question are yes and no, and the questi
 message of the chat.
 
 If only the run that asked has written after the question, Skein repeats the question once and
-starts no run. By SMS, Skein repeats the question even if it is the newest message, because texts
-may cross. From then on, the repetition counts as the question. In all other cases, a typed yes or
-no is an ordinary message.
+starts no run. By SMS, Skein repeats the question even if it is the newest message, because the
+answer may have been sent before the question arrived. From then on, the repetition counts as the
+question. In all other cases, a typed yes or no is an ordinary message.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,8 @@ class TypedAnswers:
         Args:
             replied_to: The provider's id of the message to which the person replied, if the channel
                 has replies.
-            ordered: Whether the channel shows the chat in order, so that texts cannot cross.
+            ordered: Whether the channel shows the chat in order, so that a text is never read as
+                the answer to a question that its sender has not seen.
         """
         found = self._asked(tenant, chat_id, person, text)
         if found is None:
@@ -196,11 +197,11 @@ class TypedAnswers:
         return Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq or 0))
 
     def _repeated(self, asked: "_Asked") -> Unsure | None:
-        """Return an unsure answer, or None if the question may not be repeated.
+        """Return the question as unsure, so that it is repeated; None if it may not be repeated.
 
-        A question is repeated at most once, and only if the run that asked has posted all later
-        messages. The repetition shows the question again, so the question is not repeated if
-        someone has joined the chat since, or if a person of the team holds the chat.
+        A question is repeated at most once, and only if the run that asked it has posted all later
+        messages. It is not repeated if someone has joined the chat since, because they would see
+        the question, or if a person of the team holds the chat.
         """
         chat, question = asked.snapshot.chat, asked.question
         if asked.listed.repeated_seq is not None or chat.holder is not None:
@@ -258,12 +259,12 @@ class _Asked(NamedTuple):
 
     @property
     def answer(self) -> MatchedAnswer:
-        """The answer; it is refused if someone posts a message before the answer is stored."""
+        """The answer. It is rejected if someone posts a message before the answer is stored."""
         return MatchedAnswer(self.listed, option=self.option, newest_seq=self.shown_seq)
 
 
 def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
-    """Turn a message with an unsure answer into a message that starts no run."""
+    """Return a message with an unsure answer as a message that starts no run."""
     return new.model_copy(
         update={
             "kind": "keyword",

@@ -1,8 +1,8 @@
 """Word Skein's own questions, so that people agree to exactly the text that they read.
 
 A question is one line. Text that Skein did not write is shown in quotation marks or as JSON. The
-last sentence, written by Skein, says what Yes does. Markdown is not converted. Readers are listed
-by name, with numbers if their names look alike.
+last sentence, written by Skein, says what happens after a Yes. Markdown is not converted. Readers
+are listed by name, with numbers if their names look alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,12 +61,12 @@ def destination_in(chat: Chat) -> Destination:
 
 
 def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
-    """Return the question whether to post a text: `Post in "Team" (Ann and Ben): "I am late"? ...`.
+    """Return the question to agree to a post: `Post in "Team" (Ann and Ben): "I am late"? ...`.
 
     Args:
         words: The text, exactly as it will be posted.
         chats: The chats to post in.
-        asked: The person who is asked; the list of readers leaves this person out.
+        asked: The person who is asked. The question does not list this person as a reader.
 
     Raises:
         Unprocessable: The question is too long, because it names too many chats.
@@ -87,9 +87,9 @@ def question_to_call(
     *,
     done_at: Sequence[datetime] = (),
 ) -> str:
-    """Return the question whether to call a tool: `Book a table? {"seats": 4} Yes sends ...`.
+    """Return the question to agree to a tool call: `Book a table? {"seats": 4} Yes sends ...`.
 
-    In a chat with others, the question names the people who will see the result.
+    If the chat has other people, the question names them, because they will see the result.
 
     Args:
         title: The beginning of the question, written by the operator.
@@ -176,7 +176,7 @@ def announcement(chat: Chat, team: str | None) -> str:
 
 
 def question_whose(number: Address, name: str, days: int) -> str:
-    """Return the question that asks whether a person still has a number after a long silence.
+    """Return the question to the person on a number that was silent for a long time.
 
     For example: `This number was silent for 90 days. Is this still Ann? Answer yes to keep it.`
 
