@@ -56,10 +56,10 @@ class Question(NamedTuple, Generic[Answer]):
     Attributes:
         model: The name of the model.
         schema: The strict JSON schema of the answer.
-        agent_id: The agent whose usage the call counts toward; None for no agent.
-        spread_by: Any id; it selects the shard of the tenant's usage counter.
+        agent_id: The agent for whose usage the call is counted; None for no agent.
+        spread_by: Any id. It selects one of the tenant's usage counters, to spread the writes.
         parse: Parses the answer; raises `UnusableAnswer` if the answer cannot be used.
-        words: The people whose messages the question includes; they are charged for the call.
+        words: The people whose messages the question includes, and who are charged for the call.
         image_bytes: The bytes of the pictures in the messages, by picture id.
     """
 
@@ -84,7 +84,7 @@ class Failure(NamedTuple):
     """Why a batch was not processed.
 
     Attributes:
-        why: The reason that operators see. After a failed model call, this is the name of the
+        why: The cause that operators see. After a failed model call, this is the name of the
             error's class, because the error's text may quote the prompt. After an unusable answer,
             this is the text of the `UnusableAnswer`.
         usage: The tokens that the failed attempt used.
@@ -99,8 +99,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         out_of_time: Whether the time ran out before everything was processed.
-        not_before: When to try again; set if the tenant's budget or a person's share is used up, or
-            if background work is paused.
+        not_before: When to try again; set if the tenant's budget or a person's share of it is used
+            up, or if background work is paused.
         of_person: Whether the work stopped because a person's share is used up.
     """
 
@@ -213,7 +213,7 @@ class _OutOfTime(SkeinError):
 
 @dataclass(slots=True)
 class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
-    """Process one claim. After the time `last`, no question begins except the first one."""
+    """The work on one claim. After the time `last`, it asks no further question."""
 
     engine: BackgroundEngine
     task: Task[J, Claim, Batch, Answer]
@@ -278,7 +278,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
         return True
 
     def _ask(self, question: Question[Answer], budget: TokenBudget) -> ModelAnswer:
-        """Call the model once, and charge the tokens to the tenant and to `question.words`."""
+        """Call the model once, and charge the tokens to the tenant and the question's people."""
         request = ModelRequest(
             model=question.model,
             messages=question.messages,
