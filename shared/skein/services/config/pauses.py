@@ -14,11 +14,11 @@ logger = logging.getLogger(__name__)
 
 
 def keys_of_pauses(tenant: str, reader: str) -> tuple[Key, Key]:
-    """Return the keys of the items that contain the pauses of a tenant and of the stack.
+    """Return the keys of the items with the pauses of a tenant and of the whole stack.
 
     Args:
-        reader: The id of what may be paused, e.g. a run's id; it selects one of the copies of the
-            stack's item.
+        reader: The id of what may be paused, e.g. a run's id. The stack's item has several copies,
+            and the id selects one of them.
     """
     return TenantSettings.key_of(tenant), StackSettings.key_for(reader)
 
@@ -42,7 +42,7 @@ def pauses_of(item: Item | None) -> Pauses:
 
 @dataclass(frozen=True, slots=True)
 class PauseReader:
-    """Reader that reads the pauses of each tenant only once (thread-safe)."""
+    """Reads the pauses of each tenant only once (thread-safe)."""
 
     table: Table
     known: dict[str, Mapping[Key, Item]] = field(default_factory=dict)

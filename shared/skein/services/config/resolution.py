@@ -2,7 +2,7 @@
 
 The levels are agent, line, tenant, stack, environment and default. In a direct chat, each message
 of the person stores the current settings of the agent, the line and the tenant in the chat
-(`Chat.overrides`). So code that has read the chat needs no further read. In a group, several agents
+(`Chat.overrides`). So code that has read the chat needs no further read. The agents of a group
 share one history window and one summary, so a group uses only the deployment's settings.
 """
 
@@ -28,7 +28,7 @@ OF_TENANT = frozenset({DESK_WORDS, *Retention.model_fields})
 
 
 def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
-    """Return the defaults of a kind of chat for settings that the environment does not set."""
+    """Return the defaults that apply to a kind of chat, except those that the environment sets."""
     in_app = DEFAULTS_IN_GROUPS if kind == "group" else {}
     known = DEFAULTS_ON_LINES if on_line else in_app
     return {name: value for name, value in known.items() if name not in settings.model_fields_set}
@@ -43,13 +43,13 @@ def effective_settings(
     chat: Chat | None,
     stack: Overrides | None = None,
 ) -> Settings:
-    """Return the settings that apply to an agent, in a chat or outside chats.
+    """Return the settings that apply to an agent, in a chat or outside of chats.
 
     Args:
         agent: The agent, whose settings take precedence; None to leave out settings of agents.
         line: The line on which the chat began; None for a chat in the app, or a deleted line.
         tenant: The tenant's overrides.
-        chat: The chat; None for a run that has not entered a chat.
+        chat: The chat; None for a run without a chat.
         stack: The stack's overrides; None if the caller does not need settings of the stack.
     """
     overrides = merged_overrides(agent, line, tenant)
