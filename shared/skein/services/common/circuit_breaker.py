@@ -99,7 +99,7 @@ class CircuitBreaker:
         return "open" if probing else "half_open"
 
     def _enter(self, now: datetime) -> bool:
-        """Admit a call, unless the breaker is open; return whether the call is the probe."""
+        """Admit a call, unless the breaker is open; return whether this call is the probe."""
         with self._lock:
             state = self._state(now)
             if state == "open":
@@ -134,7 +134,7 @@ class CircuitBreaker:
         logger.info("circuit breaker closed", extra={"dependency": self._dependency})
 
     def _forget(self, *, probes: bool) -> None:
-        """Release the probe without an outcome, so that the next call can be the probe."""
+        """Release a probe that had no outcome which counts, so that the next call can probe."""
         if probes:
             with self._lock:
                 self._probed_at = None

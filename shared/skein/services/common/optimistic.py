@@ -1,8 +1,9 @@
 """Retry conditional writes (optimistic lock), change versioned records, guard the writes of runs.
 
-Every change reads items, decides, and writes on condition that the items have not changed since.
-If the condition fails, another writer was faster, and the change is retried after a new read. The
-guards ensure that a run's tools can write only while their worker has the run's lease.
+Every change reads items, decides, and writes on condition that the items have not changed since. If
+the condition fails, another writer was faster, and the change is retried after a new read. A guard
+is a condition on the run's claim, so that a run's tools can write only while their worker has the
+run's lease.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +55,7 @@ def optimistic(
     Args:
         attempt: Makes the change.
         finds_own_write: Whether `attempt` notices that an earlier try has already made the change.
-            Only then, a try whose outcome is unknown (`Ambiguous`) is repeated, too.
+            If so, a try whose outcome is unknown (`Ambiguous`) is repeated, too.
 
     Returns:
         The result of `attempt`.
@@ -77,7 +78,7 @@ def optimistic(
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
-    """Return a function that returns `known` on its first call and reads again on each retry.
+    """Return a function that returns `known` on its first call, and reads again on all others.
 
     Args:
         known: The data that the caller has read; None if the first call must read, too.
@@ -101,7 +102,8 @@ def revise(
 ) -> tuple[Versioned, Update]:
     """Return `thing` with `changes`, and the update that stores them (optimistic lock).
 
-    The update does not touch attributes that newer code may have added to the item.
+    The update leaves all other attributes of the item as they are, so it keeps those that newer
+    code may have added.
 
     Args:
         thing: The record as it was read.

@@ -26,7 +26,7 @@ HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
 def quoted(text: str) -> str:
     """Return `text` as a JSON string with every unprintable character escaped.
 
-    Line separators and marks that change the direction of writing are escaped, too. So a reader
+    Line separators and the marks that change the direction of writing are escaped, too, so a reader
     sees exactly the text that was typed.
     """
     return quoted_json(text)
@@ -94,7 +94,7 @@ def behind_bars(text: str) -> str:
 
 
 def further_lines_behind_bars(text: str) -> str:
-    """Prefix all lines except the first with a bar; the first line follows a speaker's name."""
+    """Prefix each line except the first with a bar, in a text that follows a speaker's name."""
     first, *further = text.splitlines() or [""]
     return "\n".join([first, *map(_barred, further)])
 

@@ -1,8 +1,8 @@
 """An index of passages, which scores them by their words and their meaning.
 
-Words count as in BM25, as a share of the most that the words of the query can give. So scores of
-different queries can be compared, and one threshold tells whether a passage answers a question at
-all. All statistics come from the indexes that are searched together.
+Words are scored with BM25. The score is a share of the highest score that the words of the query
+could reach. So scores of different queries can be compared, and one threshold tells whether a
+passage answers a question at all. All statistics come from the indexes that are searched together.
 """
 
 import math
@@ -35,8 +35,8 @@ class IndexQuery:
     """A query in the form in which indexes are searched.
 
     Attributes:
-        stems: The stems of its words, without fillers.
-        vector: Its embedding; empty to compare words only.
+        stems: The stems of the query's words, without fillers.
+        vector: The query's embedding; empty to compare words only.
     """
 
     stems: frozenset[str]
@@ -53,8 +53,9 @@ class TextIndex:
 
     Attributes:
         lengths: The number of stems of each passage.
-        postings: For each stem, the positions of the passages that have it, each followed by how
-            often it occurs there.
+        postings: For each stem: pairs of numbers, one pair for each passage that contains the stem.
+            A pair is the position of the passage and the number of times that the stem occurs in
+            it.
         vectors: The vector of each passage, of any length; an empty vector matches nothing.
         norms: The lengths of the vectors.
     """
@@ -78,10 +79,10 @@ class TextIndex:
 
 
 class IndexCache:
-    """Indexes of texts that were searched lately, found again by a digest of the texts.
+    """The indexes of the texts that were searched lately, by a digest of the texts.
 
     Args:
-        meanings: The vectors of texts.
+        meanings: Returns the vectors of texts.
     """
 
     def __init__(self, *, meanings: EmbeddingCache) -> None:
@@ -92,8 +93,8 @@ class IndexCache:
     def best(self, texts: Sequence[str], query: str) -> list[int]:
         """Return the positions of the texts that match a query, best first.
 
-        A text matches if it has a word of the query or a similar meaning; equally good texts keep
-        their order.
+        A text matches if it contains a word of the query or has a similar meaning. Texts that match
+        equally well keep their order.
         """
         key = sha256("\0".join(texts).encode(errors="surrogatepass")).digest()
         with self._lock:
@@ -115,13 +116,13 @@ def norms_of(vectors: Iterable[Vector]) -> list[float]:
 
 
 def in_bytes(vector: Vector) -> bytes:
-    """Return a vector with 8 bits for each component. Only its direction is kept."""
+    """Return a vector as bytes, 8 bits for each component. The vector's length is lost."""
     most = max(map(abs, vector), default=0.0) or 1.0
     return bytes(round(value / most * STRONGEST) % 256 for value in vector)
 
 
 def from_bytes(content: bytes, dimensions: int) -> list[Vector]:
-    """Return the vectors that `in_bytes` made, one after the other."""
+    """Return the vectors in the joined results of `in_bytes`."""
     numbers = memoryview(content).cast("b")
     return [numbers[start : start + dimensions] for start in range(0, len(numbers), dimensions)]
 

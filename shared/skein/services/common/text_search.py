@@ -76,7 +76,7 @@ class EmbeddingCache:
 
 
 def cosine(one: Vector, other: Vector) -> float:
-    """Return the cosine of two unit vectors; 0 if one of them is empty."""
+    """Return the cosine of the angle between two unit vectors; 0 if one of them is empty."""
     return float(sum(map(mul, one, other)))
 
 
@@ -162,7 +162,7 @@ def closest(
 def _telling(query: str, wanted: Sequence[str]) -> frozenset[str]:
     """Return the words of a query that are not fillers, or all words if there are only fillers.
 
-    A capitalized filler that is not the first word counts as a name, such as Will or US.
+    A capitalized filler, such as Will or US, counts as a name unless it is the first word.
     """
     names = {
         word
@@ -222,7 +222,7 @@ def _newest_of_like(
     vectors: Sequence[Vector] | None,
     limit: int,
 ) -> list[int]:
-    """Return the tier with texts about the same subject next to each other, newest first."""
+    """Return the texts of a tier, with those on the same subject together, newest first."""
     if vectors is None:
         return list(tier)
     left = list(tier)

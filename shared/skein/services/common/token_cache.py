@@ -19,11 +19,11 @@ COUNT = -1  # in place of the size of a cut: count all tokens of the text
 class RememberedTokens:
     """Token counter with a least-recently-used cache of token counts and cut positions.
 
-    The cache is keyed by a digest of the text. So long texts take no more memory than short texts,
-    and the cache stores no text of a person.
+    The key of the cache is a digest of the text. So long texts take no more memory than short
+    texts, and the cache stores no text of a person.
 
     Args:
-        counter: The counter behind the cache.
+        counter: The counter whose results are cached.
         max_bytes: The memory limit of the cache.
     """
 
