@@ -1,7 +1,7 @@
 """Estimate when a person was last active, from memberships and messages, without extra writes.
 
 A membership's `seen_seq` rises when the person posts or marks messages as read. So the person was
-active when the message with this seq was created, or later.
+active at or after the time when the message with this seq was created.
 """
 
 from datetime import datetime

@@ -1,8 +1,8 @@
 """Store the memberships of former members under other keys, which posting does not read.
 
 A membership moves back when the member joins again. Each move is one transaction, which fails if
-the item has changed since it was read (optimistic lock). So no concurrent write is lost, and a
-member always has exactly one membership in a chat.
+the item has changed since it was read (optimistic lock). So a move never loses a concurrent write,
+and a member always has exactly one membership in a chat.
 """
 
 from collections.abc import Mapping
@@ -29,13 +29,13 @@ KEYS = frozenset({"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk"})
 
 
 def read_membership(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> Membership | None:
-    """Read a membership, whether open or closed; return None if neither exists."""
+    """Read the membership of a current or former member; return None if there is none."""
     known = (Membership.read(table, key) for key in membership_keys(tenant, chat_id, ref))
     return next(filter(None, known), None)
 
 
 def membership_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
-    """Return the two keys of a membership: the open one first, then the closed one."""
+    """Return the two keys that a membership can have: the open one, then the closed one."""
     return [
         Membership.key_of(tenant, chat_id, ref),
         Membership.left_key_of(tenant, chat_id, ref),

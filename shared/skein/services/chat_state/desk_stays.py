@@ -34,7 +34,7 @@ class DeskRequest(Value):
             it.
         summary: A summary of the matter. Only the person of the team who takes the chat sees it.
         authors: The people whose words the reason and the summary may contain, as digests.
-        made_from: The messages that the reason and the summary were made from.
+        made_from: The messages from which the agent made the reason and the summary.
     """
 
     reason_code: DeskReason
@@ -118,5 +118,5 @@ def read_stay(table: Table, chat: Chat) -> DeskStay | None:
 
 
 def silence(settings: DeskSettings) -> timedelta:
-    """Return after how long without a message from the team the agents get their chat back."""
+    """Return how long the team may be silent until the agents get their chat back."""
     return timedelta(minutes=settings.desk_silence_minutes)

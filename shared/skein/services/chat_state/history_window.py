@@ -17,7 +17,7 @@ def window_of(chat: Chat, settings: Settings) -> int:
 
 
 def block_of(window: int) -> int:
-    """Return by how many messages the start of a window moves at once."""
+    """Return the number of messages by which the start of a window moves at once."""
     return max(window - max(window // STAYING_SHARE, MIN_STAYING), 1)
 
 
@@ -26,8 +26,9 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 
     The start moves in blocks. Between two moves, the prompts of consecutive runs have the same
     beginning, so a provider's prefix cache can serve them. A move drops two thirds of the window at
-    once. This balances two costs: messages that stay after a move are charged in full again, and
-    each further prompt charges all shown messages at the lower cached price.
+    once. This balances two costs: the prompt after a move is charged in full for the messages that
+    stay, and each further prompt is charged for all shown messages, at the lower price of cached
+    text.
 
     Args:
         last_seq: The seq of the newest message.
@@ -43,10 +44,10 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 def shown_from(chat: Chat, before: PinnedSummary | None, settings: Settings) -> int:
     """Return the seq of the first message that a prompt shows.
 
-    The window begins right after the messages that the summary covers, or earlier in the same
-    session. If no newer summary is written, the window grows to at most twice its size. Then its
-    oldest messages are left out, although no summary covers them. Otherwise, every message is in
-    the summary or in the window.
+    The window begins right after the messages that the pinned summary covers, or earlier in the
+    same session, so every message is in the summary or in the window. There is one exception: while
+    no newer summary gets written, the window grows, up to twice its size. Beyond that, its oldest
+    messages are left out, although no summary covers them.
 
     Args:
         before: The pinned summary that the prompt shows, if any.
@@ -63,8 +64,8 @@ def pinned(chat: Chat, summary: Summary | None, settings: Settings) -> PinnedSum
 
     The pinned summary changes only when the window can move. Between two moves, the summary and the
     start of the window stay the same. A new session is an exception: at first, prompts show the
-    newest summary of the messages before the session. As soon as a summary covers more of these
-    messages, it becomes the pinned summary.
+    newest summary of the messages before the session. As soon as a newer summary covers more of the
+    messages before the session, it becomes the pinned summary.
     """
     current = chat.pinned
     if summary is None:

@@ -104,10 +104,10 @@ def with_asked(
 
 
 def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts:
-    """Return today's counts of a chat, if the agent may ask for one more consent.
+    """Return today's counts of a chat; the agent may ask for one more consent there today.
 
     Raises:
-        RateLimited: No more consents are allowed today.
+        RateLimited: The agent may not ask for another consent today.
     """
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     tomorrow = midnight + timedelta(days=1) - now
@@ -123,12 +123,12 @@ def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts
 def with_ended(
     choices: PersonChoices, ended: OpenChoice, now: datetime, *, refused: bool = False
 ) -> PersonChoices:
-    """Return the choices without `ended`; the codes of `ended` are kept for one more day.
+    """Return the choices without `ended`, whose codes are kept for one more day.
 
     Args:
         choices: The person's choices as of `now`.
         ended: One of the open choices.
-        refused: Whether the person refused a consent; refusals count against the agent's limit.
+        refused: Whether the person refused a consent; refusals count toward the agent's limit.
     """
     counts = choices.counts
     if refused and ended.agent_id is not None:
@@ -147,7 +147,7 @@ def with_ended(
 
 
 def without_chat(choices: PersonChoices, chat_id: str) -> PersonChoices:
-    """Return the choices with `chat_id` removed from `invited_in`."""
+    """Return the choices without an open invitation to the chat."""
     left = tuple(each for each in choices.invited_in if each != chat_id)
     return choices.model_copy(update={"invited_in": left})
 
@@ -157,7 +157,7 @@ def invitation_to(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
 
 
 def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | None:
-    """Return the open choice that message `seq` asks or repeats; None if the choice has ended."""
+    """Return the open choice that message `seq` asks or repeats; None if there is none."""
     here = (one for one in choices.open if one.chat_id == chat_id)
     return next((one for one in here if seq in {one.seq, one.repeated_seq}), None)
 
@@ -176,7 +176,7 @@ def stored_choices(choices: PersonChoices) -> Put:
 
 
 def expired(question: Message, now: datetime) -> list[Write]:
-    """Return the write that expires an open question now; no write if it is not open."""
+    """Return the write that expires a question now; no write if the question is not open."""
     if question.choice is None or question.choice.status(now) != "open":
         return []
     return [question.with_choice(question.choice.model_copy(update={"expires_at": now}))]

@@ -42,7 +42,7 @@ class Pictures:
         """Load the pictures of messages, and replace each missing picture with a sentence.
 
         A picture is missing if it was deleted or cannot be loaded at the moment. The model then
-        answers the text without it, and the person does not have to wait.
+        answers without the picture, so that the person does not have to wait.
         """
         images = {image.media_id: image for message in messages for image in message.images}
         loaded = self.parallel_map(lambda image: self._load(tenant, image), list(images.values()))

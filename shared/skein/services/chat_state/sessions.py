@@ -19,7 +19,7 @@ CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideograp
 def with_current_overrides(
     table: Table, snapshot: ChatSnapshot, sender: Membership, overrides: Overrides | None
 ) -> ChatSnapshot:
-    """Update the chat's overrides and retention when a person posts in a direct chat.
+    """Return the snapshot with current overrides and retention, if a person posts in a direct chat.
 
     In a group, or if an agent posts, the snapshot is returned unchanged.
 

@@ -38,7 +38,8 @@ class ChatSnapshot(NamedTuple):
     def opted_out(self) -> bool:
         """Whether the person of a direct chat has opted out of the channel that answers use.
 
-        False if the person's last message came from the app: answers are then read in the app.
+        False if the person's last message came from the app, because answers then appear in the
+        app.
         """
         people = [m for m in self.members if m.active and m.member.kind == "user"]
         return self.chat.kind == "direct" and bool(people) and all(m.opted_out for m in people)
