@@ -1,4 +1,4 @@
-"""Store the items that agents keep until they end: memories, goals, plans and threads."""
+"""Store the items that agents keep until the items end: memories, goals, plans and threads."""
 
 __all__ = [
     "store",

@@ -40,6 +40,10 @@ Kept = TypeVar("Kept", bound=AgentItem)
 def check_change(reach: Readers, thing: DerivedItem) -> None:
     """Check that a caller may change an item; see `Readers.changes`.
 
+    Args:
+        reach: The caller.
+        thing: The item.
+
     Raises:
         Conflict: The caller has no right to change the item.
     """
@@ -78,7 +82,7 @@ def replaced(before: AgentItem, after: AgentItem) -> list[Write]:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Generic[Kept]):
-    """Items of one kind that were read in one batch, with counters and the record of an effect.
+    """Items of one kind, their counters and the record of an effect, read in one batch.
 
     Attributes:
         found: The stored items that exist, by key.
@@ -116,10 +120,10 @@ class Snapshot(Generic[Kept]):
         return cls(kind, reach, table.get_many(keys), effect)
 
     def get(self, item_id: str) -> Kept:
-        """Return the first item with this id that may be shown.
+        """Return the first item with this id that the caller may see.
 
         Raises:
-            NotFound: No item within reach has this id.
+            NotFound: The item does not exist, or the caller may not see it.
         """
         item = self.shown(item_id)
         if item is None:
@@ -127,11 +131,11 @@ class Snapshot(Generic[Kept]):
         return item
 
     def stored(self, scope: str | None, item_id: str) -> Kept | None:
-        """Return the item with this id in a scope, even if it has ended or may not be shown."""
+        """Return the item with this id in a scope, even one that has ended or is hidden."""
         return self._first(self.kind.keys_of(*self._owned(scope), item_id))
 
     def shown(self, item_id: str) -> Kept | None:
-        """Return the first item with this id that may be shown, or None."""
+        """Return the first item with this id that the caller may see, or None."""
         stored = (self.stored(scope, item_id) for scope in self.reach.scopes)
         return next((item for item in stored if item is not None and self.reach.shows(item)), None)
 
@@ -157,11 +161,11 @@ class Snapshot(Generic[Kept]):
         return writes
 
     def raised(self, scope: str | None) -> Write:
-        """Return the write that raises the counter, if it has not changed since it was read."""
+        """Return the write that raises a scope's counter, unless it has changed since the read."""
         return raised(revision_key(*self._owned(scope)), self.kind.COUNTER, self.found)
 
     def record(self, item: Kept, scope: str | None, now: datetime) -> list[Write]:
-        """Return the write that records the effect in a scope; no write without an effect."""
+        """Return the write that records the effect as carried out; no write without an effect."""
         if self.effect is None:
             return []
         key = effect_key(owned_partition(*self._owned(scope)), self.effect)
@@ -187,12 +191,12 @@ class OwnedStore(ABC, Generic[Kept]):
 
     @property
     def limit(self) -> int | None:
-        """The maximum number of live items in a scope that the same readers may see, if any."""
+        """The maximum number of live items that a scope may have for the same readers, if any."""
         return None
 
     @property
     def max_kept(self) -> int:
-        """The maximum number of live items in a partition, including hidden items."""
+        """The maximum number of live items in a partition, including those that are hidden."""
         return MAX_KEPT
 
     # ------------------------------------------------------------------ reading
@@ -201,7 +205,7 @@ class OwnedStore(ABC, Generic[Kept]):
         """Return one item, live or ended.
 
         Raises:
-            NotFound: No item within reach has this id.
+            NotFound: The item does not exist, or the caller may not access it.
         """
         return Snapshot.read(self.table, self.kind, reach, [item_id]).get(item_id)
 
@@ -241,7 +245,7 @@ class OwnedStore(ABC, Generic[Kept]):
         limit: int,
         cursor: str | None,
     ) -> Listing[Kept]:
-        """List a page of the items that match `wanted` and may be shown.
+        """List a page of the items that `wanted` accepts and the caller may see.
 
         Args:
             sections: The prefixes of the sort keys, in the order of the list.
@@ -271,8 +275,8 @@ class OwnedStore(ABC, Generic[Kept]):
         """Store a new item (idempotent with the same id).
 
         Args:
-            reach: Only live items that may be shown within `reach` count toward the limit; if None,
-                all live items in the item's partition count.
+            reach: The caller. Only live items that the caller may see count toward the limit; if
+                None, all live items in the item's partition count.
             guard: A check on the run that makes the item.
 
         Returns:
@@ -315,7 +319,7 @@ class OwnedStore(ABC, Generic[Kept]):
             The changed item; for a repeated effect, the item that the first attempt returned.
 
         Raises:
-            NotFound: No item within reach has this id.
+            NotFound: The item does not exist, or the caller may not access it.
             Conflict: The caller may not change the item, or a limit on live items is reached.
             LostLease: The guard does not hold.
         """
@@ -340,7 +344,7 @@ class OwnedStore(ABC, Generic[Kept]):
         """Try once to store a changed item; write nothing if nothing has changed.
 
         Args:
-            found: The snapshot with `before`, read within the caller's reach.
+            found: The caller's snapshot, which contains `before`.
 
         Raises:
             ConditionFailed: Another writer was faster.
@@ -365,7 +369,7 @@ class OwnedStore(ABC, Generic[Kept]):
             The item before its deletion, or the ended item.
 
         Raises:
-            NotFound: No item within reach has this id.
+            NotFound: The item does not exist, or the caller may not access it.
         """
 
         def attempt() -> Kept:
@@ -378,8 +382,8 @@ class OwnedStore(ABC, Generic[Kept]):
     def check_limit(self, reach: Reach, new: Kept) -> None:
         """Check that one more live item fits in the first scope of `reach`.
 
-        `limit` counts only items that may be shown within reach, so it reveals nothing about hidden
-        items. `max_kept` counts all stored items, so that a prompt's query can read them. For an
+        `limit` counts only items that the caller may see, so it reveals nothing about hidden items.
+        `max_kept` counts all stored items, so that a prompt's query can read them all. For an
         operator's item, both limits count only operators' items, so that agents' items cannot use
         up the operators' limits.
 
