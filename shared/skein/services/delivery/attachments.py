@@ -33,7 +33,7 @@ def files_of(table: Table, message: Message | None) -> tuple[MediaFile | None, .
 
 
 def without_file(part: DeliveryPart) -> DeliveryPart:
-    """Return the part without its deleted file; a part without text gets a notice instead."""
+    """Return the part without its file, which was deleted. A part without text gets a notice."""
     return part.model_copy(update={"file": None, "body": part.body or NOT_SENT[False]})
 
 

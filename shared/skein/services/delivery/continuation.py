@@ -30,7 +30,7 @@ MAX_AGE = timedelta(days=1)
 
 
 class ContinuationRequest(NamedTuple):
-    """A request for the rest of a text: the person who asks, and the job of the new delivery."""
+    """A request for the rest of a text: the person who asks, and the job of the rest's delivery."""
 
     person: MemberRef
     job: DeliveryJob
@@ -56,7 +56,7 @@ class TextContinuations:
         return ContinuationRequest(person, job)
 
     def writes(self, request: ContinuationRequest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
-        """Return the writes that queue the rest, for the transaction that stores the request.
+        """Return the writes that queue the rest, for the transaction that stores the SMS with MORE.
 
         The writes fail if another writer has changed the delivery of the beginning (optimistic
         lock). There are no writes if another MORE has already requested the rest, or the message

@@ -27,7 +27,7 @@ def why_not_sent(person: Membership) -> Reason | None:
 
 
 def person_disturbed(snapshot: ChatSnapshot) -> Membership | None:
-    """Return the person of a direct chat on a channel with quiet hours; otherwise None."""
+    """Return the person of a direct chat whose channel has quiet hours; otherwise None."""
     if snapshot.chat.kind != "direct":
         return None
     return next((each for each in snapshot.members if _is_disturbed(each)), None)
@@ -130,7 +130,7 @@ def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
 
 
 def _goes_out(message: Message, snapshot: ChatSnapshot) -> bool:
-    """Return whether a message is from an agent or the team to the people of a direct chat."""
+    """Return whether a message goes from an agent or the team to the person of a direct chat."""
     return snapshot.chat.kind == "direct" and message.sender.kind != "user"
 
 

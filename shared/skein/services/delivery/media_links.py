@@ -1,7 +1,7 @@
 """Links to files of messages, which a phone or the provider opens without an API token.
 
-Each link belongs to the person to whom the file was sent. Whenever a link is opened, Skein checks
-whether this person may still see the file.
+Each link belongs to the person to whom the file was sent. Each time that a link is opened, Skein
+checks whether this person may still see the file.
 """
 
 import secrets

@@ -42,7 +42,7 @@ class NumberCodeSender:
     settings: Settings
 
     def send(self, job: NumberCodeJob) -> None:
-        """Send the code of a job, unless it was sent, replaced or has expired.
+        """Send the code of a job, unless it was already sent, or was replaced, or has expired.
 
         If texts are paused, the code is not sent, and the person must request another code later.
 

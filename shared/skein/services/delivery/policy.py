@@ -73,7 +73,7 @@ def tries_are_over(part: DeliveryPart) -> bool:
 
 
 def grace_end(now: datetime) -> datetime:
-    """Return when the tick sends a job to its queue, if the job was not sent before."""
+    """Return when the tick sends a job to its queue, in case the job was not sent right away."""
     return now + OUTBOX_GRACE
 
 
@@ -83,10 +83,10 @@ def next_look_up(now: datetime) -> datetime:
 
 
 def look_up_from(posted_at: datetime) -> datetime:
-    """Return the earliest time at which Twilio may have accepted an SMS, by Twilio's clock."""
+    """Return the earliest time, by Twilio's clock, at which Twilio may have accepted an SMS."""
     return posted_at - CLOCK_SKEW
 
 
 def may_look_up_again(posted_at: datetime, now: datetime) -> bool:
-    """Return whether to ask again if the provider has a text that may or may not be posted."""
+    """Return whether to ask the provider again for an SMS that it may or may not have accepted."""
     return now < posted_at + MAX_UNCLEAR

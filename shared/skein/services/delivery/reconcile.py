@@ -71,11 +71,12 @@ class DeliveryLookup:
     def _unowned(
         self, delivery: Delivery, index: int, found: Sequence[SentSms]
     ) -> list[SentSms] | None:
-        """Return the SMS in `found` that belong to no known part.
+        """Return the SMS in `found` that are not yet recorded as posts of any part.
 
         Returns:
-            The SMS. None if this part must wait: the chat has an earlier delivery with the same
-            text and an unclear outcome, and the earlier outcome is looked up first.
+            The SMS. None if this part must wait, because the chat has an earlier delivery with the
+            same text and an unclear outcome. The outcome of the earlier delivery is looked up
+            first.
         """
         if not found:
             return []

@@ -269,11 +269,10 @@ class SmsSender:
         )
 
     def _admitted(self, lease: DeliveryLease, known: _Circumstances, job: DeliveryJob) -> bool:
-        """Charge a delivery before its first post.
+        """Charge a delivery before its first post, and store its turn in the line's queue.
 
         Returns:
-            Whether the worker may continue. If not, the delivery was canceled, or it waits in the
-            line's queue.
+            Whether the worker may go on. If not, the delivery was canceled.
         """
         delivery, recipient, now = lease.delivery, known.recipient, self._clock.now()
         barred = not recipient.owns_address or _refusal_of(recipient.membership, delivery)
@@ -306,8 +305,9 @@ class SmsSender:
     def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
         """Cancel a delivery to a number that no longer belongs to its user.
 
-        If users were merged, the delivery has another user id now. In this case, the lease is
-        released instead, and the job is sent again with a delay of 2 seconds.
+        If the user was merged into another user, the delivery is stored with another user id by
+        now. It is not canceled then: the lease is released, and the job is sent again with a delay
+        of 2 seconds.
         """
         user_id = lease.delivery.user_id
         give_up = canceled(NUMBER_LOST)
@@ -350,7 +350,7 @@ class SmsSender:
                 posted = True
 
     def _waits(self, lease: DeliveryLease, index: int, job: DeliveryJob) -> bool:
-        """Release the lease if the next part is not due yet; return whether it was released."""
+        """Release the lease if the next part may not be posted yet; return whether this is so."""
         now, part = self._clock.now(), lease.delivery.parts[index]
         turn = lease.delivery.waits_until(index)
         if turn is not None and turn > now:
@@ -465,7 +465,7 @@ def _refusal_of(membership: Membership | None, delivery: Delivery) -> Cancellati
 
 
 def _held_back(found: Delivery) -> DeliveryUpdate:
-    """Return a change that marks a delivery as paused, unless a worker has claimed it."""
+    """Return a change that marks a delivery as paused, unless a worker has claimed it meanwhile."""
 
     def hold_back(delivery: Delivery) -> Delivery:
         if delivery.fence != found.fence or delivery.settled:

@@ -70,7 +70,7 @@ def first_parts(
 
 
 def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> DeliveryPart:
-    """Return the part with the intent of a new try, and the time to look up its outcome."""
+    """Return the part with the intent of a new try, and with the time to look up its outcome."""
     earlier = (*part.earlier_sids, part.sid) if part.sid else part.earlier_sids
     return part.model_copy(
         update={
@@ -88,8 +88,8 @@ def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> Deliver
 def answered(part: DeliveryPart, sent: SentSms, channel: Channel, now: datetime) -> DeliveryPart:
     """Return the part after Twilio accepted it and returned its id.
 
-    If a status callback with another id has arrived before, Twilio had accepted an earlier post of
-    the part after all. The id from the callback moves to `earlier_sids`, and `sid` is the newest
+    If the part already has another id, from a status callback, Twilio had accepted an earlier post
+    of the part after all. The id from the callback moves to `earlier_sids`, and `sid` is the newest
     id.
     """
     if part.sid is not None and part.sid != sent.sid:
@@ -118,12 +118,12 @@ def refused(part: DeliveryPart, code: int | None, channel: Channel, now: datetim
 
 
 def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
-    """Return the part after Twilio was unreachable or too busy; a retry is safe."""
+    """Return the part after Twilio was unreachable or too busy, so that a retry is safe."""
     return _while_unclear(part, "failed", next_try(part, now))
 
 
 def given_up(part: DeliveryPart) -> DeliveryPart:
-    """Return the part as failed, because its outcome stayed unknown."""
+    """Return the part as failed, because it stayed unknown whether Twilio accepted it."""
     return _while_unclear(part, "failed", None)
 
 
@@ -139,8 +139,8 @@ def with_part(
 
     Args:
         index: The index of the part.
-        change: The change; it may return the part unchanged.
-        reason: Why the part is not handed over after the change. The default for a failed part is
+        change: Changes the part, or returns it unchanged.
+        reason: Why the changed part is not handed over. The default for a failed part is
             `PROVIDER_REFUSED`.
     """
     parts = list(delivery.parts)
@@ -176,7 +176,8 @@ def status_of(delivery: Delivery) -> DeliveryStatus:
 def loss_of(delivery: Delivery) -> MessageLoss | None:
     """Return how much of a failed or canceled delivery is lost; None for any other delivery.
 
-    The SMS of a question that has ended does not count as lost, because it is not needed any more.
+    The SMS of a question that has ended does not count as lost, because an answer to it would no
+    longer matter.
     """
     if delivery.status not in {"failed", "canceled"} or delivery.reason == Reason.CHOICE_OVER:
         return None
@@ -219,7 +220,7 @@ def next_attempt(delivery: Delivery, otherwise: datetime) -> datetime | None:
 
     Args:
         delivery: The delivery, with its status from `status_of`.
-        otherwise: The due time of a part that may be posted at once.
+        otherwise: When the delivery is due if its next part may be posted at once.
     """
     if delivery.settled:
         return None
@@ -251,7 +252,7 @@ def _moved(
 
 
 def _while_unclear(part: DeliveryPart, status: PartStatus, at: datetime | None) -> DeliveryPart:
-    """Return the part with a new status and next time; unchanged if its outcome is known."""
+    """Return the part with a new status and due time; unchanged if its outcome is known."""
     if part.status != "sending":
         return part
     return part.model_copy(update={"status": status, "next_at": at})

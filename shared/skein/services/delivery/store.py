@@ -188,8 +188,9 @@ class DeliveryStore:
     def _write(self, before: Delivery, after: Delivery) -> None:
         """Write a changed delivery.
 
-        If the loss of the delivery changes (`loss_of`), the same transaction marks its message. It
-        also raises the chat's epoch, so that containers do not use the cached message.
+        If the change loses more or less of the message than before (`loss_of`), the same
+        transaction marks the message. It also raises the chat's epoch, so that containers do not
+        use the cached message.
         """
         old, new = before.attributes(), after.attributes()
         change = {
@@ -243,7 +244,7 @@ class DeliveryStore:
             )
 
     def _count_usage(self, before: Delivery, after: Delivery) -> None:
-        """Count each SMS that has got its id with this write."""
+        """Count the usage of each SMS whose id from the provider is new in this write."""
         known = before.parts or after.parts
         if len(known) < len(after.parts):  # a notice was added before the first post
             return
@@ -277,10 +278,7 @@ class DeliveryLease:
         self._claim: DeliveryUpdate | None = claim
 
     def plan(self, change: DeliveryUpdate) -> None:
-        """Add a change to the write that claims the lease.
-
-        After the lease was claimed, this method does nothing.
-        """
+        """Add a change to the write that claims the lease, unless the lease was claimed already."""
         claim = self._claim
         if claim is not None:
             self._claim = lambda d: change(claim(d))
@@ -299,7 +297,7 @@ class DeliveryLease:
         self.delivery, self._claim = self._stored, None
 
     def save_part(self, index: int, change: PartUpdate, *, reason: Reason | None = None) -> None:
-        """Write a change of one part, with the reason if it failed; see `save`."""
+        """Write a change of one part, and the reason if the part has failed; see `save`."""
         self.save(lambda d: with_part(d, index, change, reason=reason))
 
 

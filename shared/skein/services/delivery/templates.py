@@ -51,13 +51,14 @@ def outside_window(
 ) -> TemplatedText | None:
     """Return the part that sends a text outside the window; None if no template fits.
 
-    A text that is too long for the template is cut, and MORE sends the rest.
+    A text that is too long for the template is cut, and the person gets the rest by replying MORE.
 
     Args:
         text: The text of the message.
         templates: The tenant's templates.
         whole: Whether the text must not be cut, for example because it is a question.
-        more: Whether MORE sends files after the text, because a template cannot contain files.
+        more: Whether files follow after the text if the person replies MORE, because a template
+            cannot contain files.
     """
     said = clean(text)
     for template in templates:
