@@ -89,7 +89,7 @@ class Agents:
     def reach(
         self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
     ) -> Reach:
-        """Return which of an agent's items an operator may find for one group of readers (scope).
+        """Return how an operator reaches an agent's items of one scope, i.e. one group of readers.
 
         Without a person or a chat, the scope is `open`.
 

@@ -42,8 +42,9 @@ def named_members(
     """Read the names of people and agents that are added to a chat, in the given order.
 
     If the signed-in person is among the members and has no record, this function creates the record
-    with the name from the sign-in. All other members must exist. Visitors count as people who do
-    not exist: a visitor's only chat is the private direct chat that the visit opens.
+    with the name from the sign-in. All other members must exist. A visitor counts as a person who
+    does not exist, because the only chat of a visitor is the private direct chat that the visit
+    opens.
 
     Args:
         members: Up to 100 members.
@@ -144,9 +145,9 @@ class Renaming:
     def announce(self, tenant: str, member: MemberRef) -> None:
         """Send upkeep jobs, delayed by 30 seconds, for a member's newest 100 chats.
 
-        Call this before the new name is stored. Then a crash cannot lose the update. If the name is
-        not stored, the jobs have no effect. All other chats, including an agent's private chats,
-        are updated when the next message is posted.
+        Call this before the new name is stored, so that a crash cannot lose the update. If the name
+        is not stored, the jobs have no effect. All other chats, including an agent's private chats,
+        are updated when their next message is posted.
         """
         rows = rows_after(
             self.table,

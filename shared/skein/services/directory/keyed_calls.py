@@ -71,7 +71,7 @@ class _Creating:
         self.stored = True
 
     def refused(self) -> CallKnown:
-        """Return the error to raise if there is already a record of the call."""
+        """Return the error to raise if the record cannot be written because it exists already."""
         return CallKnown(str(self.record.key))
 
     def recorded(self, created: Any) -> Put:
@@ -104,7 +104,7 @@ class KeyedCalls:
         *,
         id_of: Callable[[Any], str] = its_id,
     ) -> T:
-        """Make a call; if it was made before, return the item that the earlier call created.
+        """Make a call or, if it was made before, return the item that the earlier call created.
 
         Args:
             call: The record of the call, without the item's id.

@@ -90,10 +90,11 @@ class NumberCodes:
         self.dispatch.send_surely([job])
 
     def check(self, tenant: str, user_id: str, phone: str, code: str) -> Delete:
-        """Check a code, which uses up one of its tries.
+        """Count one try of a code, and compare the code that the person entered.
 
         Returns:
-            The write that uses up the code, for the transaction that the code authorizes.
+            The write that deletes the code. It belongs in the transaction of the change that the
+            code authorizes.
 
         Raises:
             Conflict: No code was sent, or the code has expired or has no try left.

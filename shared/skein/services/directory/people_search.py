@@ -81,7 +81,7 @@ class PeopleSearch:
         return [user] if user is not None and user.erasure_id is None else []
 
     def _steps(self, tenant: str, wanted: Sequence[str], after: str | None) -> Iterator[Step]:
-        """Yield the people found in each page of index rows, and where the next page starts."""
+        """Yield, for each page of index rows, the people found and where the next page starts."""
         if not wanted:
             return
         if after is None:
@@ -117,7 +117,7 @@ class PeopleSearch:
     def _people(self, word: str, wanted: Sequence[str], rows: Sequence[NameWord]) -> Hits:
         """Return the people of the index rows whose current names match.
 
-        A name with two matching words has two rows; only the first row counts.
+        A name of which two words match the search has two rows. Only one of them counts.
         """
         matching = [
             row

@@ -1,6 +1,6 @@
 """Changes to a person's profile: merge fields, record sources, and protect people's own values.
 
-A value is an agent's value if an agent set it in the newest recorded change of its field. All other
+A value belongs to an agent if the newest recorded change of its field is an agent's. All other
 values were set by an operator or by the person, and consolidation never overwrites them.
 """
 
@@ -208,8 +208,8 @@ def may_fill(user: User, field: str) -> bool:
 def may_set(user: User, field: str, value: Any, said_at: datetime) -> bool:
     """Return whether consolidation may set a field to a value.
 
-    A value by an agent is replaced only if its newest message is older than `said_at`. A value that
-    an operator has undone is not set again.
+    A value that an agent set is replaced only if the messages that it came from are all older than
+    `said_at`. A value that an operator has undone is not set again.
 
     Args:
         user: The user as read.
@@ -256,7 +256,7 @@ def _as_before(user: User, made: ProfileChange) -> UserChanges:
 def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, Any]:
     """Return a user's changed fields after removing values made from deleted messages.
 
-    Only values that agents set are removed. If a removed value is the current value, the previous
+    Only values that agents set are removed. If the field still has a removed value, its previous
     value is restored. The records of the removed values are deleted, too.
 
     Args:
@@ -286,7 +286,7 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
 
 
 def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
-    """Return `change` with a correct previous value, after the change `gone` was removed."""
+    """Return `change` with its previous value corrected if the removed change `gone` set it."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
     return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})

@@ -16,7 +16,7 @@ from skein.models.directory.user import User
 def quiet_until(
     moment: datetime, user: User | None, settings: LimitSettings, zone: str
 ) -> datetime | None:
-    """Return the end of a person's quiet hours, if `moment` is within them.
+    """Return the end of a person's quiet hours; None if `moment` is not within them.
 
     The person's own quiet hours take precedence over the quiet hours in `settings`.
 
@@ -24,9 +24,6 @@ def quiet_until(
         user: The person's record; None without a record.
         settings: The settings of the deployment, with the tenant's overrides.
         zone: The IANA name of the time zone to use if the person's time zone is unknown.
-
-    Returns:
-        The end; None if the moment is outside the person's quiet hours.
     """
     hours = (user.quiet_hours if user is not None else None) or settings.quiet_hours
     own_zone = zone_of_person(user) if user is not None else None
