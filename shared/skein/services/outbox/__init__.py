@@ -1,4 +1,4 @@
-"""Send the jobs that follow a commit, and send the jobs of due items again."""
+"""Queue the jobs of a committed transaction, and queue them again while their items are overdue."""
 
 __all__ = [
     "background_scanner",

@@ -26,9 +26,9 @@ class DueJob(NamedTuple):
     Attributes:
         job: Returns the job of an item.
         retry: The waits before the job is sent again.
-        pauses: Whether a pause of background work holds the job back. Jobs for reflections are
-            always sent: their worker checks pauses itself, because it preserves fading entries
-            during a pause, too.
+        pauses: Whether the job is held back while background work is paused. The job of a
+            reflection is not: even during a pause, its worker must preserve fading entries, and it
+            checks the pauses itself.
     """
 
     job: Callable[[Item], Job]
@@ -56,7 +56,7 @@ DUE_JOBS: Mapping[DueKind, DueJob] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundScanner:
-    """Scanner that sends one job for each due chat and for each due partition of an agent."""
+    """Sends one job for each chat, and for each partition of an agent, with due background work."""
 
     table: Table
     due_scanner: DueScanner

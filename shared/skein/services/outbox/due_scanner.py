@@ -1,9 +1,9 @@
 """Find due items, advance their due pointers, and send their jobs.
 
 The tick and the functions that look for background work use this scanner. A conditional write
-advances each due pointer before the job is sent. So concurrent scanners handle each item once, and
-an item whose job is lost becomes due again. An unreadable index partition or a broken item does not
-stop the scan of all others.
+advances each due pointer before the job is sent. So of several concurrent scanners, only one
+handles an item, and an item whose job is lost becomes due again. If a partition of the index cannot
+be read, or an item is broken, the scan of all others continues.
 """
 
 import logging
@@ -80,11 +80,12 @@ class DueScanner:
     ) -> int:
         """Handle the items that are due now, oldest first, until none are left or until `until`.
 
-        Each round reads one page of each kind and shard, and handles the items of these pages by
-        age. So no kind and no shard has to wait until another is empty.
+        Each round reads one page of each kind and shard, and handles the items of all these pages,
+        oldest first. So no kind and no shard has to wait until another is empty.
 
         Args:
             kinds: The kinds of due items to handle.
+            handle: Handles an item.
             until: When to stop.
             max_pages: The maximum number of pages to read of each kind and shard; None for no
                 limit. The next scan handles the rest.
@@ -187,8 +188,8 @@ def key_of(item: Item) -> Key:
 def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry) -> None:
     """Move an item's due pointer to the next try, if it has not changed since it was read.
 
-    Afterwards, the caller may send the item's job. This function also returns normally if the
-    outcome of the write is unknown. If that write has failed, the job is sent twice, which is
+    Afterwards, the caller may send the item's job. This function also returns normally if it is
+    unknown whether the pointer was written. If it was not, the job is sent twice, which is
     harmless.
 
     Args:

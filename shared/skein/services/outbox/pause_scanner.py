@@ -1,8 +1,9 @@
-"""Resume work whose pause has ended, and count forgotten pauses.
+"""Resume work whose pause has ended, and report pauses that were probably forgotten.
 
 A worker that finds its run or delivery paused changes the kind of the due pointer. The tick does
-not look for due pointers of this kind, so paused work costs nothing until the pause ends. An item
-that stores pauses is due when a pause has ended, and every hour once a pause is a day old.
+not look for due pointers of this kind, so paused work costs nothing until the pause ends. The items
+that store the pauses of a tenant or of the stack are due when a pause has ended, and every hour
+once a pause is a day old.
 """
 
 import logging
@@ -32,10 +33,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseScanner:
-    """Scanner of the pauses of tenants and of the stack, as part of the tick.
+    """Checks the pauses that tenants and the stack have stored; the tick calls it every minute.
 
     Args:
-        due_scanner: Finds the due pauses and the work that they held back.
+        due_scanner: Finds the due pauses, and the work that was held back.
     """
 
     table: Table
@@ -46,8 +47,8 @@ class PauseScanner:
     def run(self, *, until: datetime) -> int:
         """Check the due pauses, and resume the work of ended pauses, oldest first.
 
-        An ended pause is checked until all of its work was resumed and 20 minutes have passed. So
-        work that a slow worker held back late is found, too.
+        An ended pause is checked until all of its work was resumed, and for at least 20 minutes,
+        because a slow worker may hold back work late.
 
         Args:
             until: When to stop; the next tick continues.
@@ -72,7 +73,7 @@ class PauseScanner:
         return sent
 
     def _look(self, ended: list[Item], _kind: DueKind, item: Item, now: datetime) -> None:
-        """Set when an item with pauses is due next; add it to `ended` if one of them has ended."""
+        """Move the due pointer of an item with pauses; add it to `ended` if a pause has ended."""
         pauses = pauses_of(item)
         change = pauses.due_again(key_of(item), now)
         self.table.write(Update(key_of(item), set=change, condition=still_due(item)))
@@ -93,7 +94,11 @@ class PauseScanner:
         item: Item,
         now: datetime,
     ) -> Job | None:
-        """Resume one run or delivery, if its tenant or the stack has ended a pause.
+        """Resume one run or delivery, if it was held back by a pause that has ended.
+
+        Args:
+            tenants: The tenants with an ended pause; None stands for the stack.
+            reader: Tells whether the work is still paused.
 
         Raises:
             ConditionFailed: Another worker was faster.
@@ -115,7 +120,7 @@ class PauseScanner:
         return DeliveryJob(tenant=tenant, chat_id=delivery.chat_id, delivery_id=delivery.id)
 
     def _forget(self, item: Item, started: datetime) -> None:
-        """Delete an ended pause once no worker can hold back work because of this pause."""
+        """Clear the end of a pause from its item, once no worker can hold back work for it."""
         pauses = pauses_of(item)
         if pauses.ended_at is None or started < pauses.ended_at + RESUMING:
             return

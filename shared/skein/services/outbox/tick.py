@@ -2,8 +2,9 @@
 
 The tick repairs the results of a crash: a job that was never sent or was lost, a worker that died,
 or an SMS that must be retried. Concurrent ticks are harmless, because a conditional write advances
-each due pointer before its job is sent. Items of some kinds, such as plans, fire instead of sending
-a job. Each of these kinds has a function, whose transaction also moves or clears the due pointer.
+each due pointer before its job is sent. Items of some kinds, such as plans, are fired
+instead: each of these kinds has a function, which does the work, and moves or clears the due
+pointer in the same transaction.
 
 Consolidations of direct chats come last, and a tick sends a limited number of them. So runs and SMS
 never wait behind chats to consolidate.
@@ -71,13 +72,13 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
 KINDS: tuple[DueKind, ...] = (
     "run", "delivery", "choice", "erasure", "event", "desk", "media", "outreach", "chat", "source",
 )  # fmt: skip
-"""The kinds whose jobs the tick sends, in this order. `JOBS` defines the jobs of most kinds. In the
-other kinds, other packages define the jobs of their items, and `_choice_job` defines the rest."""
+"""The kinds of items whose jobs the tick sends, in this order. `JOBS` makes the jobs of most kinds.
+For all other kinds, subjects make the jobs of their own items, and `_choice_job` makes the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Scanner that sends overdue jobs, and fires plans and other items that fire.
+    """Sends overdue jobs, and fires due items of some kinds, such as plans.
 
     Args:
         due_scanner: Finds the due items and sends their jobs.
@@ -98,14 +99,14 @@ class Tick:
         *,
         until: datetime,
     ) -> int:
-        """Send or fire the due items, oldest first, until none are left or until `until`.
+        """Send the jobs of due items, or fire the items, oldest first, until none are left.
 
-        Work whose pause has ended comes next. Background jobs are sent last, at most
+        Then the work of ended pauses is resumed. Background jobs are sent last, at most
         `BACKGROUND_PAGES` pages per shard.
 
         Args:
             firing: The function that fires items, for each kind that fires.
-            until: When to stop.
+            until: When to stop, even if items are left.
 
         Returns:
             The number of jobs that were sent.
@@ -168,9 +169,9 @@ class Tick:
 
 
 def _lease_of_run(item: Item) -> datetime | None:
-    """Return when the lease of a running run ends; None for other runs.
+    """Return when the lease of a running run ends; None for an item that is no running run.
 
-    The claim of a run does not move the due pointer, so the tick moves it to this time.
+    The claim of a run leaves the due pointer as it is, so the tick moves it to this time.
     """
     running = item.get("status") == "running" and "lease_until" in item
     return datetime.fromisoformat(item["lease_until"]) if running else None
