@@ -50,7 +50,7 @@ WORDS: dict[What, str] = {
 }
 
 Alone = Literal["changes", "reads", "codes", "uploads"]
-"""The actions with a bucket of their own, apart from messages and tokens."""
+"""The actions that have a token bucket of their own, apart from messages and tokens."""
 
 WORDS_ALONE: dict[Alone, str] = {
     "changes": "too many changes of chats, members or the own record",
@@ -243,8 +243,8 @@ class RateLimiter:
     def admit_change(self, tenant: str, user_id: str) -> None:
         """Take one change from a person's bucket of changes.
 
-        A change is opening a chat, adding or removing a member, or changing the person's own
-        record.
+        These are changes: opening a chat, adding or removing a member, and changing the person's
+        own record.
 
         Raises:
             RateLimited: The bucket is empty.
@@ -331,7 +331,7 @@ class RateLimiter:
 
         Returns:
             None if the message may trigger the agent. Otherwise the period in which the person is
-            over the limit. Until the period ends, nothing is taken from the buckets.
+            over the limit. During the period, inbound messages take nothing from the buckets.
         """
         answer = self._ask(tenant, user_id, inbound=True, known=known)
         if answer is None:
@@ -419,7 +419,7 @@ class RateLimiter:
         return allowance, rates_of(self.settings.overridden(overrides))
 
     def _charge(self, allowance: Allowance, rates: Rates) -> OverLimit | Put | None:
-        """Return the write that takes one message, or the reason why a bucket refuses."""
+        """Return the write that takes one message, or why a bucket refuses; None if unlimited."""
         now = self.clock.now()
         refusal = refusal_of(allowance, rates, now, messages=1)
         if refusal is not None or not rates.messages.limited:

@@ -1,10 +1,10 @@
 """Daily limits on SMS segments or other units of a channel, and the sending pace of a line.
 
 All these limits are token buckets (`models/quotas/limit.py`). A delivery is charged once, before
-its first post, to its person and its line. The person is the recipient, unless another person is
-charged for the delivery. A line's sending bucket may be overdrawn. The delivery then waits until
-the bucket has regained as many segments as the delivery took. So a line has one queue, and Twilio's
-queue stays short.
+its first post, to its line and to a person: the recipient, unless another person is charged for the
+delivery. The bucket for a line's pace may be overdrawn. The delivery then waits until the bucket
+has regained as many segments as the delivery took. So all SMS of a line wait in one queue of Skein,
+and Twilio's queue stays short.
 """
 
 import logging
@@ -70,7 +70,7 @@ class Turn(NamedTuple):
 
 
 def segment_keys(delivery: Delivery) -> tuple[Key, ...]:
-    """Return the keys of the charged person's buckets, of the line's buckets, and of the person."""
+    """Return the keys of the person's and the line's buckets, and of the person's record."""
     return (
         *(Allowance.key_of(delivery.tenant, owner) for owner in _owners_of(delivery)),
         User.key_of(delivery.tenant, delivery.payer_id),
@@ -189,7 +189,7 @@ class SegmentLimiter:
             logger.warning("outcome of charging an SMS to the limits of segments unknown")
 
     def _warn(self, before: Allowance, rate: Rate, segments: int, now: datetime) -> None:
-        """Count a warning when a delivery leaves less than a fifth of a limit."""
+        """Count a warning if a delivery leaves less than a fifth of a daily limit."""
         if not rate.limited:
             return
         used = rate.used(before.segments_full_at, now)

@@ -1,9 +1,10 @@
 """Limits on model tokens per person and tenant: checked before an answer, charged after it.
 
 The cost of an answer is not known in advance. So a person's run reserves an estimate before its
-claim, together with its permit (`concurrency_limit`). The charge of the last answer settles the
-estimate and gives the permits back. A run begins while the balance exceeds the reservations, so a
-person's last run may overdraw the bucket. All answers in progress may overdraw a tenant's bucket.
+claim, together with its permit (`concurrency_limit`). The charge of the last answer replaces the
+estimate and gives the permits back. A run begins while the balance exceeds the reservations, so the
+last run that begins may overdraw the person's bucket. A tenant's bucket has no reservations, so all
+answers in progress may overdraw it.
 
 A run is charged to the tenant, and to the person who caused it. Usually, this is the person who
 wrote the message or asked for the run. If an agent's message or a plan triggered the run, it is the
@@ -88,7 +89,7 @@ class Bucket:
     """The buckets and permits of one owner, as last read or written.
 
     Attributes:
-        part: The share of an answer's tokens that is charged to the owner, from 0 to 1.
+        part: The share of an answer's tokens that is charged to this owner, from 0 to 1.
     """
 
     allowance: Allowance
@@ -97,7 +98,7 @@ class Bucket:
     part: float = 1.0
 
     def limit(self, allowance: Allowance, now: datetime) -> PermitLimit:
-        """Return the limits for permits; only a person's tokens are reserved."""
+        """Return the limits for granting permits; only a person's tokens are reserved."""
         rate = self.rates.tokens
         if self.of_tenant or not rate.limited:
             return PermitLimit(self.rates.running)
@@ -140,7 +141,11 @@ def is_shard(owner: str) -> bool:
 
 
 def wake(dispatch: Dispatch, tenant: str, granted: Mapping[str, Sequence[WaitingRun]]) -> None:
-    """Send the jobs of waiting runs that received a permit; `granted` lists the runs by owner."""
+    """Send the jobs of waiting runs that received a permit.
+
+    Args:
+        granted: The runs, by the owner of the permit.
+    """
     jobs = {
         run.run_id: RunJob(
             tenant=tenant,
@@ -157,7 +162,7 @@ def wake(dispatch: Dispatch, tenant: str, granted: Mapping[str, Sequence[Waiting
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """The token buckets that one activation is charged to, and the permits of its run.
+    """The token buckets to which one activation is charged, and the permits of its run.
 
     Attributes:
         run_id: The run; None for background work, which has no permits.
@@ -191,7 +196,7 @@ class TokenBudget:
 
     @property
     def first_refusal(self) -> OverLimit | None:
-        """The refusal of a model call by the first owner's buckets; None if they allow the call."""
+        """Why the first owner's buckets refuse a model call; None if they allow the call."""
         for bucket in self.buckets[:1]:
             return refusal_of(bucket.allowance, bucket.rates, self.clock.now(), messages=0)
         return None
@@ -262,7 +267,7 @@ class TokenBudget:
         return changes, ()
 
     def _warn(self, bucket: Bucket, tokens: int) -> None:
-        """Count the charge that takes a tenant's use to 80 % of its limit."""
+        """Count a warning if a charge takes a tenant's use to 80 % of its limit."""
         rate = bucket.rates.tokens
         used = rate.used(bucket.allowance.tokens_full_at, self.clock.now())
         if used >= NEARLY * rate.size > used - tokens:

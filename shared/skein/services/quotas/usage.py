@@ -1,14 +1,13 @@
 """Count a tenant's tokens per day, and limit background work to its budget.
 
 A question of background work is charged to the people whose messages it includes. The main author
-is the person who wrote most of these messages. A question waits until the next day if its main
-author has used a fifth of the budget and other people may have work. A question also waits until
-the token limit of its main author allows a model call.
+is the person who wrote most of these messages. If the main author has used a fifth of the budget,
+and other people may have work to do, the question waits until the next day. A question also waits
+until the token limit of its main author allows a model call.
 
-The budget covers summaries and memories of one day (UTC). It is checked against the day's usage
-counters, which are written anyway. The check comes before each model call, so the calls in progress
-may exceed the budget. When the budget is used up, work waits: its due pointer moves to the next
-day.
+The budget covers summaries and memories of one day (UTC). It is compared with the day's usage
+counters, which exist anyway. The check comes before each model call, so the calls in progress may
+exceed the budget. When the budget is used up, work waits: its due pointer moves to the next day.
 """
 
 import logging
@@ -89,16 +88,16 @@ class UsageCounters:
     ) -> None:
         """Add the cost of one model answer to the counters of today.
 
-        One transaction writes the counters of the tenant, the agent and the person, and charges
-        the token limits. So all figures agree. Counts that cannot be written are dropped and
-        reported by the metric `UsageLost`. The runs have the exact figures, and an answer never
-        waits for a statistic or a charge.
+        One transaction writes the counters of the tenant, the agent and the person, and charges the
+        token limits, so the figures always agree. An answer never waits for a statistic or a
+        charge: counts that cannot be written are dropped and reported by the metric `UsageLost`.
+        The runs have the exact figures.
 
         Args:
             usage: The tokens of the answer.
             spread_by: A run's id, which selects the counter.
             model: The model that answered.
-            payer: The agent and the person that the answer is counted for.
+            payer: The agent and the person for whom the answer is counted.
             background: Whether the tokens also count against the budget of background work.
             words: The people who share the charge for background work, instead of one payer.
             reserved: The tokens that `reserve` counted before the answer.
@@ -154,7 +153,7 @@ class UsageCounters:
         A count that cannot be written is dropped, as in `add`.
 
         Args:
-            payer: The agent that calls them, and the person that it works for.
+            payer: The agent that calls the tools, and the person for whom it works.
             names: The name of the tool of each call.
             cost: The total cost of the calls.
             spread_by: The run's id, which selects the counter.
@@ -167,13 +166,13 @@ class UsageCounters:
             self._lost(tenant, counts)
 
     def telling(self, tenant: str, payer: Payer, millibits: int, *, most: int) -> Update:
-        """Return the write that counts how much information a private run sends to services today.
+        """Return the write that counts the information in a private run's calls to services today.
 
-        The information is counted for the person, or for the agent if it works for no person. The
-        write fails if the count of today would exceed `most`.
+        The information is counted for the person, or for the agent if the run works for no person.
+        The write fails if the count of today would exceed `most`.
 
         Args:
-            payer: The agent, and the person that it works for.
+            payer: The agent, and the person for whom it works.
             millibits: The amount, in thousandths of a bit.
             most: The limit of a day, in thousandths of a bit.
         """
@@ -229,7 +228,7 @@ class UsageCounters:
         """Count the tokens of a question for its main author, before the answer.
 
         So concurrent questions cannot overdraw the main author's share. If a worker dies, the
-        tokens stay counted. A negative number releases the reservation.
+        tokens stay counted. A negative number takes the tokens back.
 
         Raises:
             Transient: The table is out of reach.
@@ -246,7 +245,7 @@ class UsageCounters:
     ) -> Iterator[Update]:
         """Yield the writes that divide the tokens of an answer among people.
 
-        The call itself is counted for the main author.
+        The number of calls is counted only for the main author.
         """
         now = self.clock.now()
         for user_id, part in words.parts.items():
@@ -361,7 +360,7 @@ class Budget:
         size: int,
         spread_by: str,
     ) -> datetime | None:
-        """Return when a question of this main author may be asked; None if it may be asked now.
+        """Return when to ask a question of this main author, if not now.
 
         A question that is larger than the author's whole share may be asked as the first of a day.
         """

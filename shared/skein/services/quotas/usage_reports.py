@@ -40,7 +40,8 @@ class UsageReport(Value):
         by: What each row represents.
         first: The first day (UTC).
         last: The last day.
-        total: The sum of all counters. In a report by model, SMS are part of the total only.
+        total: The sum of all counters. In a report by model, the rows do not contain SMS, but the
+            total does.
         rows: The rows. Days are in order; all other rows begin with the most tokens.
     """
 
@@ -101,7 +102,7 @@ class UsageReports:
         return UsageReport(by=by, first=first, last=last, total=total, rows=tuple(rows))
 
     def _counters(self, tenant: str, day: date, prefix: SortKeyPrefix) -> Iterator[UsageCounter]:
-        """Read the counters of a day, up to one page beyond the limit of a report."""
+        """Read the counters of a day, but at most one page more than a report may have."""
         read = 0
         for partition in usage_partitions(tenant, day):
             query = Query(partition, first=prefix, last=prefix.last, limit=PAGE)
