@@ -52,7 +52,7 @@ class QuestionOutcome:
             claim.
         seq: The seq of the question.
         waiting: Whether the run waits; False if a reply that the agent has not seen already exists.
-        joining: The merge of the chat's queued run into this run, if the run resumes at once.
+        joining: If the run resumes at once: the merge of the chat's queued run into this run.
     """
 
     claim: Claim
@@ -84,8 +84,8 @@ class Questions:
     ) -> QuestionOutcome:
         """Post `new` and make the run wait for a reply, in one transaction.
 
-        While the run waits, its slot in its own chat is free. If a reply exists already, the run
-        resumes at once, as a new activation. These messages of other members are replies:
+        While the run waits, it does not take up a slot of its own chat. If a reply exists already,
+        the run resumes at once, as a new activation. These messages of other members are replies:
 
         - In the chat that the run's prompt showed: any message after the prompt's last message. For
           the run of a plan or a service, messages that the agent has seen in the meantime do not
@@ -149,7 +149,7 @@ class Questions:
         return asked
 
     def _check_answerable(self, new: NewMessage, snapshot: ChatSnapshot) -> None:
-        """Check that someone can answer the question.
+        """Check that some member can answer the question.
 
         Raises:
             Conflict: The question is for agents, and no agent can be started at its chain depth.
@@ -170,8 +170,8 @@ class Questions:
     def _check_readers(self, claim: Claim) -> None:
         """Check the readers of the chat that the prompt showed, if it is not the run's own chat.
 
-        The run's own chat needs no check here. The check must happen before the SEEN watermark
-        moves in the other chat.
+        The run's own chat needs no check here. The check of another chat must come before the SEEN
+        watermark moves there.
 
         Raises:
             ReadersChanged: Someone has joined the other chat since the prompt was built.
@@ -296,7 +296,7 @@ class Questions:
         seq: int,
         changes: RunChanges,
     ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
-        """Resume the run at once with an existing reply.
+        """Resume the run at once, with a reply that exists already.
 
         The SEEN watermark moves as if the run had waited.
         """

@@ -140,7 +140,8 @@ def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
     """Return whether the transaction that ends a run can also record the run's last answer.
 
     The answer must be recorded before anything else that the end of the run writes. So if the end
-    takes several transactions, the answer is recorded first, in a transaction of its own.
+    takes several transactions, the answer must be recorded before them, in a transaction of its
+    own.
 
     Args:
         claim: The run's claim, with the answer.
@@ -156,8 +157,8 @@ def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
 def _one_transaction(claim: Claim, message: NewMessage) -> bool:
     """Return whether the transaction that ends the run can also post its message.
 
-    The message must be in the run's own chat, and no other agent may follow in the run's chain.
-    Otherwise, both the message and the chain could trigger the next agent, but a transaction can
-    write the membership of this agent only once.
+    The message must be in the run's own chat, and no other agent may follow in the run's chain. The
+    reason: both the message and the chain could trigger the same agent, whose membership can be
+    written only once in a transaction.
     """
     return message.chat_id == claim.run.chat_id and not claim.run.then

@@ -58,7 +58,7 @@ class SharingNotices:
 
 
 def _listed(people: list[str]) -> str:
-    """Join entries up to `MAX_LISTED` characters, followed by the number of omitted entries."""
+    """Join entries up to `MAX_LISTED` characters, and append how many entries were left out."""
     shown, length = [people[0]], len(people[0])
     for one in people[1:]:
         length += len(one) + len("; ")

@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NobodyToTell(SkeinError):
-    """No person can get the notice, or a notice about the same failure was posted already."""
+    """No person can get the notice, or a notice about the same failure has been posted already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
