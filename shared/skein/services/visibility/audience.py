@@ -27,10 +27,10 @@ def audience_of(chat: Chat, *, since_seq: int) -> Audience:
 
 
 def everybody_since(chat: Chat) -> int:
-    """Return the seq since which all current people of a private chat have been present.
+    """Return the seq from which on all current people of a private chat have been present.
 
-    Content derived from a private chat starts over when a person joins (docs/security.md,
-    "Audience"). An open chat has nothing to hide.
+    When a person joins a private chat, content derived from it starts over (docs/security.md,
+    "Audience"). For an open chat, which hides nothing, the result is 1.
     """
     if chat.visibility == "open":
         return 1
@@ -61,8 +61,8 @@ def scope_of(chat: Chat | None) -> str | None:
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
     """Return the scope of a run's new items if the run's prompt shows `chat`.
 
-    Without a chat, new items of a run with a private audience get the scope of the run's plan
-    (`Run.scope`) or else of the only person in the audience.
+    If the prompt shows no chat and the run's audience is private, the scope is that of the run's
+    plan (`Run.scope`), or else that of the only person in the audience.
 
     Returns:
         The scope; None if the items are open. For a run with a private audience, None means that
@@ -78,8 +78,8 @@ def own_scope_of(run: Run, chat: Chat | None) -> str | None:
 def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> SourceLabel | None:
     """Return the label of messages from a chat; None if only agents wrote the messages.
 
-    The label has a title only for a group, and only if all who may see the new item may know the
-    title.
+    The label has a title only for a group, and only if everyone in `audience`, who may see the item
+    made from the messages, may know the title.
     """
     known = chat.kind == "group" and may_show(chat.readers, audience)
     label = SourceLabel.of(senders, title=chat.title if known else None)

@@ -2,8 +2,9 @@
 
 The rules are in docs/security.md, "Where an agent may post".
 
-An activation holds content: its prompt and the results of its tools. `Run.held` records the
-audience of all that content. The checks here compare this audience with the destination's readers.
+What an activation has been shown, its prompt and the results of its tools, is the content that it
+holds. `Run.held` records the audience of all that content. The checks here compare this audience
+with the destination's readers.
 """
 
 from skein.errors import Forbidden, NotFound, ReadersChanged
@@ -28,19 +29,20 @@ class NotWritable(NotFound):
 
 
 class NeedsConsent(Forbidden):
-    """The post requires that a person agrees to its exact words."""
+    """The post needs a person to agree to its exact words."""
 
 
 def check_post(run: Run, chat: Chat) -> None:
     """Check that a post shows no content to people who were not present for the content.
 
-    The chat is the destination, as the posting transaction expects it to be.
+    `chat` is the destination, in the state that the posting transaction requires.
 
     Raises:
         NotWritable: See `may_write`.
         ReadersChanged: Someone has joined the chat that the prompt showed since it was built.
-        NeedsConsent: The chat's readers may not see all content of the activation, or it contains
-            words of outsiders, and the chat is not one of the run's own chats.
+        NeedsConsent: The chat is not the one that the prompt showed, and its readers may not see
+            all content of the activation. Or the content may have no effect there; see
+            `check_effect`.
     """
     if not may_write(run, chat):
         raise NotWritable(
@@ -56,13 +58,16 @@ def check_post(run: Run, chat: Chat) -> None:
 
 
 def check_effect(run: Run, chat_id: str | None) -> None:
-    """Check that text by people outside the run's own chats has no effect elsewhere.
+    """Check that a run may cause an effect, given whose words the run was shown.
 
-    Text that was shared by a sharing rule must have no effect outside the chat where it was shared.
-    The readers of `chat_id` notice the effect; if it is None, other people may notice it.
+    Words of outsiders may have an effect only in the run's own chats. Words that were shown by a
+    sharing rule may have an effect only in the chat where they were shown.
+
+    Args:
+        chat_id: The chat whose readers notice the effect; None if other people may notice it.
 
     Raises:
-        NeedsConsent: The activation contains text that must not have an effect in this chat.
+        NeedsConsent: The run was shown words that may have no effect in this chat.
     """
     outsiders = run.held is None or run.held.outsiders
     by_rule = run.held is not None and run.words.by_rule and chat_id != run.held.chat_id
@@ -93,9 +98,9 @@ def made_for_all(readers: Audience, chat: Chat) -> bool:
 def may_write(run: Run, chat: Chat) -> bool:
     """Return whether a run may write to a chat.
 
-    A run of another chat may write to a private chat only if the person who caused the run is a
-    member. A run that no person caused may write to the chat that its service or its operator's
-    plan names.
+    Any run may write to an open chat and to its own chat. To another private chat, a run that a
+    person caused may write if this person is a member. A run that no person caused may write there
+    if its service or its operator's plan names the chat.
     """
     if chat.visibility == "open" or chat.id == run.chat_id:
         return True

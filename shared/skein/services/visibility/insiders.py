@@ -27,7 +27,7 @@ def chats_of_insiders(run: Run) -> tuple[str, ...]:
 
 
 def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
-    """Return the keys of the chats whose people are insiders, except `chat`, the active chat."""
+    """Return the keys of the chats whose people are insiders, without the active chat `chat`."""
     here = chat.id if chat is not None else None
     return [Chat.key_of(run.tenant, each) for each in chats_of_insiders(run) if each != here]
 
@@ -41,7 +41,11 @@ def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: b
 def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bool:
     """Return whether an agent's prompts for these readers leave out words of outsiders.
 
-    By default, they do if the agent `writes`: it may call a writing tool of the tenant.
+    If the agent's setting `outsiders` is not set, they are left out if the agent may call a writing
+    tool of the tenant.
+
+    Args:
+        writes: Whether the agent may call a writing tool of the tenant.
     """
     left_out = agent.outsiders == "none" if agent.outsiders is not None else writes
     return left_out and not readers.open
@@ -55,7 +59,8 @@ def holds_words_of_readers(run: Run, agent: Agent) -> bool:
 def members_of(chat: Chat | None) -> frozenset[str] | None:
     """Return the current and former ids of a private chat's people; None for an open or no chat.
 
-    A prompt shows the words of these people without a limit; see `few_of_strangers`.
+    Prompts limit how many words of strangers they show (`few_of_strangers`). The words of these
+    people are not limited.
     """
     if chat is None or chat.readers.open:
         return None
@@ -68,7 +73,8 @@ def insiders_of(
 ) -> Insiders:
     """Return the insiders of a run, under their current and former ids.
 
-    Chats that are not chats of the run are used only to find former ids.
+    Args:
+        chats: The chats of the run. Other chats among them only serve to find former ids.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}

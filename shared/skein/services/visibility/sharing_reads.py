@@ -17,9 +17,9 @@ class SharingReading:
     """The sharing rules of a tenant, for the people of one private chat.
 
     Attributes:
-        for_readers: The rules for content that may be shared with these people.
-        unnoticed: The rules that cover the person of a direct chat, and about which the person was
-            not notified in this chat.
+        for_readers: The rules under which content of others may be shown to these people.
+        unnoticed: For a direct chat: the rules that cover the person's messages, and of which the
+            person was not yet notified in this chat.
     """
 
     for_readers: ReaderRules
@@ -35,7 +35,8 @@ def read_sharing(
 ) -> SharingReading | None:
     """Read the rules and the records of a chat's people; return None if no rule can apply.
 
-    The `prefetched` items were just read; None stands for an item that does not exist.
+    Args:
+        prefetched: Items that were just read, by key; None for an item that does not exist.
     """
     if chat.readers.open or not chat.person_ids:
         return None

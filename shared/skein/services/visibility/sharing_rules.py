@@ -46,7 +46,10 @@ class PersonRoles:
         return any(each.role == party.role for each in self.roles)
 
     def can_be(self, party: SharingParty, rule: SharingRule) -> bool:
-        """Return whether the person belongs to a side of a rule, and has the subject it needs."""
+        """Return whether the person is a party of the rule.
+
+        If the rule requires that author and reader have the same subject, the person must have one.
+        """
         return self.is_in(party) and not (rule.same_subject and self.subject is None)
 
     @property
@@ -59,7 +62,7 @@ class PersonRoles:
 def refusal_between(
     rule: SharingRule, author: PersonRoles, reader: PersonRoles
 ) -> SharingRefusal | None:
-    """Return why a rule never shares an author's messages with a reader; None if it can do so.
+    """Return why a rule never shares an author's messages with a reader; None if it may.
 
     Times are not checked here; see `AuthorRules.refusal_by`.
     """
@@ -85,7 +88,7 @@ def telling(rules: Iterable[SharingRule], reader: PersonRoles) -> Rules:
 
 @dataclass(frozen=True, slots=True)
 class SaidMessage:
-    """A message without its text; `author` is the id that the sender had then."""
+    """A message without its text; `author` is the id of its sender at the time."""
 
     seq: int
     author: str
@@ -102,7 +105,7 @@ class SaidMessage:
 
 @dataclass(frozen=True, slots=True)
 class AuthorRules:
-    """A person and the rules in force, which may cover the person's messages."""
+    """An author, and the sharing rules in force, which may cover the author's messages."""
 
     author: User
     rules: Rules
@@ -132,9 +135,9 @@ class AuthorRules:
         return None if over else SharingRefusal.TALK_NOT_OVER
 
     def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
-        """Return why no message may be shared from a chat; None if sharing is possible.
+        """Return why no message may be shared from a chat; None if messages may be shared.
 
-        It must be the private direct chat of a person whose id never changed there.
+        The chat must be a private direct chat of a person whose id has never changed there.
         """
         if self.author.erasure_id is not None:
             return SharingRefusal.AUTHOR_GONE
@@ -165,7 +168,11 @@ class AuthorRules:
     ) -> tuple[str, ...]:
         """Return the partitions of an agent's index in which other people can find an item.
 
-        Each of the messages that the item was made from must be shared there.
+        These are the partitions that sharing rules allow for each message in `said`.
+
+        Args:
+            said: The messages from which the item was made; None for a message that no rule can
+                share.
         """
         found = [self._partitions_of(chat, each, agent_id) for each in said]
         return tuple(sorted(set[str].intersection(*found))) if found else ()
@@ -190,7 +197,7 @@ class Decision:
     """Whether sharing rules allow sharing a message with readers.
 
     Attributes:
-        rules: The rules that allow sharing, if it is allowed with all readers.
+        rules: The rules that allow it; empty if the message may not be shared with all readers.
         refusal: The first condition that fails; None if sharing is allowed.
         reader: The first reader who may not see the message, if a single reader is the cause.
         refused: For each rule, why it does not share the message with that reader.
@@ -204,7 +211,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ReaderRules:
-    """The rules in force for the readers of a prompt, who have their current roles."""
+    """The sharing rules in force, and the readers of a prompt with their current roles."""
 
     rules: Rules
     readers: tuple[PersonRoles, ...]
@@ -224,7 +231,7 @@ class ReaderRules:
         return {reader.user_id: reader.version for reader in self.readers}
 
     def partitions(self, tenant: str, agent_id: str) -> tuple[str, ...]:
-        """Return the index partitions with content that the rules share with all readers.
+        """Return the index partitions whose content the rules share with all readers.
 
         At most eight are returned, in the order of the rules.
         """
@@ -276,7 +283,8 @@ class ReaderRules:
     ) -> Rules:
         """Return the rules that may share an item made from these messages with all readers.
 
-        The result is empty unless each message may be shared. A deleted message, None, never is.
+        The result is empty if one of the messages may not be shared. This includes None, which
+        stands for a deleted message.
         """
         found = [self.decided(chat, each, author).rules for each in said]
         return tuple(dict.fromkeys(chain(*found))) if all(found) else ()
@@ -288,7 +296,12 @@ def pause_in(chat: Chat, settings: Settings) -> timedelta:
 
 
 def _partitions(tenant: str, agent_id: str, rules: Rules, person: PersonRoles) -> list[str]:
-    """Return the index partitions of the content that rules share of an author or with a reader."""
+    """Return the index partitions with content that rules share, by the roles of their authors.
+
+    Args:
+        person: The author or the reader, whose subject selects the partition of a rule that
+            requires the same subject.
+    """
     sides = dict.fromkeys(
         (rule.from_.role, person.subject if rule.same_subject else None) for rule in rules
     )

@@ -10,9 +10,9 @@ KEEPS = (["private"], ["keep", "private"])  # the texts that keep a conversation
 
 
 def keeps_talk(chat: Chat, message: Message) -> bool:
-    """Return whether a message keeps the conversation private: it says PRIVATE or KEEP PRIVATE.
+    """Return whether a message keeps the current talk private: it says PRIVATE or KEEP PRIVATE.
 
-    In a chat whose person was never notified of a sharing rule, this is an ordinary message.
+    If the person was never notified of a sharing rule in the chat, this is an ordinary message.
     """
     sharing = chat.sharing
     if sharing is None or message.sender.person_id != sharing.person_id or message.kind != "text":
