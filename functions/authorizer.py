@@ -16,8 +16,9 @@ load_adapters("identity_provider")
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Tell the function behind the gateway who calls, or why the caller is unknown.
 
-    The gateway answers a refusal with 403 and its own text. So the authorizer lets the request pass
-    without a caller, and the function answers 401 with the reason.
+    If the authorizer refused a request, the gateway would answer with 403 and a text of its own.
+    The authorizer therefore lets a request with an unknown caller pass, and the function answers
+    with 401 and the reason.
     """
     try:
         caller = service(Callers).identify(event["identitySource"][0])

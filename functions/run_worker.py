@@ -29,7 +29,7 @@ load_adapters("model", "tokens", "secrets")
 
 @for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob, ErrandJob, MeetingJob, OutreachJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Work on a run, the effects of a choice, an errand, the desk or outreach."""
+    """Do the work of a job: a run, or the effects of a choice, an errand, the desk or outreach."""
     if isinstance(job, RunJob):
         service(Turns).take(job, deadline=deadline)
     elif isinstance(job, ConsentJob):

@@ -1,6 +1,6 @@
 """`skein agent export` and `skein agent import`: an agent as a YAML file, over the HTTP API.
 
-The address of the API is `--url` or `SKEIN_URL`; by default, that of the stack that runs on this
+`--url` or `SKEIN_URL` names the address of the API. The default is the stack that runs on this
 machine. The token is `SKEIN_TOKEN`. Without a token, a local stack issues one.
 """
 
@@ -31,7 +31,8 @@ class CommandError(Exception):
 def add_agent_command(commands: Any) -> None:
     """Add `agent export` and `agent import` to the subcommands of a parser.
 
-    Each sets `command`, a function that takes the parsed arguments and returns the exit status.
+    Each of the two sets `command`, a function that takes the parsed arguments and returns the exit
+    status.
     """
     agent = commands.add_parser("agent", help="export an agent as a file, or import one")
     verbs = agent.add_subparsers(required=True, metavar="command")

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 class EndSignal:
     """Signals that end this process; create it in the main thread.
 
-    Python writes the number of each signal to a socket, from which `wait` reads. A signal is
-    therefore found also if it arrives in the moment before `wait` blocks. A lock has no such
-    guarantee: Python runs a handler only after the main thread has woken up, and nothing wakes it.
+    Python writes the number of each received signal to a socket, and `wait` reads from this socket.
+    Therefore, `wait` also returns for a signal that arrives just before it blocks. If `wait` waited
+    for a lock that a signal handler releases, such a signal could be lost: Python runs handlers
+    only in the main thread, which would be blocked.
 
     Args:
         numbers: The numbers of the signals.
@@ -38,4 +39,7 @@ class EndSignal:
 
 
 def _keep(_number: int, _frame: object) -> None:
-    """Keep the process alive. Python writes the signal's number to the socket."""
+    """Do nothing: a signal with a handler does not end the process.
+
+    `EndSignal.wait` reads the number of the signal, which Python has written to the socket.
+    """

@@ -132,9 +132,10 @@ def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _body(request: Request) -> tuple[str, bool]:
-    """Return a body and whether it is in base64.
+    """Return a body as text, and whether it is in base64.
 
-    Like API Gateway, this leaves only text types as text, and form fields are not a text type.
+    As on API Gateway, a body is in base64 unless its media type is a text type. The media type of
+    form fields is not a text type.
     """
     kind = request.headers.get("content-type", "text/plain").split(";")[0].strip().lower()
     if kind.startswith("text/") or kind in TEXT_TYPES or kind.endswith(("+json", "+xml")):

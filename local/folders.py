@@ -25,7 +25,7 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def default_url() -> str:
-    """Return the address in `SKEIN_URL`, or else that of the stack of the user's data folder."""
+    """Return the address in `SKEIN_URL`, or else of the stack that uses the user's data folder."""
     return os.environ.get("SKEIN_URL") or running_url()
 
 

@@ -22,7 +22,8 @@ def greeting(stack: Stack, servers: Sequence[ModelServer] = ()) -> str:
     """Return the greeting of a stack that is ready; the last line is an address.
 
     Args:
-        servers: The model servers of this machine, which users of the small model are offered.
+        servers: The model servers of this machine. If the stack uses the small model, the greeting
+            offers them.
     """
     return (
         _of_demo(stack, servers) if stack.agent is None else _of_file(stack, servers, stack.agent)

@@ -1,7 +1,7 @@
-"""Runs whose worker ends with the stack: the next worker may take them at once.
+"""Interrupted runs: when the stack stops or dies, let another worker take its runs at once.
 
 On Lambda, the lease of a worker that dies lasts until the time-out of its function. On a local
-stack, all workers are threads of one process, and their leases are ended together with it.
+stack, all workers are threads of one process, so their leases are ended together with the process.
 """
 
 import logging
@@ -17,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 def hand_over_runs(table: Table, leases: RunLeases, *, lost: bool) -> None:
-    """End the leases of all runs that a worker is processing, and send the runs' jobs.
+    """End the leases of all runs that a worker is processing, and queue the runs again.
 
     Args:
-        lost: Whether the workers died, so that their attempts count.
+        lost: Whether the workers died. If not, their work does not count as attempts.
     """
     for pointer in list(DueIndex(table).pointers("run")):
         item = table.get(key_of(pointer))
@@ -36,7 +36,7 @@ def hand_over_runs(table: Table, leases: RunLeases, *, lost: bool) -> None:
 
 
 def hand_over_at_stop(table: Table, leases: RunLeases) -> None:
-    """Hand over the runs that a stop interrupts. If this fails, the next start hands them over."""
+    """When the stack stops, queue its running runs again; if this fails, the next start does it."""
     try:
         hand_over_runs(table, leases, lost=False)
     except SkeinError as error:

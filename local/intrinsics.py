@@ -55,7 +55,7 @@ class Resolver:
         self._mappings = mappings
 
     def of(self, value: Any) -> Any:
-        """Evaluate all intrinsic functions in a value; lists lose elements without a value.
+        """Evaluate all intrinsic functions in a value; lists leave out elements without a value.
 
         Raises:
             BadTemplateError: A reference has no local value, or a function is not supported.

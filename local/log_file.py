@@ -40,7 +40,7 @@ class LogFile(io.TextIOBase):
         self._begun = threading.local()
 
     def write(self, text: str) -> int:
-        """Write the complete lines of a text, and keep this thread's last line until its end."""
+        """Write the complete lines of a text; keep an incomplete last line until it is complete."""
         lines, end, rest = (getattr(self._begun, "line", "") + text).rpartition("\n")
         self._begun.line = rest
         if end:

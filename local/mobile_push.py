@@ -32,7 +32,11 @@ class ShownNotification:
 
 
 class LocalPush:
-    """`MobilePush` in memory; an address is a platform and a token, so restarts lose no device."""
+    """`MobilePush` that keeps the notifications in memory.
+
+    The address of a device contains its platform and token, so devices stay registered after a
+    restart.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,8 +1,8 @@
 """Permissions of the functions, as their roles in the template grant them.
 
 The local stack checks each call of a function to the tables, the queues, the connections of the
-live channel and the secrets. So a missing permission fails on this machine, and not after a
-deployment.
+live channel and the secrets. A missing permission is therefore found on this machine, and not only
+after a deployment.
 """
 
 import json
@@ -82,9 +82,12 @@ class Permissions:
         )
 
     def check(self, action: str, resource: str | None = None) -> None:
-        """Check that the running function may call `action` on `resource`; None means any.
+        """Check that the running function may call `action` on `resource`.
 
         Outside of an invocation, everything is allowed.
+
+        Args:
+            resource: The logical id of the resource; None if permission for any resource is enough.
 
         Raises:
             AccessDeniedError: The role of the function does not allow the call.

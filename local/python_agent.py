@@ -4,7 +4,8 @@
     prompt = "You answer texts to the restaurant Luigi's. Be short."
 
 Functions with `@tool` in the file are the agent's tools. `model` and `tools` (names of built-in
-tools) are optional. The agent is found by its name: a second start changes it and keeps its chats.
+tools) are optional. The name identifies the agent: if an agent of this name exists, a start changes
+it, and its chats are kept.
 """
 
 import logging
@@ -144,7 +145,7 @@ def _functions(module: ModuleType) -> Mapping[str, Tool]:
 
 
 def _variable(error: ErrorDetails) -> str:
-    """Return the file's variable that set the invalid value."""
+    """Return the name of the file's variable that has the invalid value."""
     field = str(error["loc"][0])
     return {"system_prompt": "prompt", "enabled_tools": "tools"}.get(field, field)
 

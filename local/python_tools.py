@@ -82,7 +82,7 @@ def create_tools(app: App, functions: Mapping[str, Tool]) -> Sequence[str]:
     """Create the tools of functions, and return the names of the new ones (idempotent).
 
     The functions run inside the stack, so their tools have the privacy `keeps_by_person`. If a
-    function changes between reading and writing, its tool changes, too.
+    function has changed from one that reads to one that writes, or back, its tool is changed, too.
 
     Raises:
         BadToolsError: A function cannot be a tool.
@@ -149,7 +149,7 @@ def _check_first_parameter(tool: Tool, path: Path) -> None:
 
 
 def _reporting(tool: Tool, path: Path) -> Callable[..., str]:
-    """Return the function of a tool, which also shows its errors to the local user."""
+    """Return the function of a tool, wrapped to show its errors to the local user, too."""
 
     @wraps(tool.function)
     def reporting(*given: Any, **arguments: Any) -> str:

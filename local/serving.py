@@ -1,6 +1,7 @@
-"""`skein run` and `make run`: the local stack until Ctrl-C, with the agent of a file or the demo's.
+"""`skein run` and `make run`: run the local stack until Ctrl-C.
 
-The quick checks come first: the file and the port, then the downloads, and then the stack.
+The stack has the agent of a file or the demo's agent. The quick checks come first: the file and the
+port, then the downloads, and then the stack.
 """
 
 import os

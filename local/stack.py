@@ -399,7 +399,8 @@ class Stack:
         leases = bootstrap.app().get(NoticedLeases)
         hand_over_runs(adapters.table, leases, lost=True)
         parts.callback(hand_over_at_stop, adapters.table, leases)
-        # The poller stops first: a running drain then fails and releases the schedules.
+        # The poller, which was added last, is stopped first, so that a running drain fails and
+        # releases the schedules.
         parts.callback(schedules.stop)
         parts.callback(feed.stop, seconds=STOP_SECONDS)
         parts.callback(poller.stop, seconds=STOP_SECONDS)
@@ -540,7 +541,10 @@ def _people(tenants: Sequence[str]) -> list[Person]:
 
 
 def _aws(settings: Settings) -> "Aws":
-    """Return the factory of AWS clients, whose SDK most local stacks do without."""
+    """Return the factory of AWS clients.
+
+    Its module is imported here, because most local stacks do not need the AWS SDK.
+    """
     aws: Aws = import_module("skein.adapters.aws.clients").Aws(settings)
     return aws
 

@@ -65,5 +65,7 @@ def _module(name: str) -> Provider:
 PROVIDERS: Mapping[str, Provider] = {name: _module(name) for name in registry.PROVIDERS}
 
 OTHERWISE = PROVIDERS["twilio"]
-"""The provider of a path that names none; a function URL accepts any path. It refuses a request
-that it has not signed."""
+"""The provider for paths without a provider's name, which a function URL accepts.
+
+This provider refuses all requests that it has not signed itself.
+"""

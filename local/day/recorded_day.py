@@ -56,14 +56,15 @@ logger = logging.getLogger(__name__)
 
 
 class RecordedDay:
-    """Recorded day of a data folder.
+    """The recorded day of a data folder.
 
-    A child process plays the day if the folder has no day, or one of an older version of the code.
+    A child process plays the day if the folder does not have the day yet, or if the day was played
+    by an older version of the code.
 
     Args:
         folder: The data folder.
-        database: The database of the table, which gets the rows.
-        sms_log: Gets the SMS.
+        database: The database of the table, into which the rows are copied.
+        sms_log: The log to which the SMS of the day are added.
     """
 
     def __init__(self, folder: Path, database: Database, sms_log: SmsLog) -> None:

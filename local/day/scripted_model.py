@@ -1,4 +1,4 @@
-"""The model of the recorded day: answers that are written in the story, to real prompts."""
+"""The model of the recorded day: it answers real prompts with answers written in the story."""
 
 import json
 import threading
@@ -33,8 +33,8 @@ class ScriptedModel:
     """Language model (see `skein.ports.LanguageModel`) with the answers of the story.
 
     Attributes:
-        memories: What to remember of a conversation, by a word that occurs in its messages.
-        count: Returns the number of tokens of a text, so that the usage fits the prompts.
+        memories: The memories to make from a conversation, by a word that occurs in its messages.
+        count: Returns the number of tokens of a text, so that the recorded usage fits the prompts.
     """
 
     memories: Mapping[str, Mapping[str, object]]

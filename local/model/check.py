@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class ModelCheck:
-    """Check, in a separate thread, that the API can be reached, takes the key and has the models.
+    """Check, in a separate thread, that the API is reachable, accepts the key and has the models.
 
     The check lists the API's models, which costs nothing. A model that is not listed is asked for
     one token, because some APIs list no models, or list them under longer names.

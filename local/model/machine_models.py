@@ -58,9 +58,9 @@ def model_servers(ports: Sequence[tuple[str, int]] = PORTS) -> list[ModelServer]
 
 
 def with_model(config: Config, model: str, servers: Sequence[ModelServer]) -> Config:
-    """Return a configuration that uses a model on the server that has the model.
+    """Return a configuration that uses a model of a server on this machine.
 
-    If the user has set a key or an address, the model is one of that provider.
+    If the user has set a key or the address of an API, the model is used from that API instead.
 
     Raises:
         NoSuchModelError: No server of this machine has the model.

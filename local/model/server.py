@@ -1,11 +1,11 @@
 """Server of a small local language model, with an OpenAI-compatible API on loopback.
 
 The model is Gemma 3 270M, quantized to 4 bits (253 MB). It answers within seconds on two cores and
-shows that the stack works. It only continues texts, so the server writes the prompt itself and
-checks the answer (`local.model.small_model`).
+shows that the stack works. Because it only continues texts, the server writes its prompts and
+checks its answers (`local.model.small_model`).
 
-`/v1/embeddings` answers with the static embeddings of the layer, so that the embeddings of a
-provider can be tried without one.
+`/v1/embeddings` answers with the static embeddings of the layer, so that you can try the embeddings
+of a provider without having a provider.
 
 `python -m local.model.server <file for the URL>` serves until SIGTERM.
 """

@@ -39,7 +39,7 @@ class Continuation:
     """What the model wrote after a prompt.
 
     Attributes:
-        text: The text, without the stop.
+        text: The text, without the stop sequence that ended it.
         whole: Whether the model ended the text itself.
     """
 
@@ -84,7 +84,7 @@ class SmallModel:
     def _after_call(
         self, request: Mapping[str, Any], conversation: Conversation, result: str
     ) -> dict[str, Any]:
-        """Answer with the result of the demo's tool; end the run after any other call."""
+        """Answer with the result of the demo's tool; end the run after any other tool's call."""
         found = GYM_ANSWER.match(result)
         if found is None:
             return self._completion({"content": NO_REPLY}, None)
@@ -93,7 +93,11 @@ class SmallModel:
     def _answered(
         self, request: Mapping[str, Any], conversation: Conversation, asked: str
     ) -> dict[str, Any]:
-        """Answer a message or a due plan: by the agent's own rule, the script, a call or words."""
+        """Answer a message or the instruction of a due plan.
+
+        The answer is the first of the following that exists: the agent's own rule, a scripted
+        answer, a tool call, or what the model writes.
+        """
         due = conversation.instruction is not None
         rule = None if due else emergency_rule(asked, conversation.character)
         known = rule or scripted(

@@ -1,8 +1,8 @@
 """Prompt of the local model: short, few-shot and plain text.
 
-The local model is too small to follow Skein's prompt. It only continues a text. So its server takes
-the agent's name, the agent's system prompt and the last messages from a request, and writes a short
-conversation in which the model speaks next.
+The local model is too small to follow Skein's prompt: it only continues a text. The server
+therefore takes the agent's name, the agent's system prompt and the last messages from a request,
+and writes a short conversation in which the model speaks next.
 """
 
 import json

@@ -2,8 +2,8 @@
 
 A batch holds a feed's oldest unread changes, in order. A batch that fails is retried, and blocks
 the changes after it. It is split if the function failed as a whole and the template says so. After
-the last retry, a message about the batch goes to the queue that the template names, and the feed
-goes to the next changes.
+the last retry, a message about the batch is sent to the queue that the template names, and the feed
+continues with the next changes.
 
 There is one batch at a time for each feed, as for each shard of a stream. `ParallelizationFactor`
 and the batching window are not emulated.
@@ -216,7 +216,7 @@ class FeedPoller(Sweeper):
         return [replace(batch, changes=rest, due_at=due_at, calls=calls, retries=retries)]
 
     def _condition(self, batch: Batch) -> str | None:
-        """Return why a batch is given up; None before its first call, and if it may be retried."""
+        """Return why a batch is given up; None if its function may be called for it (again)."""
         settings = batch.source.settings
         if not batch.failed:
             return None

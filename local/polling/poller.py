@@ -1,8 +1,8 @@
 """Emulation of Lambda's SQS pollers, which call functions with due messages.
 
-The inbox says by the local clock which messages are due. A failed message comes again after its
-queue's visibility timeout. After the queue's maximum number of receives, a failed message goes to
-the dead-letter queue.
+The local clock decides which messages are due. A message whose function failed becomes due again
+after its queue's visibility timeout. After the queue's maximum number of receives, it goes to the
+dead-letter queue instead.
 """
 
 import logging
@@ -79,7 +79,7 @@ class Poller(Sweeper):
     def waiting(self) -> list[Held]:
         """Return the messages that no batch has taken, due or not.
 
-        A message that is not returned is in a batch that `batches` counts already.
+        Any other message is in a batch that `batches` already counts.
         """
         with self._changed:
             return self._inbox.waiting()

@@ -1,4 +1,4 @@
-"""Base of the pollers: a thread that looks for due work until none is left, and then waits."""
+"""Base of the pollers: a thread that starts due work until none is left, and then waits."""
 
 import logging
 import threading
@@ -14,10 +14,10 @@ logger = logging.getLogger(__name__)
 
 
 class Sweeper(ABC):
-    """Thread that starts due work in sweeps through its sources.
+    """Thread that looks through its sources for due work, again and again, and starts this work.
 
-    A subclass starts the work in `_sweep`. The lock `_changed` guards all attributes, and is
-    notified when one of them changes.
+    Each pass through the sources is a sweep: a subclass starts the work in `_sweep`. The lock
+    `_changed` guards all attributes, and is notified when one of them changes.
 
     Args:
         sources: Where the work comes from, for the warning about a failed sweep.
@@ -59,7 +59,7 @@ class Sweeper(ABC):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Start no batch within the block; running batches are not waited for."""
+        """Start no batch within the block, without waiting for running batches to end."""
         with self._changed:
             self._paused = True
         try:

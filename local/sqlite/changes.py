@@ -103,7 +103,7 @@ class SqliteChanges:
     def give_up(
         self, source: FeedSource, changes: Sequence[Event], *, condition: str, calls: int
     ) -> None:
-        """See `local.polling.feed.Changes`; both happen in one transaction."""
+        """See `local.polling.feed.Changes`; sending and forgetting are one transaction."""
         now = self._clock.now()
         arn = function_arn(source.name)
         body = given_up(arn, changes, condition=condition, calls=calls, now=now)

@@ -116,7 +116,7 @@ class _Partition:
 
     def refresh(self, connection: sqlite3.Connection, name: tuple[str, str]) -> None:
         """Read the changes: only new rows, or all rows if some were removed."""
-        # The marks are read first. A write in between is read now and once more later.
+        # The marks are read before the rows, so that a write in between is never missed.
         changed, removed = connection.execute(MARKS, name).fetchone() or (None, None)
         if changed == self.changed:
             return
@@ -169,7 +169,9 @@ class _Partition:
 
 
 class SqliteVectors:
-    """A `VectorIndex` on SQLite, for several threads and processes; never behind the table.
+    """A `VectorIndex` on SQLite, for several threads and processes.
+
+    A search always finds the newest vectors of the table.
 
     Args:
         database: The database of the table.

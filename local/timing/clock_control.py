@@ -1,7 +1,8 @@
 """Control of the local clock: turn the clock, drain the queues, and reset the clock.
 
 The clock moves from one due time to the next. At each due time, the stack works until nothing is
-due. So the cost depends on the amount of work, and not on the time between.
+due. The cost of turning the clock therefore depends on the amount of work, and not on the time by
+which it is turned.
 """
 
 import logging
@@ -188,7 +189,10 @@ class ClockControl:
             self._wait_until(min(delays + models), waiting, until)
 
     def _barrier(self, waiting: Iterable[Waiting], moment: datetime) -> datetime:
-        """Return how far a drain may turn the clock on the way to `moment`."""
+        """Return the time up to which a drain may turn the clock, at the latest `moment`.
+
+        The drain must not turn the clock past the end of a wait that is in `BARRIERS`.
+        """
         others = (*waiting, *self._waiting.due_until(moment))
         barred = (each.until for each in others if each.kind in BARRIERS)
         return min(barred, default=moment)
@@ -233,10 +237,10 @@ class ClockControl:
                 return before
 
     def _settled(self, settle: Callable[..., bool], until: Deadline) -> bool:
-        """Wait for a part of the stack, and log what is at work if this takes long.
+        """Wait until a part of the stack has no more work; if this takes long, log what is running.
 
         Returns:
-            Whether the part has settled in time.
+            Whether the part had no more work before `until`.
         """
         while (now := time.monotonic()) < until and not self._poller.stopping:
             if settle(until=min(until, now + SAY_SECONDS)):

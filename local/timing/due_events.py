@@ -39,7 +39,7 @@ class DueEvents:
         """Return the earliest events as JSON objects, and whether there are more.
 
         Args:
-            limit: The most events, from 1 to `MAX_EVENTS`.
+            limit: The maximum number of events, from 1 to `MAX_EVENTS`.
         """
         found = heapq.nsmallest(
             limit + 1,

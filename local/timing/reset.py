@@ -3,7 +3,8 @@
 After a reset, items may have times that lie in the future by as much as the clock was turned. Most
 of these times stay. A plan, a time-out of a question and a consolidation wait until real time
 reaches their times, and messages keep their times. But a lease, a rate limit, a sign-out or the due
-pointer of a run would stop new work until then. These times are moved back by the former offset.
+pointer of a run would block new work until real time reaches it. These times are moved back by the
+former offset.
 """
 
 from collections.abc import Iterable

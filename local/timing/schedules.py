@@ -1,8 +1,8 @@
 """Schedules of EventBridge rules, fired by the local clock.
 
 When the clock is turned, a rule is not fired at each of its times. The functions of the rules read
-partitions of the due index, and find nothing if nothing is due there. So a rule is fired at the
-first of its times at which its function finds something.
+partitions of the due index, and find nothing if nothing is due there. A rule is therefore fired
+only at the first of its times at which its function finds something.
 """
 
 import json
@@ -54,7 +54,12 @@ class _Rule:
     due_at: datetime
 
     def first_due(self, earliest: Mapping[DuePart, datetime]) -> datetime | None:
-        """Return when something is first due for the rule, whatever its times; None for never."""
+        """Return when the function of the rule has work, whether or not the rule fires then.
+
+        Returns:
+            The earliest due time in the partitions that the function reads, or None if they are
+                empty. If the partitions are not known, the rule's next time.
+        """
         if self.parts is None:
             return self.due_at
         return min((earliest[part] for part in self.parts if part in earliest), default=None)
@@ -105,7 +110,7 @@ class Schedules:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Let no other thread fire rules in the `with` block; wait for a current firing first."""
+        """Wait until no rule is being fired; within the block, no other thread fires rules."""
         with self._firing:
             yield
 

@@ -29,7 +29,7 @@ class Cors:
 
         Args:
             origins: The origins whose pages may call the API, such as `http://127.0.0.1:8787`.
-            every: Whether pages of every origin may, as with `Widget=on`.
+            every: Whether pages of every origin may call the API, as with `Widget=on`.
         """
         _, api = next(template.resources("AWS::Serverless::HttpApi"), ("", {}))
         given = {"CorsOrigins": ",".join(origins), "Widget": "on" if every else "off"}

@@ -52,8 +52,8 @@ class DeveloperApi:
         signer: Creates tokens.
         webhooks: Sends inbound SMS to the stack.
         sms_log: Contains the SMS in both directions.
-        files: Contains their files.
-        no_answer: Tells which message an SMS is, and why it gets no answer.
+        files: Contains the files of these SMS.
+        no_answer: Finds the message that belongs to an SMS, and why the message gets no answer.
         clock_control: Advances the clock and drains the queues.
         due_events: Lists the events that fire at a later time.
         queues: Returns the depths of the queues.

@@ -104,7 +104,7 @@ class LiveServer:
             each.close()
 
     def push(self, connection_id: str, text: str) -> None:
-        """See `skein.ports.Sockets`; a reader that is 256 frames behind is closed."""
+        """See `skein.ports.Sockets`; a connection that is 256 frames behind is closed."""
         if not self._put(connection_id, text):
             raise ConnectionGone("the connection is closed")
 

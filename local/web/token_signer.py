@@ -27,8 +27,8 @@ class TokenSigner:
     """Signer with a persistent key, which also verifies its tokens (see `IdentityProvider`).
 
     Tokens expire by real time, even while the local clock is ahead, because in production they come
-    from an external identity provider. But functions get the times of issue and expiry by the local
-    clock, with which Skein compares them.
+    from an external identity provider. The functions, however, get the times of issue and expiry in
+    local time, because Skein compares them with the local clock.
 
     Args:
         key_file: The file of the private key, created on first use.

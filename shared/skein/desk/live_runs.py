@@ -36,7 +36,7 @@ def runs_of(table: Table, tenant: str, run_ids: Iterable[str]) -> list[Run]:
 
 
 def background_runs(table: Table, chat: Chat) -> list[Run]:
-    """Read the runs for a chat that plans and webhook services started and that haven't ended."""
+    """Read the unfinished runs that plans and webhook services have started for a chat."""
     ids = [
         item["run_id"]
         for member in chat.roster

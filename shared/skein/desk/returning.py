@@ -247,7 +247,7 @@ def _trigger_of(asked: Sequence[Message]) -> Trigger:
 
 
 def _answered_by(message: Message, runs: dict[str, str]) -> Update:
-    """Return the write that stores in a message which runs answer it after the hand-back."""
+    """Return the write that adds to a message the runs that answer it after the hand-back."""
     return Update(message.key, set={"runs": {**message.runs, **runs}}, condition=Exists())
 
 

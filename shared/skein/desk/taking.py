@@ -187,7 +187,7 @@ def _has_answered(run: Run) -> bool:
 
 
 def _unlike_members(holder: Holder, chat: Chat) -> Holder:
-    """Return the holder, with ` (team)` added to a name that a member of the chat also has."""
+    """Return the holder, with ` (team)` after the name if a member of the chat has this name."""
     if not any(alike(holder.name, untagged(member.name)) for member in chat.roster):
         return holder
     name = holder.name[: MAX_NAME - len(TEAM)] + TEAM

@@ -1,7 +1,7 @@
 """Merge of users: move the former user's errands and meetings to the known user.
 
-An errand keeps its key, because questions and jobs refer to it. Only its `OpenErrand` item, from
-which prompts show the errand, moves from the former user's direct chat to the known user's. The
+An errand keeps its key, because questions and jobs refer to it. Only its `OpenErrand` item, which
+shows the errand in prompts, moves from the former user's direct chat to the known user's. The
 errand stores the new scope of this item (`line_scope`).
 """
 

@@ -1,4 +1,4 @@
-"""Ask the agent's model for the times in a person's answer. It is shown only this answer."""
+"""Ask the agent's model for the times in a person's answer, and show it only this answer."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -142,7 +142,10 @@ class OwnWordsConsolidation:
     def _chunks(
         self, target: ConsolidationTarget, covered: AuthorRules, since: int, until: int
     ) -> Iterator[Chunk]:
-        """Yield messages that rules may share now. The same rules apply to all of a chunk."""
+        """Yield the messages that rules may share now, in chunks.
+
+        The same rules apply to all messages of a chunk.
+        """
         chat, names = target.chat, target.names()
         longest = self.settings.consolidation_chunk_tokens
         held, group, size = list[Piece](), tuple[str, ...](), 0

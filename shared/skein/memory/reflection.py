@@ -215,7 +215,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.why))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
-        """If the task must wait, keep entries that would fade before the next attempt."""
+        """If the task must wait, let entries fade later that would fade before the next attempt."""
         if outcome.not_before is not None:
             self._wait(claim.job)
 

@@ -237,7 +237,7 @@ class OutreachSender:
         self.dispatch.send([started.job])
 
     def _marked(self, outreach: Outreach, contact: Contact, now: datetime) -> Chat:
-        """Store the outreach in the chat, from where prompts show it, and return the chat.
+        """Store the outreach in the chat, so that its prompts show it, and return the chat.
 
         If a worker dies after this write, the outreach stays in the chat, and the next worker
         writes the message.

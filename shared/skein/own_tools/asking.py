@@ -338,10 +338,7 @@ def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return `agreed`.
-
-    If its question showed other arguments, it is changed so that it is refused.
-    """
+    """Return `agreed`, or a copy that will be refused if its question showed other arguments."""
     if question is None:
         return agreed
     try:

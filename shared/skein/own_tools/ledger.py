@@ -48,7 +48,7 @@ class EarlierCalls:
 
 @dataclass(frozen=True, slots=True)
 class BegunCalls:
-    """The calls of a step that write and have begun, by position, with their results so far.
+    """The writing calls of a step that have begun, by position, with their results so far.
 
     Calls run in parallel, so several can end at the same time.
     """

@@ -267,7 +267,7 @@ class OwnTools:
         optimistic(self.clock, attempt)
 
     def check_names(self, tenant: str, names: Sequence[str]) -> None:
-        """Check that all tools that an agent is to have exist.
+        """Check that the tools with these names exist, before an agent enables them.
 
         Raises:
             Unprocessable: A tool does not exist, or the agent would have too many tools of the

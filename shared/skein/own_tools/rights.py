@@ -96,7 +96,7 @@ def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
 
 
 def tells_choices(run: Run, tool: CallableTool) -> bool:
-    """Return whether already the choice to call this tool tells a service something private."""
+    """Return whether the choice to call this tool, by itself, tells a service something private."""
     private = run.held is None or not run.held.audience.open
     return private and tool.tool.privacy == "shared"
 

@@ -123,10 +123,11 @@ class Firing:
         return plan.model_copy(update={"active_at": active_at})
 
     def _chat_of(self, plan: Plan) -> tuple[Chat | None, Reason | None]:
-        """Read the plan's chat, and find out why the plan cannot fire, if so.
+        """Read the plan's chat, and check whether the plan can fire.
 
         Returns:
-            The chat, or None if the plan has no chat; the reason, or None if the plan can fire.
+            The chat, or None if the plan has no chat; and the reason why the plan cannot fire, or
+                None if it can.
         """
         agent_key = Agent.key_of(plan.tenant, plan.agent_id)
         keys: list[Key] = [agent_key]

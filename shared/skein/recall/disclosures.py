@@ -16,7 +16,7 @@ KEPT = timedelta(days=365)
 def stamp_of(
     entries: Iterable[RecalledEntry], reader_rules: ReaderRules | None
 ) -> SharingStamp | None:
-    """Return the versions with which entries were shown by sharing rules; None if none were.
+    """Return the versions of the sharing rules that show entries; None if no rule shows any.
 
     They are checked later, so that words are not used after a rule or a person's choice has
     changed.

@@ -167,7 +167,7 @@ def parts_of(query: RecallQuery, lines: Sequence[Line]) -> Parts:
 
 
 def _meaning(lines: Sequence[Line], reach: int) -> Values:
-    """Return, for each passage, the cosine with the query of the passage and its neighbours.
+    """Return how close each passage, together with its neighbours, is to the query, as a cosine.
 
     A neighbouring message is represented by its best passage. A passage without a cosine gets the
     lowest cosine of the others.

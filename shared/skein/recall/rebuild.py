@@ -113,7 +113,7 @@ class RecallRebuild:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
-        """Yield the chats for which this person's jobs are responsible.
+        """Yield the chats to index that are found through this person.
 
         These are the chats that list the person first, so that a chat of several people is yielded
         only once, and chats without people that the person has left.

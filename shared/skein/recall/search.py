@@ -496,7 +496,11 @@ class _Shown:
         return counts and request.in_time(at)
 
     def _shown_chat(self, chat_id: str) -> "_ShownChat | None":
-        """Return a chat with the data about showing its messages; None if none may be shown."""
+        """Return a chat with what is needed to show its messages to the readers.
+
+        Returns None if the chat is gone or discarded, or if one of the readers has yet to accept an
+        invitation to it.
+        """
         request = self.request
         chat = self._chat(chat_id)
         if chat is None or chat.discarded_at is not None:

@@ -222,7 +222,7 @@ class Errand(Stored):
 
     @property
     def line_key(self) -> Key:
-        """The key of the `OpenErrand` item, from which prompts of the home chat show the errand."""
+        """The key of the `OpenErrand` item, which shows the errand in prompts of the home chat."""
         scope = self.line_scope or self.scope
         return OpenErrand.key_of(self.tenant, self.ref.model_copy(update={"scope": scope}))
 
