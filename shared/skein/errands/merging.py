@@ -22,8 +22,8 @@ from skein.services.common.pagination import items_under
 def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: datetime) -> None:
     """Move the errands that the former user has ordered or is asked in (idempotent).
 
-    The merge has ended the former user's open questions. The known user is therefore asked them
-    again: the question of the errand, or whether the time of a meeting suits them.
+    The merge has ended the former user's open questions. If a question of an errand, or the
+    question whether the time of a meeting suits, is unanswered, the known user is therefore asked.
 
     Args:
         old: The id of the former user.

@@ -70,9 +70,9 @@ class Extraction(NamedTuple):
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
         """Return the entries for one of the agents that were asked together.
 
-        The question shows the memories of all these agents. If an entry replaces a memory of
-        another agent, it instead replaces the memory with the same words of this agent, if this
-        agent has one.
+        The question shows the memories of all these agents. An entry may therefore replace a memory
+        of another agent. For this agent, such an entry replaces the agent's own memory with the
+        same words, or nothing if there is no such memory.
 
         Args:
             live: The agent's memories.

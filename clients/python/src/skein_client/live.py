@@ -54,7 +54,7 @@ class Live:
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """By chat id, the `seq` up to which nothing is left to report; keep it for a restart."""
+        """By chat id, the `seq` up to which all messages were reported; save it for a restart."""
         return dict(self._seen or {})
 
     def stop(self) -> None:
@@ -69,7 +69,7 @@ class Live:
         self._send({"type": "typing", "chat_id": chat_id})
 
     def showing(self, chat_id: str | None) -> None:
-        """Report which chat the app shows; the person's phones get no notifications of it."""
+        """Report which chat the app shows; the person's phones get no notifications about it."""
         self._shown = chat_id
         self._send({"type": "showing", "chat_id": chat_id})
 
