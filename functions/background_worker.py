@@ -6,17 +6,25 @@ from skein.bootstrap import load_adapters, service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.memory.consolidation import ConsolidationTask
 from skein.memory.reflection import ReflectionTask
-from skein.models.outbox.jobs import ConsolidationJob, ErasureJob, ForgettingJob, Job, ReflectionJob
+from skein.models.outbox.jobs import (
+    ConsolidationJob,
+    ErasureJob,
+    ForgettingJob,
+    Job,
+    ReflectionJob,
+    VisitJob,
+)
 from skein.privacy.erasure_worker import Eraser
 from skein.privacy.forgetting import Forgettings
 from skein.services.background.engine import BackgroundEngine
+from skein.web_chat.visits import Visits
 
 load_adapters("sockets")
 
 
-@for_jobs(ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob)
+@for_jobs(ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob, VisitJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Make memories from a chat, reflect on an agent's journal, continue an erasure, or forget."""
+    """Make memories from a chat, reflect on an agent's journal, erase people, or forget."""
     if isinstance(job, ConsolidationJob):
         service(BackgroundEngine).run(service(ConsolidationTask), job, deadline=deadline)
     elif isinstance(job, ReflectionJob):
@@ -25,3 +33,5 @@ def handler(job: Job, deadline: datetime) -> None:
         service(Eraser).continue_erasure(job, deadline=deadline)
     elif isinstance(job, ForgettingJob):
         service(Forgettings).carry_out(job)
+    elif isinstance(job, VisitJob):
+        service(Visits).forget(job)

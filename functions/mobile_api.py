@@ -21,12 +21,24 @@ MODULES = {
     "live.live": ("/v1/live",),
     "live.devices": ("/v1/me/devices",),
     "sharing.own": ("/v1/me/sharing", "/v1/chats/*/sharing"),
-    "web_chat.visits": ("/v1/widgets",),
+    "web_chat.visits": ("/v1/visit", "/v1/widgets"),
 }
 
-PUBLIC = frozenset({"/healthz", "/v1/m/*", "/v1/widgets/*/public"})
+PUBLIC = frozenset({"/healthz", "/v1/m/*", "/v1/widgets/*/public", "/v1/widgets/*/visits"})
+# What the token of a visit opens, and nothing else; `*` is the visit's own chat.
+VISITS = frozenset(
+    {
+        "GET /v1/chats/*/messages",
+        "POST /v1/chats/*/messages",
+        "POST /v1/chats/*/read",
+        "POST /v1/live",
+        "GET /v1/visit",
+        "DELETE /v1/visit",
+        "POST /v1/visit/end",
+    }
+)
 
-api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=PUBLIC)
+api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=PUBLIC, visits=VISITS)
 
 
 @logged

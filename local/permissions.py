@@ -32,7 +32,12 @@ TOOL_SECRETS_END = ":secret:${AWS::StackName}-tools/*"
 BUCKET = "MediaBucket"
 VECTOR_INDEX = "recall"  # its name in the template
 # The parameters of the parts that are off by default.
-WITH_ALL = {"TwilioSecretArn": "twilio", "ApnsApplicationArn": "apns", "FcmApplicationArn": "fcm"}
+WITH_ALL = {
+    "TwilioSecretArn": "twilio",
+    "ApnsApplicationArn": "apns",
+    "FcmApplicationArn": "fcm",
+    "Widget": "on",
+}
 WRITE_ACTIONS: Mapping[type[Write], str] = {
     Put: "dynamodb:PutItem",
     Update: "dynamodb:UpdateItem",

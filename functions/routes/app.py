@@ -43,6 +43,7 @@ from skein.errors import (
 from skein.http import PROBLEM_JSON, error_response
 from skein.identity.admission import Admission
 from skein.identity.callers import CallerSource
+from skein.identity.models.visit import VisitClaims
 from skein.models.api.base import MAX_SEQ
 from skein.models.common.address import ChannelName
 from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Value
@@ -165,6 +166,7 @@ class Principal(Value):
         key_id: The id of the API key that created this token.
         token_issued_at: When the token was issued; None if the claim is missing.
         token_ends_at: When the token expires; None if the claim is missing.
+        visit: What the token of a visit says; None for all other callers.
     """
 
     tenant: Tenant
@@ -176,6 +178,7 @@ class Principal(Value):
     key_id: EntityId | None = None
     token_issued_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
     token_ends_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
+    visit: VisitClaims | None = None
 
     @property
     def roles(self) -> frozenset[Role]:
@@ -212,6 +215,8 @@ class Api(APIGatewayHttpResolver):
         routers_in: Imports a module of routes and returns its routers.
         public: Paths that need no token; `*` matches any part.
         files: Paths whose bodies may be YAML, and longer than others; `*` matches any part.
+        visits: The calls that the token of a visit opens, such as `GET /v1/visit`; `*` is the
+            visit's own chat.
     """
 
     def __init__(
@@ -222,6 +227,7 @@ class Api(APIGatewayHttpResolver):
         routers_in: Callable[[str], Iterable[APIGatewayHttpRouter]],
         public: frozenset[str] = frozenset(),
         files: frozenset[str] = frozenset(),
+        visits: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(
             enable_validation=True,
@@ -233,6 +239,7 @@ class Api(APIGatewayHttpResolver):
         self.scope = scope
         self.public = public
         self.files = files
+        self.visits = visits
         self.modules = modules
         self._routers_in = routers_in
         self._not_loaded = set(modules)
@@ -331,12 +338,21 @@ class Api(APIGatewayHttpResolver):
 
     def _admit(self, event: Mapping[str, Any], context: LambdaContext) -> Principal:
         principal = principal_of(event, bootstrap.app().ports.settings)
-        admitted = principal.roles if self.scope == "admin" else self.scope in principal.scopes
+        call = f"{event['requestContext']['http']['method']} {event['rawPath']}"
+        if principal.visit is not None:
+            admitted = _is_one_of(self.visits, call)
+        elif self.scope == "admin":
+            admitted = bool(principal.roles)
+        else:
+            admitted = self.scope in principal.scopes
         if not admitted:
             if self._refusals_so_far is None:
                 self._refusals_so_far = self._refusals()
             self._refusals_so_far.resolve(dict(event), context)
-        check_still_valid(principal)
+        if principal.visit is not None:
+            _check_visit(principal.visit, event, call)
+        else:
+            check_still_valid(principal)
         if event["requestContext"]["http"]["method"] == "GET":
             bootstrap.service(ReadLimits).admit(principal.tenant, principal.user_id)
         return principal
@@ -465,6 +481,27 @@ def check_still_valid(caller: Principal) -> None:
         )
 
 
+def _check_visit(visit: VisitClaims, event: Mapping[str, Any], call: str) -> None:
+    """Check that a visit has not ended, and that the call is about its own chat.
+
+    Raises:
+        Unauthenticated, Forbidden: As in `VisitAdmission.check`.
+        NotFound: The call is about another chat, or nothing was written yet.
+    """
+    from skein.web_chat.admission import VisitAdmission  # noqa: PLC0415 - only for visitors
+
+    parts = call.split("/")
+    if "chats" in parts and visit.chat_id not in parts:
+        raise NotFound("chat not found")
+    bootstrap.service(VisitAdmission).check(visit, call=call, origin=origin_of(event))
+
+
+def origin_of(event: Mapping[str, Any]) -> str | None:
+    """Return the origin of the page that sends a request; None outside of a browser's pages."""
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+    return headers.get("origin")
+
+
 def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
     """Return the caller, from the claims that the gateway's authorizer verified.
 
@@ -492,6 +529,7 @@ def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
             token_issued_at=claims.get("iat"),
             token_ends_at=claims.get("exp"),
             **(_of_issuer(claims, settings) if source == "issuer" else _of_skein(claims)),
+            visit=_visit_of(claims) if source == "visit" else None,
         )
     except ValidationError:
         raise Unauthenticated("the token has no usable sub, tenant or scope") from None
@@ -519,6 +557,19 @@ def _of_skein(claims: Mapping[str, Any]) -> dict[str, Any]:
         "token_id": claims.get("jti"),
         "key_id": claims.get("key_id"),
     }
+
+
+def _visit_of(claims: Mapping[str, Any]) -> VisitClaims:
+    """Return what the token of a visit says, from the claims of `Callers`."""
+    return VisitClaims(
+        str(claims["tenant"]),
+        str(claims["widget_id"]),
+        str(claims["sub"]),
+        str(claims["chat_id"]),
+        int(claims["number"]),
+        int(claims["consent"]),
+        datetime.fromtimestamp(float(claims["exp"]), UTC),
+    )
 
 
 def scopes_of(claim: object) -> tuple[str, ...]:

@@ -1,54 +1,18 @@
 """Widgets over the API: what operators set, and what anybody may read."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
-import admin_api
-import mobile_api
-from tests.support.api_client import Answer, Client
-from tests.support.builders import World
-
-SHOP = "https://shop.example"
-NEW: dict[str, Any] = {
-    "agent_id": "agt_a",
-    "origins": [SHOP],
-    "public": {"name": "Shop", "ways": [{"label": "Call us", "url": "tel:+15005550006"}]},
-}
-
-
-@dataclass
-class Page(World):
-    """An operator, and the page of a shop on which nobody is signed in."""
-
-    web_chat: bool = True
-
-    def __post_init__(self) -> None:
-        self.settings = self.settings.model_copy(update={"web_chat": self.web_chat})
-        super().__post_init__()
-        self.agent()
-        self.owner = Client(self, admin_api, sub="usr_op", scope="owner support")
-
-    def widget(self, **given: Any) -> str:
-        answer = self.owner.call("POST", "/v1/widgets", NEW | given)
-        assert answer.status == 201, answer.body
-        widget_id: str = answer.body["id"]
-        return widget_id
-
-    def public(self, widget_id: str, origin: str | None = SHOP) -> Answer:
-        headers = {"origin": origin} if origin is not None else {}
-        return Client(self, mobile_api).call(
-            "GET", f"/v1/widgets/{widget_id}/public", headers=headers
-        )
+from tests.support.web_chat import NEW, SHOP, Shop
 
 
 @pytest.fixture
-def page() -> Page:
-    return Page()
+def page() -> Shop:
+    return Shop()
 
 
-def test_public_words_of_a_widget_have_what_visitors_read_and_nothing_else(page: Page) -> None:
+def test_public_words_of_a_widget_have_what_visitors_read_and_nothing_else(page: Shop) -> None:
     consent = {"text": "We keep your words for 30 days."}
     widget_id = page.widget(greeting="Hello!", starters=["Open today?"], consent=consent)
 
@@ -72,11 +36,11 @@ def test_public_words_of_a_widget_have_what_visitors_read_and_nothing_else(page:
     "origin",
     [None, "null", "https://shop.example.evil.example", "http://shop.example", f"{SHOP}:8443"],
 )
-def test_page_of_another_origin_is_refused(page: Page, origin: str | None) -> None:
+def test_page_of_another_origin_is_refused(page: Shop, origin: str | None) -> None:
     assert page.public(page.widget(), origin).status == 403
 
 
-def test_widget_that_is_unknown_deleted_or_off_is_not_found(page: Page) -> None:
+def test_widget_that_is_unknown_deleted_or_off_is_not_found(page: Shop) -> None:
     off, deleted = page.widget(enabled=False), page.widget()
     assert page.owner.delete(f"/v1/widgets/{deleted}").status == 204
     for widget_id in ("wgt_0", "wgt_%23", off, deleted):
@@ -84,7 +48,7 @@ def test_widget_that_is_unknown_deleted_or_off_is_not_found(page: Page) -> None:
 
 
 def test_deployment_without_web_chat_has_no_widget_for_pages() -> None:
-    page = Page(web_chat=False)
+    page = Shop(web_chat=False)
     assert page.public(page.widget()).status == 404
 
 
@@ -100,14 +64,14 @@ def test_deployment_without_web_chat_has_no_widget_for_pages() -> None:
         "http://localhost:3000",  # outside of the local stack
     ],
 )
-def test_origin_that_is_not_exact_and_https_is_refused(page: Page, origin: str) -> None:
+def test_origin_that_is_not_exact_and_https_is_refused(page: Shop, origin: str) -> None:
     given = NEW | {"origins": [origin]}
     assert page.owner.call("POST", "/v1/widgets", given).status == 422
     changed = page.owner.patch(f"/v1/widgets/{page.widget()}", {"origins": [origin]})
     assert changed.status == 422
 
 
-def test_another_consent_text_raises_its_version(page: Page) -> None:
+def test_another_consent_text_raises_its_version(page: Shop) -> None:
     widget_id = page.widget(consent={"text": "Old"})
     for consent, version in (({"text": "Old"}, 1), ({"text": "New"}, 2), (None, 3)):
         changed = page.owner.patch(f"/v1/widgets/{widget_id}", {"consent": consent})
@@ -116,7 +80,7 @@ def test_another_consent_text_raises_its_version(page: Page) -> None:
     assert (again.body["consent_version"], again.body["enabled"]) == (3, False)
 
 
-def test_widget_of_an_unknown_agent_is_refused(page: Page) -> None:
+def test_widget_of_an_unknown_agent_is_refused(page: Shop) -> None:
     assert page.owner.call("POST", "/v1/widgets", NEW | {"agent_id": "agt_x"}).status == 422
     support = replace(page.owner, scope="support")
     assert support.call("POST", "/v1/widgets", NEW).status == 403

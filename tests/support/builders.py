@@ -68,6 +68,7 @@ from skein.models.outbox.jobs import (
     SourceJob,
     SummaryJob,
     UpkeepJob,
+    VisitJob,
 )
 from skein.models.runs.run import Run
 from skein.models.visibility.ownership import Reach, owned_partition
@@ -78,6 +79,7 @@ from skein.services.chat_state.closed_memberships import closing, read_membershi
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.items.store import OwnedStore
 from skein.settings import Settings
+from skein.web_chat.visits import Visits
 from tests.fakes.background import InlineBackground
 from tests.fakes.files import MemoryFiles
 from tests.fakes.mobile_push import FakePush
@@ -353,8 +355,8 @@ class World:
                     self.app.upkeep.keep(job)
                 case SummaryJob() | ConsolidationJob() | ReflectionJob():
                     self.work(self._task_of(job), job)
-                case ErasureJob():
-                    self.app.eraser.continue_erasure(job, deadline=long)
+                case ErasureJob() | VisitJob():
+                    self._erase(job, long)
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
                 case (
@@ -369,6 +371,13 @@ class World:
                     self._tell(job, long)
                 case _:
                     raise AssertionError(f"no worker for {job}")
+
+    def _erase(self, job: ErasureJob | VisitJob, deadline: datetime) -> None:
+        """Play a job that erases a person."""
+        if isinstance(job, VisitJob):
+            self.app.get(Visits).forget(job)
+        else:
+            self.app.eraser.continue_erasure(job, deadline=deadline)
 
     def _reach(self, job: ErrandJob | MeetingJob | OutreachJob) -> None:
         """Play a job that writes to people first."""

@@ -9,7 +9,7 @@ from skein.desk.models import canned_answer
 from skein.errands.models import errand, meeting
 from skein.events.models import endpoint, event
 from skein.events.models.lanes import EndpointLanes
-from skein.identity.models import api_key, user_token
+from skein.identity.models import api_key, user_token, visit
 from skein.knowledge.models import source
 from skein.live.models import connection, device
 from skein.memory.models import memory, records
@@ -124,6 +124,7 @@ KINDS = {
         "`Source`",
         "a source of knowledge is read again, or the files of a deleted one must be deleted",
     ),
+    "visit": ("`Visit`", "its visitor may have to be erased"),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
     "choice": (
@@ -326,6 +327,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`WebhookService`": Row(
             webhook_service.WebhookService.key_of("{source}"), webhook_service.WebhookService
         ),
+        "`Visit`": Row(visit.Visit.key_of(TENANT, "{visitor}"), visit.Visit),
         "`Widget`": Row(widget.Widget.key_of("{widget}"), widget.Widget),
     },
     "Items of agents": {

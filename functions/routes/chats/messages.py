@@ -6,6 +6,8 @@ from routes.app import After, Before, ChatId, Limit, PageCursor, RunId, Seq
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import app, service
+from skein.errors import Unprocessable
+from skein.identity.models.visit import VisitClaims
 from skein.media.uploads import MediaUploads
 from skein.models.api.chats import (
     MessagePage,
@@ -29,6 +31,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.ending_waits import EndingWaits
 from skein.services.runs.manual_trigger import ManualTrigger
+from skein.web_chat.messages import VisitMessages
 
 router = ApiRouter("messages", Unaudited(CONVERSATION))
 
@@ -66,6 +69,8 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     with 409 if it is answered or has expired.
     """
     caller = router.caller
+    if caller.visit is not None and new.choice is None:
+        return _shown(_posted_by_visitor(caller.visit, new))
     if new.choice is not None:
         posted = service(Answering).answer_in_app(
             GivenAnswer(
@@ -89,6 +94,14 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
         return _shown(service(TypedAnswers).post_in_app(post))
     post, writes = service(MediaUploads).attach(post, new.media)
     return _shown(service(AppMessages).post(post, extra_writes=writes))
+
+
+def _posted_by_visitor(visit: VisitClaims, new: NewChatMessage) -> PostedMessage:
+    if new.media:
+        raise Unprocessable("visitors send no pictures or files")
+    return service(VisitMessages).post(
+        visit, new.text or "", client_id=new.client_id, reply_to=new.reply_to
+    )
 
 
 def _shown(posted: PostedMessage) -> tuple[MessageResource, int]:

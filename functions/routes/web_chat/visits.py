@@ -1,17 +1,23 @@
-"""Routes of the web chat for pages that nobody has signed in to (function `mobile_api`)."""
+"""Routes of the web chat, for pages that nobody has signed in to (function `mobile_api`)."""
 
 from typing import Annotated
 
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
-from routes.audited import Unaudited
-from routes.router import ApiRouter
+from routes.app import origin_of
+from routes.audited import CONVERSATION, Unaudited
+from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
+from skein.errors import Forbidden
+from skein.identity.models.visit import VisitClaims
 from skein.models.common.base import EntityId
-from skein.web_chat.api import PublicWidget
+from skein.web_chat.api import NewVisit, PublicWidget, VisitResource, VisitState
+from skein.web_chat.visits import Visits
 from skein.web_chat.widgets import Widgets
 
 router = ApiRouter("widgets", Unaudited("anybody may read it"))
+own = ApiRouter("widgets", Unaudited(CONVERSATION))
 
 WidgetId = Annotated[EntityId, Path(description="The id of a widget.")]
 
@@ -21,5 +27,66 @@ WidgetId = Annotated[EntityId, Path(description="The id of a widget.")]
 )
 def get_public_widget(widget_id: WidgetId) -> PublicWidget:
     """The call needs no token, but the `Origin` of a page of the widget. Nothing is stored."""
-    origin = router.routes.current_event.headers.get("origin")
-    return PublicWidget.shown(service(Widgets).on_page(widget_id, origin))
+    return PublicWidget.shown(service(Widgets).on_page(widget_id, _origin()))
+
+
+@router.post(
+    "/v1/widgets/<widget_id>/visits",
+    "Open or renew a visit",
+    401,
+    403,
+    429,
+    public=True,
+    keyed=False,
+)
+def open_visit(widget_id: WidgetId, new: NewVisit) -> VisitResource:
+    """The call needs no token, but the `Origin` of a page of the widget.
+
+    Nothing is stored before the visitor's first message. A `renewal` is used once: repeated within
+    60 seconds, it gives the same response, and later it ends the visit with 401. 403 with
+    `details.consent_version`: the visitor must agree first.
+    """
+    opened = service(Visits).open(
+        widget_id, origin=_origin(), renewal=new.renewal, consent=new.consent
+    )
+    return VisitResource.shown(opened)
+
+
+@own.get("/v1/visit", "Get the state of the caller's visit")
+def get_visit() -> VisitState:
+    """Works with the token of a visit only, also while its visitor is erased."""
+    claims = _claims()
+    return VisitState.shown(claims, service(Visits).status(claims))
+
+
+@own.delete("/v1/visit", "Erase the visitor and the chat of a visit", status=202)
+def erase_visit() -> VisitState:
+    """The visit ends at once. `GET /v1/visit` tells when everything is erased, after some minutes.
+
+    Without a message, there is nothing to erase.
+    """
+    claims = _claims()
+    return VisitState.shown(claims, service(Visits).erase(claims))
+
+
+@own.post("/v1/visit/end", "End the caller's visit", status=204, keyed=False)
+def end_visit() -> Response[None]:
+    """No token or renewal of the visit works again. The chat stays for the business."""
+    service(Visits).end(_claims())
+    return no_content()
+
+
+def _origin() -> str | None:
+    return origin_of(router.routes.current_event.raw_event)
+
+
+def _claims() -> VisitClaims:
+    """Return what the token of the caller's visit says.
+
+    Raises:
+        Forbidden: The caller has another token.
+    """
+    visit = own.caller.visit
+    if visit is None:
+        raise Forbidden("this call needs the token of a visit")
+    return visit

@@ -1,4 +1,4 @@
-"""Authenticate callers by an issuer's token, a server's API key, or a token issued by Skein."""
+"""Authenticate callers by an issuer's token, an API key, or a token that Skein issued or signed."""
 
 __all__ = [
     "admission",
@@ -7,4 +7,5 @@ __all__ = [
     "callers",
     "models",
     "user_tokens",
+    "visit_tokens",
 ]

@@ -8,9 +8,11 @@ from skein.errors import Unauthenticated
 from skein.identity.models.api_key import ApiKey
 from skein.identity.models.credential import Credential
 from skein.identity.models.user_token import UserToken
+from skein.identity.models.visit import TOKEN_LIFETIME
+from skein.identity.visit_tokens import VisitTokens
 from skein.ports import IdentityProvider, Table
 
-CallerSource = Literal["issuer", "key", "token"]
+CallerSource = Literal["issuer", "key", "token", "visit"]
 
 SCHEMES = frozenset({"", "bearer"})
 UNKNOWN = "the API key or token is unknown"
@@ -20,7 +22,8 @@ class Caller(NamedTuple):
     """A caller, as the authorizer passes it to the functions.
 
     Attributes:
-        source: Whether an issuer's token, an API key or a token issued by Skein was sent.
+        source: Whether an issuer's token, an API key, a token issued by Skein or the token of a
+            visit was sent.
         claims: The claims of the token, or the equivalent for a key, as texts.
     """
 
@@ -38,6 +41,7 @@ class Callers:
 
     table: Table
     provider: Callable[[], IdentityProvider]
+    visits: VisitTokens
 
     def identify(self, header: str) -> Caller:
         """Return the caller who sends an `Authorization` header.
@@ -53,7 +57,26 @@ class Callers:
         if credential is None:
             claims = self.provider().claims(text)
             return Caller("issuer", {name: _as_text(value) for name, value in claims.items()})
+        if credential.kind == "visit":
+            return self._of_visit(credential)
+        if credential.kind == "renewal":
+            raise Unauthenticated("a renewal is no token")
         return self._of_key(credential) if credential.kind == "key" else self._of_token(credential)
+
+    def _of_visit(self, credential: Credential) -> Caller:
+        visit = self.visits.read(credential)
+        claims = {
+            "sub": visit.visitor_id,
+            "tenant": visit.tenant,
+            "scope": "visit",
+            "iat": str((visit.ends_at - TOKEN_LIFETIME).timestamp()),
+            "exp": str(visit.ends_at.timestamp()),
+            "widget_id": visit.widget_id,
+            "chat_id": visit.chat_id,
+            "number": str(visit.number),
+            "consent": str(visit.consent),
+        }
+        return Caller("visit", claims)
 
     def _of_key(self, credential: Credential) -> Caller:
         key = ApiKey.read(self.table, ApiKey.key_of(credential.tenant, *credential.ids))

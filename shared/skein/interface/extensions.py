@@ -29,6 +29,7 @@ DUE_ITEMS: Mapping[str, str] = {
     "event/META": "skein.events.models.event.EventLane",
     "outreach/META": "skein.outreach.models.outreach.Outreach",
     "source/SOURCE": "skein.knowledge.models.source.Source",
+    "visit/META": "skein.identity.models.visit.Visit",
     "outreach/PERSON": "skein.outreach.models.outreach.OutreachPerson",
 }
 """The due items of other packages, by the kind of the due pointer and the kind in the sort key.

@@ -4,17 +4,20 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field
 
+from skein.identity.models.visit import OpenedVisit, VisitClaims, VisitStatus
 from skein.models.api.base import (
     EXAMPLE_AGENT,
     ChangeRequest,
     CreatedAt,
     Id,
     IdOfAgent,
+    IdOfChat,
     Page,
     Request,
     Resource,
 )
-from skein.models.common.base import EntityId
+from skein.models.common.base import EntityId, Instant
+from skein.models.common.json_types import NUMBER
 from skein.web_chat.models.widget import (
     Origins,
     PlacedWidget,
@@ -62,6 +65,58 @@ class WidgetResource(PlacedWidget, Resource):
 
 class WidgetPage(Page[WidgetResource]):
     """A page of widgets, oldest first."""
+
+
+class NewVisit(Request):
+    """A new visit, or the renewal of one."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"consent": 1}})
+
+    renewal: Annotated[
+        str | None, Field(max_length=2_000, description="The `renewal` of an earlier response.")
+    ] = None
+    consent: Annotated[
+        int,
+        Field(ge=0, le=1_000_000, description="The `consent_version` that the visitor agreed to."),
+        NUMBER,
+    ] = 0
+
+
+class VisitResource(Resource):
+    """What a page keeps of its visit."""
+
+    token: Annotated[str, Field(description="The bearer token of the visitor's calls.")]
+    renewal: Annotated[str, Field(description="Renews the visit, once.")]
+    expires_at: Annotated[Instant, Field(description="When the token expires.")]
+    chat_id: IdOfChat
+    visitor_id: Annotated[str, Field(description="The id of the visitor.")]
+    started: Annotated[bool, Field(description="Whether the visitor has written in the chat.")]
+
+    @classmethod
+    def shown(cls, opened: OpenedVisit) -> Self:
+        claims = opened.claims
+        return cls(
+            token=opened.token,
+            renewal=opened.renewal,
+            expires_at=claims.ends_at,
+            chat_id=claims.chat_id,
+            visitor_id=claims.visitor_id,
+            started=opened.started,
+        )
+
+
+class VisitState(Resource):
+    """The state of a visit."""
+
+    chat_id: IdOfChat
+    visitor_id: Annotated[str, Field(description="The id of the visitor.")]
+    status: Annotated[
+        VisitStatus, Field(description="Whether the visitor has written, or is erased.")
+    ]
+
+    @classmethod
+    def shown(cls, claims: VisitClaims, status: VisitStatus) -> Self:
+        return cls(chat_id=claims.chat_id, visitor_id=claims.visitor_id, status=status)
 
 
 class PublicWidget(Resource):

@@ -10,17 +10,19 @@ from typing import Literal, NamedTuple, Self
 
 SECRET_BYTES = 32
 MAX_TENANT, MAX_ID = 64, 128
-TEXT = re.compile(r"skein_(key|token)_([A-Za-z0-9_-]{1,1000})\.([A-Za-z0-9_-]{43})")
+TEXT = re.compile(r"skein_(key|token|visit|renewal)_([A-Za-z0-9_-]{1,1000})\.([A-Za-z0-9_-]{43})")
 
-CredentialKind = Literal["key", "token"]
-PARTS: dict[str, int] = {"key": 1, "token": 2}
+CredentialKind = Literal["key", "token", "visit", "renewal"]
+PARTS: dict[CredentialKind, int] = {"key": 1, "token": 2, "visit": 6, "renewal": 6}
 
 
 class Credential(NamedTuple):
     """An API key or a token: the address of its record, and its secret.
 
     Attributes:
-        ids: For a key, its id. For a token, the ids of its person and of the token.
+        ids: For a key, its id. For a token, the ids of its person and of the token. For a token of
+            a visit, all that it says.
+        secret: The secret. For a token of a visit, the signature (`visit_tokens`).
     """
 
     kind: CredentialKind
@@ -39,7 +41,7 @@ class Credential(NamedTuple):
         found = TEXT.fullmatch(text)
         if found is None:
             return None
-        kind: CredentialKind = "key" if found[1] == "key" else "token"
+        kind: CredentialKind = found[1]  # type: ignore[assignment]
         try:
             address = json.loads(base64.urlsafe_b64decode(found[2] + "=" * (-len(found[2]) % 4)))
         except ValueError:
@@ -54,9 +56,13 @@ class Credential(NamedTuple):
     @property
     def text(self) -> str:
         """The text that the client sends."""
-        address = json.dumps([self.tenant, *self.ids], separators=(",", ":")).encode()
-        encoded = base64.urlsafe_b64encode(address).decode().rstrip("=")
+        encoded = base64.urlsafe_b64encode(self.address).decode().rstrip("=")
         return f"skein_{self.kind}_{encoded}.{self.secret}"
+
+    @property
+    def address(self) -> bytes:
+        """The tenant and the ids, as they stand in the text."""
+        return json.dumps([self.tenant, *self.ids], separators=(",", ":")).encode()
 
     @property
     def hash(self) -> str:

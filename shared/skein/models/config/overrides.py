@@ -488,6 +488,11 @@ class TenantOnlySettings(DeskSettings, Retention):
             max_length=MAX_TEMPLATES,
         ),
     ] = ()
+    visitor_days: Annotated[
+        int,
+        Field(ge=1, le=365, description="Days after which a visitor who was not seen is erased."),
+        NUMBER,
+    ] = 30
     operators_read_chats: Annotated[
         JsonBool,
         Field(description="Whether operators may read chats, prompts and recalled messages."),

@@ -193,6 +193,15 @@ class SourceJob(Job):
     source_id: Identifier
 
 
+class VisitJob(Job):
+    """A visitor of a web page may have to be erased."""
+
+    queue = "background"
+
+    kind: Literal["visit"] = "visit"
+    visitor_id: Identifier
+
+
 class EventJob(Job):
     """Events may have to be sent to an endpoint.
 

@@ -1,22 +1,28 @@
 """Read a chat snapshot: a chat and its memberships, read together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, chat_partition
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
-from skein.models.common.storage import META, Item, Key, Query
+from skein.models.common.storage import META, Item, Key, Put, Query, Update, Write
 from skein.models.directory.agent import Agent
 from skein.ports import Table
 
 
 class ChatSnapshot(NamedTuple):
-    """A chat with its active memberships. Closed memberships are included on request."""
+    """A chat with its active memberships. Closed memberships are included on request.
+
+    Attributes:
+        opening: The writes that make the chat, if its first message is to open it.
+    """
 
     chat: Chat
     members: tuple[Membership, ...]
+    opening: tuple[Put, ...] = ()
 
     def member(self, ref: MemberRef) -> Membership | None:
         for membership in self.members:
@@ -83,6 +89,41 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
         raise NotFound("chat not found")
     *members, chat = page.items
     return ChatSnapshot(Chat.from_item(chat), tuple(Membership.each_of(members)))
+
+
+def read_or_opening(
+    table: Table, tenant: str, chat_id: str, opening: ChatSnapshot | None
+) -> ChatSnapshot:
+    """Read a chat snapshot; return `opening` if the chat does not exist yet.
+
+    Args:
+        opening: The chat as its first message opens it; None if no message may open the chat.
+
+    Raises:
+        NotFound: The chat does not exist in this tenant, and no message may open it.
+    """
+    try:
+        return read_snapshot(table, tenant, chat_id)
+    except NotFound:
+        if opening is None or not opening.opening:
+            raise
+        return opening
+
+
+def with_opening(writes: Sequence[Write], opening: Sequence[Put]) -> list[Write]:
+    """Return the writes of a first message, together with those that open its chat.
+
+    A transaction can't write an item twice, so updates of the new items become part of these.
+    """
+    made = {put.key: put for put in opening}
+    others: list[Write] = []
+    for write in writes:
+        put = made.get(write.key)
+        if put is not None and isinstance(write, Update):
+            made[write.key] = replace(put, item={**put.item, **write.set})
+        else:
+            others.append(write)
+    return [*others, *made.values()]
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:

@@ -6,7 +6,7 @@ from itertools import count
 from skein.errors import ConditionFailed, ExtraWriteFailed
 from skein.models.common.storage import Put
 from skein.ports import Clock, Table
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_or_opening
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import found_overrides, keys_of_overrides
@@ -22,7 +22,13 @@ class AppMessages:
     rate_limiter: RateLimiter
     clock: Clock
 
-    def post(self, new: NewMessage, *, extra_writes: ExtraWrites = lambda _: ()) -> PostedMessage:
+    def post(
+        self,
+        new: NewMessage,
+        *,
+        extra_writes: ExtraWrites = lambda _: (),
+        opening: ChatSnapshot | None = None,
+    ) -> PostedMessage:
         """Post a person's message, if the limits of the person and the tenant allow it.
 
         The transaction that stores the message charges the sender. A repeated call returns the
@@ -32,6 +38,7 @@ class AppMessages:
         Args:
             extra_writes: As in `Chats.post_message`, but if any condition fails, the post is
                 retried.
+            opening: The chat as this message opens it, if the chat does not exist yet.
 
         Raises:
             RateLimited: A limit is used up; nothing was stored.
@@ -39,18 +46,24 @@ class AppMessages:
         """
         attempts = count()
         return optimistic(
-            self.clock, lambda: self._post_once(new, extra_writes, again=next(attempts) > 0)
+            self.clock,
+            lambda: self._post_once(new, extra_writes, opening, again=next(attempts) > 0),
         )
 
     def _post_once(
-        self, new: NewMessage, extra_writes: ExtraWrites, *, again: bool
+        self,
+        new: NewMessage,
+        extra_writes: ExtraWrites,
+        opening: ChatSnapshot | None,
+        *,
+        again: bool,
     ) -> PostedMessage:
         """Try once to post the message and charge the sender's rate limit.
 
         Raises:
             ConditionFailed: Another writer has changed what was read; the caller tries again.
         """
-        snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
+        snapshot = read_or_opening(self.table, new.tenant, new.chat_id, opening)
         sender = snapshot.member(new.sender)
         record_keys = new.record_keys(sender.formerly if sender else ())
         wanted = [

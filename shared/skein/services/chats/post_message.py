@@ -55,7 +55,7 @@ from skein.models.visibility.sharing_rules import RULES_CHANGED, SharingStamp, s
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.desk_stays import BegunStay, DeskRequest, asked_in_words, begun
 from skein.services.chat_state.sessions import message_in_session, with_current_overrides
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_or_opening, with_opening
 from skein.services.chats.counters import counted
 from skein.services.chats.message_commit import Commit, MessageRuns
 from skein.services.common.optimistic import known_first, optimistic
@@ -209,7 +209,9 @@ class Chats:
         """
         check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self.ids.ulid()}"
-        snapshot = known_first(known, lambda: read_snapshot(self.table, new.tenant, new.chat_id))
+        snapshot = known_first(
+            known, lambda: read_or_opening(self.table, new.tenant, new.chat_id, known)
+        )
         with span("post"):
             return optimistic(
                 self.clock, lambda: self._post_once(new, message_id, extra_writes, snapshot())
@@ -345,6 +347,7 @@ class Chats:
         commit.undelivered = () if confirms else undelivered(snapshot, message)
         message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
+        commit.writes = with_opening(commit.writes, snapshot.opening)
         return commit, message
 
     def _stay_begun_by(

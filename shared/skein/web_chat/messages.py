@@ -1,0 +1,104 @@
+"""Messages of visitors. The first one makes the visitor and the chat, in its transaction."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from skein.errors import NotFound, Unprocessable
+from skein.identity.models.visit import Visit, VisitClaims
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Missing, Put
+from skein.models.config.overrides import TenantOnlySettings, TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.chats.app_messages import AppMessages
+from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.choices.typed_answers import TypedAnswers
+from skein.services.config.retention import retention_of
+from skein.web_chat.models.widget import Widget
+
+MAX_CHARACTERS = 4_000
+NAME = "Visitor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitMessages:
+    """The service that posts what visitors write."""
+
+    table: Table
+    clock: Clock
+    chats: Chats
+    app_messages: AppMessages
+    typed_answers: TypedAnswers
+
+    def post(
+        self, claims: VisitClaims, text: str, *, client_id: str, reply_to: int | None
+    ) -> PostedMessage:
+        """Post a visitor's message; the first one opens the chat (idempotent).
+
+        Raises:
+            NotFound: The widget or its agent is gone.
+            Unprocessable: The text is empty or too long.
+            RateLimited: A limit is used up; nothing was stored.
+            Rejected: As in `Chats.post_message`.
+        """
+        if len(text) > MAX_CHARACTERS:
+            raise Unprocessable(f"a message has at most {MAX_CHARACTERS:,} characters")
+        new = NewMessage(
+            tenant=claims.tenant,
+            chat_id=claims.chat_id,
+            sender=MemberRef(kind="user", id=claims.visitor_id),
+            text=text,
+            client_id=client_id,
+            reply_to=reply_to,
+        )
+        if Visit.read(self.table, Visit.key_of(claims.tenant, claims.visitor_id)) is not None:
+            return self.typed_answers.post_in_app(new)
+        return self.app_messages.post(new, opening=self._opening(claims))
+
+    def _opening(self, claims: VisitClaims) -> ChatSnapshot:
+        """Return the chat of a visit as its first message opens it, with the writes for that."""
+        tenant, now = claims.tenant, self.clock.now()
+        widget_key, settings_key = Widget.key_of(claims.widget_id), TenantSettings.key_of(tenant)
+        found = self.table.get_many([widget_key, settings_key])
+        widget = Widget.read(found, widget_key)
+        if widget is None:
+            raise NotFound("widget not found")
+        agent = Agent.read(self.table, Agent.key_of(tenant, widget.agent_id))
+        if agent is None or agent.deleted_at is not None:
+            raise NotFound("agent not found")
+        settings = TenantSettings.from_optional(found.get(settings_key))
+        user = User(tenant=tenant, id=claims.visitor_id, name=NAME, created_at=now)
+        chat = Chat(
+            tenant=tenant,
+            id=claims.chat_id,
+            kind="direct",
+            visibility="private",
+            roster=(user.as_member, agent.as_member),
+            activity_hour=now.replace(minute=0, second=0, microsecond=0),
+            retention=retention_of(settings),
+            created_at=now,
+        )
+        members = tuple(
+            Membership(tenant=tenant, chat_id=chat.id, member=each) for each in chat.roster
+        )
+        visit = Visit(
+            tenant=tenant,
+            id=user.id,
+            widget_id=widget.id,
+            chat_id=chat.id,
+            consent=claims.consent,
+            renewed_at=now,
+            created_at=now,
+        )
+        kept = timedelta(days=TenantOnlySettings.model_validate(settings).visitor_days)
+        opening = (
+            Put(chat.key, chat.to_item(), Missing()),
+            *(Put(each.key, each.to_item(chat), Missing()) for each in members),
+            Put(user.key, user.to_item(), Missing()),
+            Put(visit.key, visit.to_item(now + kept), Missing()),
+        )
+        return ChatSnapshot(chat, members, opening)

@@ -1,0 +1,181 @@
+"""Visits: open and renew them, end them, and erase their visitors."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from skein.errors import ConditionFailed, Forbidden, NotFound, Unauthenticated
+from skein.identity.admission import ENDED
+from skein.identity.models.credential import Credential
+from skein.identity.models.visit import TOKEN_LIFETIME, OpenedVisit, Visit, VisitClaims, VisitStatus
+from skein.identity.visit_tokens import FORGED, VisitTokens
+from skein.models.common.base import VISITOR
+from skein.models.common.storage import Delete, Exists, Update, at_version
+from skein.models.config.overrides import TenantOnlySettings, TenantSettings
+from skein.models.directory.user import User
+from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import VisitJob
+from skein.ports import Clock, Ids, Table
+from skein.privacy.erasure_requests import Erasures
+from skein.services.common.optimistic import optimistic, revise
+from skein.settings import Settings
+from skein.web_chat.models.widget import Widget
+from skein.web_chat.widgets import Widgets
+
+REPEATED_WITHIN = timedelta(seconds=60)
+BY_TIME = "visitor_days"
+"""Who requests the erasure of a visitor that was not seen for long enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visits:
+    """The service of visits. It stores nothing for a visitor who has not written."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    widgets: Widgets
+    tokens: VisitTokens
+    erasures: Erasures
+    settings: Settings
+
+    def open(
+        self, widget_id: str, *, origin: str | None, renewal: str | None, consent: int
+    ) -> OpenedVisit:
+        """Open a visit of a page, or renew one in which the visitor has written.
+
+        A renewal is used once. If it is repeated soon, and before the new one is used, the answer
+        is the same. Later, it ends the visit, because two parties have it.
+
+        Args:
+            renewal: What the page kept of an earlier visit.
+            consent: The version of the consent text that the visitor agreed to; 0 for none.
+
+        Raises:
+            NotFound: The widget does not exist or is turned off.
+            Forbidden: The widget is not for pages of this origin, or it requires consent.
+            Unauthenticated: The visit of the renewal has ended.
+        """
+        widget = self.widgets.on_page(widget_id, origin)
+        if renewal is not None:
+            claims = self._claims(widget, renewal)
+            visit = optimistic(self.clock, lambda: self._renewed(widget, claims, consent))
+            if visit is not None:
+                return self._opened(visit.claims(), started=True)
+        _check_consent(widget, consent)
+        ends_at = (self.clock.now() + TOKEN_LIFETIME).replace(microsecond=0)
+        # A visitor's id names the widget, so that the visitors of a widget share its limits.
+        visitor_id = f"{VISITOR}{widget.id.removeprefix('wgt_')}_{self.ids.ulid()}"
+        chat_id = f"chat_{self.ids.ulid()}"
+        claims = VisitClaims(widget.tenant, widget.id, visitor_id, chat_id, 1, consent, ends_at)
+        return self._opened(claims, started=False)
+
+    def status(self, claims: VisitClaims) -> VisitStatus:
+        """Return whether the visitor has written, and whether the visitor is erased."""
+        visit_key = Visit.key_of(claims.tenant, claims.visitor_id)
+        user_key = User.key_of(claims.tenant, claims.visitor_id)
+        found = self.table.get_many([visit_key, user_key])
+        if visit_key not in found:
+            return "new"
+        user = User.read(found, user_key)
+        if user is None:
+            return "erased"
+        return "erasing" if user.erasure_id is not None else "open"
+
+    def end(self, claims: VisitClaims) -> None:
+        """End a visit, so that no token or renewal of it works again. Its chat stays."""
+        key = Visit.key_of(claims.tenant, claims.visitor_id)
+        try:
+            self.table.write(Update(key, set={"ended": True}, condition=Exists()))
+        except ConditionFailed:
+            return  # nothing was written, so there is nothing to end
+
+    def erase(self, claims: VisitClaims) -> VisitStatus:
+        """Erase a visitor with all that they wrote, which ends the visit (idempotent)."""
+        self._erase(claims.tenant, claims.visitor_id, by=claims.visitor_id)
+        status = self.status(claims)
+        return "erased" if status == "new" else status
+
+    def forget(self, job: VisitJob) -> None:
+        """Erase a visitor who was not seen for `visitor_days` (idempotent).
+
+        Raises:
+            Transient: The table is out of reach; the job is retried.
+        """
+        visit = Visit.read(self.table, Visit.key_of(job.tenant, job.visitor_id))
+        if visit is None or visit.renewed_at + self._kept(job.tenant) > self.clock.now():
+            return
+        self._erase(job.tenant, job.visitor_id, by=BY_TIME)
+        try:
+            self.table.write(Delete(visit.key, at_version(visit.version)))
+        except ConditionFailed:
+            return  # renewed just now; the erasure has ended the visit all the same
+
+    def _erase(self, tenant: str, visitor_id: str, *, by: str) -> None:
+        try:
+            self.erasures.request(tenant, visitor_id, by=by)
+        except NotFound:
+            return  # erased already, or never there
+
+    def _kept(self, tenant: str) -> timedelta:
+        own = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
+        return timedelta(days=TenantOnlySettings.model_validate(own).visitor_days)
+
+    def _claims(self, widget: Widget, renewal: str) -> VisitClaims:
+        """Return what a renewal says.
+
+        Raises:
+            Unauthenticated: It is no renewal of this widget.
+        """
+        credential = Credential.parse(renewal)
+        if credential is None or credential.kind != "renewal":
+            raise Unauthenticated(FORGED)
+        claims = self.tokens.read(credential)
+        if (claims.tenant, claims.widget_id) != (widget.tenant, widget.id):
+            raise Unauthenticated(FORGED)
+        return claims
+
+    def _renewed(self, widget: Widget, claims: VisitClaims, consent: int) -> Visit | None:
+        """Renew a visit once; return None if its visitor has not written.
+
+        Raises:
+            Unauthenticated: The visit has ended, or ends because of this renewal.
+        """
+        visit_key = Visit.key_of(claims.tenant, claims.visitor_id)
+        user_key = User.key_of(claims.tenant, claims.visitor_id)
+        found, now = self.table.get_many([visit_key, user_key]), self.clock.now()
+        visit, user = Visit.read(found, visit_key), User.read(found, user_key)
+        if visit is None:
+            return None
+        if visit.ended or user is None or user.erasure_id is not None:
+            raise Unauthenticated(ENDED)
+        if claims.number + 1 == visit.version and now - visit.renewed_at <= REPEATED_WITHIN:
+            return visit
+        if claims.number != visit.version:
+            self.end(claims)
+            raise Unauthenticated(ENDED)
+        agreed = max(consent, visit.consent)
+        _check_consent(widget, agreed)
+        return self._revised(visit, {"renewed_at": now, "consent": agreed})
+
+    def _revised(self, visit: Visit, changes: dict[str, object]) -> Visit:
+        due_at = self.clock.now() + self._kept(visit.tenant)
+        due = due_pointer("visit", visit.key, due_at)
+        revised, write = revise(visit, changes, also=due)
+        self.table.write(write)
+        return revised
+
+    def _opened(self, claims: VisitClaims, *, started: bool) -> OpenedVisit:
+        token, renewal = self.tokens.sign("visit", claims), self.tokens.sign("renewal", claims)
+        return OpenedVisit(token, renewal, claims, started)
+
+
+def _check_consent(widget: Widget, consent: int) -> None:
+    """Check that the visitor has agreed to the current text, if the widget requires it.
+
+    Raises:
+        Forbidden: They have not; the details have the version of the text.
+    """
+    required = widget.consent is not None and widget.consent.required
+    if required and consent < widget.consent_version:
+        details = {"consent_version": widget.consent_version}
+        raise Forbidden("the visitor must agree to the consent text first", details=details)
