@@ -42,7 +42,7 @@ from skein.errors import (
 )
 from skein.http import PROBLEM_JSON, error_response
 from skein.identity.admission import Admission
-from skein.identity.callers import CallerSource
+from skein.identity.models.credential import CallerSource
 from skein.identity.models.visit import VisitClaims
 from skein.models.api.base import MAX_SEQ
 from skein.models.common.address import ChannelName

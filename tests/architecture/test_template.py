@@ -329,6 +329,7 @@ def test_only_these_routes_take_no_token() -> None:
         ("GET", "/openapi.json"),
         ("GET", "/v1/m/{token}"),
         ("GET", "/v1/widgets/{widget_id}/public"),
+        ("POST", "/v1/widgets/{widget_id}/visits"),
         ("POST", "/webhooks/services/{service_id}"),
     }
     for function, what in ("SmsWebhook", "sms"), ("SmsStatus", "status"):

@@ -171,6 +171,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewToken": {"expires_in_seconds": 60},
     "NewThread": {"concern": "Something new"},
     "NewSkill": {"name": "new", "text": "Something new"},
+    "NewVisit": {"consent": 1},
     "NewWidget": {
         "agent_id": "{agent_id}",
         "origins": ["https://shop.example"],

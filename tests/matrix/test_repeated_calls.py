@@ -46,6 +46,8 @@ RUNS_AGAIN = {
     "POST /v1/event-endpoints/{endpoint_id}/secret": "the newest secret is valid",
     "POST /v1/services/{service_id}/secret": "the newest secret is valid",
     "POST /v1/tools/{name}/secret": "the newest secret is valid",
+    "POST /v1/visit/end": "the visit has ended",
+    "POST /v1/widgets/{widget_id}/visits": "a repeated renewal gives the same visit",
     "POST /v1/live": "a ticket opens one connection, and expires after a minute",
     "POST /v1/runs/{run_id}/replay": "a replay is not stored",
     "POST /v1/sources/search": "a search is not stored",

@@ -22,9 +22,17 @@ from tests.support.each import check_each
 from tests.support.number_codes import prove
 
 # The token of a link is the whole right, whoever calls: tests/unit/delivery/test_media_links.py.
-# Pages read what a widget shows to everybody: tests/handlers/test_widgets.py.
-FOR_ANYBODY = {"GET /v1/m/{token}", "GET /v1/widgets/{widget_id}/public"}
-ROUTES = [route for route in ALL_ROUTES if str(route) not in FOR_ANYBODY]
+# Pages read what a widget shows to everybody, and open visits, whose tokens alone open the calls of
+# a visit: tests/handlers/test_widgets.py, tests/handlers/test_visits.py.
+FOR_PAGES = {
+    "GET /v1/m/{token}",
+    "GET /v1/widgets/{widget_id}/public",
+    "POST /v1/widgets/{widget_id}/visits",
+    "GET /v1/visit",
+    "DELETE /v1/visit",
+    "POST /v1/visit/end",
+}
+ROUTES = [route for route in ALL_ROUTES if str(route) not in FOR_PAGES]
 # Answers in which nothing of a tenant can be recognised; of all others the tests below know.
 PLAIN = {
     "GET /v1/system",

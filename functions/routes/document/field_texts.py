@@ -119,6 +119,8 @@ ENUMS = {
     "UsageBy": "What each row of a usage report stands for.",
     "Visibility": "Content of `open` chats may be shown to everyone in the tenant; content of "
     "`private` chats only to people who were present.",
+    "VisitStatus": "Whether a visitor has not written yet, has written, is being erased, or is "
+    "erased.",
     "Weekday": "A day of the week.",
     "WhoMayAdd": "Who may add an agent to chats: anyone, or operators only.",
     "WarningCode": "The kind of warning, for programs. More may be added.",

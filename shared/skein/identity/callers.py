@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from skein.errors import Unauthenticated
 from skein.identity.models.api_key import ApiKey
-from skein.identity.models.credential import Credential
+from skein.identity.models.credential import CallerSource, Credential
 from skein.identity.models.user_token import UserToken
 from skein.identity.models.visit import TOKEN_LIFETIME
 from skein.identity.visit_tokens import VisitTokens
 from skein.ports import IdentityProvider, Table
-
-CallerSource = Literal["issuer", "key", "token", "visit"]
 
 SCHEMES = frozenset({"", "bearer"})
 UNKNOWN = "the API key or token is unknown"

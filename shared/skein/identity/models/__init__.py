@@ -4,4 +4,5 @@ __all__ = [
     "api_key",
     "credential",
     "user_token",
+    "visit",
 ]

@@ -12,6 +12,9 @@ SECRET_BYTES = 32
 MAX_TENANT, MAX_ID = 64, 128
 TEXT = re.compile(r"skein_(key|token|visit|renewal)_([A-Za-z0-9_-]{1,1000})\.([A-Za-z0-9_-]{43})")
 
+CallerSource = Literal["issuer", "key", "token", "visit"]
+"""Who has issued what a caller sends: the issuer, or Skein."""
+
 CredentialKind = Literal["key", "token", "visit", "renewal"]
 PARTS: dict[CredentialKind, int] = {"key": 1, "token": 2, "visit": 6, "renewal": 6}
 
