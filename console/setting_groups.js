@@ -13,5 +13,5 @@ export const settingGroups = {
     "long_code_segments_per_minute", "toll_free_segments_per_minute", "tenant_messages_per_minute", "tenant_tokens_per_day", "tenant_concurrent_runs"],
   desk: ["team_name", "desk_hours", "desk_late_minutes", "desk_silence_minutes", "desk_due_work", "desk_words", "desk_failed_answers",
     "desk_on_tool_failure", "desk_notice", "desk_notice_closed"],
-  privacy: ["operators_read_chats", "sharing_quiet_minutes", "message_days", "media_days", "run_days"],
+  privacy: ["operators_read_chats", "visitor_days", "sharing_quiet_minutes", "message_days", "media_days", "run_days"],
 };

@@ -80,7 +80,7 @@ class Visitor:
         bootstrap.use(self.shop.app)
         event = recorded("authorizer")
         event["identitySource"] = [f"Bearer {self.token}"]
-        found = authorizer.handler(event, Context(authorizer))["context"]
+        found = authorizer.handler(event, Context(authorizer))["context"]  # type: ignore[arg-type]
         client = _Known(self.shop, mobile_api, found=found)
         headers = {"origin": self.origin} if self.origin is not None else {}
         return client.call(method, path, body, query=query, headers=headers)

@@ -414,6 +414,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/widgets/{widget_id}/visits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open or renew a visit
+         * @description The call needs no token, but the `Origin` of a page of the widget.
+         *
+         *     Nothing is stored before the visitor's first message. A `renewal` is used once: repeated within
+         *     60 seconds, it gives the same response, and later it ends the visit with 401. 403 with
+         *     `details.consent_version`: the visitor must agree first.
+         */
+        post: operations["open_visit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -708,6 +732,52 @@ export interface paths {
          * @description Without `receives`, no sharing rule tells the caller anything, in any of their chats.
          */
         patch: operations["change_own_sharing"];
+        trace?: never;
+    };
+    "/v1/visit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the state of the caller's visit
+         * @description Works with the token of a visit only, also while its visitor is erased.
+         */
+        get: operations["get_visit"];
+        put?: never;
+        post?: never;
+        /**
+         * Erase the visitor and the chat of a visit
+         * @description The visit ends at once. `GET /v1/visit` tells when everything is erased, after some minutes.
+         *
+         *     Without a message, there is nothing to erase.
+         */
+        delete: operations["erase_visit"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/visit/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End the caller's visit
+         * @description No token or renewal of the visit works again. The chat stays for the business.
+         */
+        post: operations["end_visit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/agents/{agent_id}/file": {
@@ -4397,6 +4467,16 @@ export interface components {
             chat_id: string;
         };
         /**
+         * NewVisit
+         * @description A new visit, or the renewal of one.
+         */
+        NewVisit: {
+            /** @description The `renewal` of an earlier response. */
+            renewal?: string | null;
+            /** @description The `consent_version` that the visitor agreed to. Default: `0`. */
+            consent?: number;
+        };
+        /**
          * OpenChoicePage
          * @description The caller's open choices, oldest first, on one page.
          */
@@ -5230,6 +5310,39 @@ export interface components {
             url?: string | null;
             /** @description Whether visitors must agree before they write. Default: `true`. */
             required?: boolean;
+        };
+        /**
+         * VisitResource
+         * @description What a page keeps of its visit.
+         */
+        VisitResource: {
+            /** @description The bearer token of the visitor's calls. */
+            token: string;
+            /** @description Renews the visit, once. */
+            renewal: string;
+            /**
+             * Format: date-time
+             * @description When the token expires.
+             */
+            expires_at: string;
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The id of the visitor. */
+            visitor_id: string;
+            /** @description Whether the visitor has written in the chat. */
+            started: boolean;
+        };
+        /**
+         * VisitState
+         * @description The state of a visit.
+         */
+        VisitState: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The id of the visitor. */
+            visitor_id: string;
+            /** @description Whether the visitor has written, or is erased. */
+            status: components["schemas"]["VisitStatus"];
         };
         /**
          * Way
@@ -8725,6 +8838,8 @@ export interface components {
             prices?: components["schemas"]["Prices"] | null;
             /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */
             message_templates?: components["schemas"]["MessageTemplate"][] | null;
+            /** @description Days after which a visitor who was not seen is erased. */
+            visitor_days?: number | null;
             /** @description Whether operators may read chats, prompts and recalled messages. */
             operators_read_chats?: boolean | null;
         };
@@ -9211,6 +9326,8 @@ export interface components {
             prices?: components["schemas"]["Prices"] | null;
             /** @description Templates of the SMS provider for WhatsApp; the first one that fits is used. */
             message_templates?: components["schemas"]["MessageTemplate"][] | null;
+            /** @description Days after which a visitor who was not seen is erased. */
+            visitor_days?: number | null;
             /** @description Whether operators may read chats, prompts and recalled messages. */
             operators_read_chats?: boolean | null;
         };
@@ -10803,6 +10920,12 @@ export interface components {
          */
         TriggerType: "chat_message" | "manual" | "plan" | "service";
         /**
+         * VisitStatus
+         * @description Whether a visitor has not written yet, has written, is being erased, or is erased.
+         * @enum {string}
+         */
+        VisitStatus: "new" | "open" | "erasing" | "erased";
+        /**
          * ColorScheme
          * @description Whether a widget is light, dark, or as the visitor's system is.
          * @enum {string}
@@ -12319,6 +12442,44 @@ export interface operations {
             500: components["responses"]["InternalError"];
         };
     };
+    open_visit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a widget. */
+                widget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "consent": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewVisit"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VisitResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+        };
+    };
     get_health: {
         parameters: {
             query?: never;
@@ -12979,6 +13140,85 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_visit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VisitState"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    erase_visit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. The work continues in the background. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VisitState"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    end_visit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];

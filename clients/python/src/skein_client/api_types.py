@@ -208,6 +208,15 @@ class NewMedia(TypedDict):
     chat_id: str
 
 
+class NewVisit(TypedDict):
+    """
+    A new visit, or the renewal of one.
+    """
+
+    renewal: NotRequired[str | None]
+    consent: NotRequired[int]
+
+
 class OperatorsReading(TypedDict):
     """
     Whether operators may read chats, for the people who write them.
@@ -431,6 +440,19 @@ class VisitConsent(TypedDict):
     text: str
     url: NotRequired[str | None]
     required: NotRequired[bool]
+
+
+class VisitResource(TypedDict):
+    """
+    What a page keeps of its visit.
+    """
+
+    token: str
+    renewal: str
+    expires_at: str
+    chat_id: str
+    visitor_id: str
+    started: bool
 
 
 class Way(TypedDict):
@@ -1710,6 +1732,9 @@ ToolStatus: TypeAlias = Literal['done', 'correctable', 'failed', 'asked', 'unkno
 TriggerType: TypeAlias = Literal['chat_message', 'manual', 'plan', 'service']
 
 
+VisitStatus: TypeAlias = Literal['new', 'open', 'erasing', 'erased']
+
+
 ColorScheme: TypeAlias = Literal['auto', 'light', 'dark']
 
 
@@ -2284,6 +2309,16 @@ class ToolResult(TypedDict):
     status: ToolStatus
     content: str
     usage: NotRequired[CallUsage | None]
+
+
+class VisitState(TypedDict):
+    """
+    The state of a visit.
+    """
+
+    chat_id: str
+    visitor_id: str
+    status: VisitStatus
 
 
 class WidgetTheme(TypedDict):
@@ -4644,6 +4679,7 @@ class SettingsResource(TypedDict):
     introduction: NotRequired[str | None]
     prices: NotRequired[Prices | None]
     message_templates: NotRequired[list[MessageTemplate] | None]
+    visitor_days: NotRequired[int | None]
     operators_read_chats: NotRequired[bool | None]
 
 
@@ -4729,6 +4765,7 @@ class TenantOverridesChange(TypedDict):
     introduction: NotRequired[str | None]
     prices: NotRequired[Prices | None]
     message_templates: NotRequired[list[MessageTemplate] | None]
+    visitor_days: NotRequired[int | None]
     operators_read_chats: NotRequired[bool | None]
 
 

@@ -347,7 +347,8 @@ class Chats:
         commit.undelivered = () if confirms else undelivered(snapshot, message)
         message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
-        commit.writes = with_opening(commit.writes, snapshot.opening)
+        if snapshot.opening:
+            commit.writes = with_opening(commit.writes, snapshot.opening)
         return commit, message
 
     def _stay_begun_by(
