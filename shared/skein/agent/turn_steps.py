@@ -6,7 +6,7 @@ run, which is claimed, recorded, posted and ended like any other run. Operators 
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -122,42 +122,29 @@ class ModelSteps:
                 does.
         """
         started_at, messages = self.clock.now(), _messages(prompt, earlier)
-        request = self._request(
-            activation.run, reading, messages, earlier, tools, seconds
-        ).model_copy(update={"stable_end": prompt.stable_end()})
+        request = self._request(activation.run, reading, messages, earlier, tools, seconds)
+        request = request.model_copy(update={"stable_end": prompt.stable_end()})
         shows = self.settings.otlp_content and is_public(reading)
         models = self._models(activation.run, reading, request)
-        guardrail, stream = reading.config.effective.guardrail, activation.stream
-        if guardrail is None:
-            asked, answer = self._answer(stream, request, models, shows=shows)
-        else:
-            asked, answer = self._guarded(
-                guardrail,
-                stream,
-                new=lambda: new_texts(reading, prompt, earlier),
-                ask=lambda: self._answer(None, request, models, shows=shows),
-            )
+        asked, answer = self._guarded(
+            reading.config.effective.guardrail,
+            activation.stream,
+            new=lambda: new_texts(reading, prompt, earlier),
+            ask=lambda stream: self._answer(stream, request, models, shows=shows),
+        )
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
         n = activation.run.steps_taken + 1
-        text = recordable_text(answer.text) if answer.tool_calls else answer.text
-        shortened = len(text) > MAX_ANSWER_TEXT and not answer.tool_calls
-        if shortened:
-            text = cut_text(text, MAX_ANSWER_TEXT)
-        taken = {call.id for message in messages for call in message.tool_calls}
-        left = MAX_ANSWER_BYTES - len(text.encode())
-        calls = answer.tool_calls and recordable_calls(
-            answer.tool_calls, n=n, bytes_left=left, taken=taken
-        )
+        fit = _fit_to_record(answer, n, {call.id for one in messages for call in one.tool_calls})
         return Step(
             tenant=activation.run.tenant,
             run_id=activation.run.id,
             n=n,
             activation=activation.run.activation,
             model=answer.model,
-            text=text,
-            tool_calls=calls,
-            fault=answer.fault or ("cut_off" if shortened else None),
+            text=fit.text,
+            tool_calls=fit.tool_calls,
+            fault=fit.fault,
             answered=reading.of(RecordedCalls).answered,
             usage=answer.usage,
             instead_of=_failure(activation.run, request.model) if asked != request.model else None,
@@ -194,24 +181,28 @@ class ModelSteps:
 
     def _guarded(
         self,
-        guardrail: Guardrail,
+        guardrail: Guardrail | None,
         stream: AnswerStream | None,
         *,
         new: Callable[[], list[str]],
-        ask: Callable[[], tuple[str, ModelAnswer]],
+        ask: Callable[[AnswerStream | None], tuple[str, ModelAnswer]],
     ) -> tuple[str, ModelAnswer]:
-        """Ask a model between two checks; its answer is streamed only after both.
+        """Ask a model between the two checks of a guardrail, if the agent has one.
+
+        A guarded answer is streamed only after both checks.
 
         Raises:
             GuardrailBlocked: The guardrail intervenes.
             ModelDown: The model or the guardrail is out of reach.
         """
+        if guardrail is None:
+            return ask(stream)
         from skein.services.runs.guarding import Guarding  # noqa: PLC0415 - few agents have one
 
         guarding = Guarding(self.guardrails(), guardrail)
         try:
             guarding.check_input(new())
-            asked, answer = ask()
+            asked, answer = ask(None)
             guarding.check_answer(answer)
         except ModelDown:
             raise
@@ -391,6 +382,22 @@ def cache_key(run: Run, reading: Reading) -> str:
     """Return a key that all prompts of an agent in a chat share; it does not reveal their ids."""
     chat_id = reading.chat.id if reading.chat is not None else ""
     return sha256(f"{run.tenant}#{run.agent_id}#{chat_id}".encode()).hexdigest()[:32]
+
+
+def _fit_to_record(answer: ModelAnswer, n: int, taken: Collection[str]) -> ModelAnswer:
+    """Return the answer of step `n`, cut to what its item can store.
+
+    Args:
+        taken: The ids of earlier calls.
+    """
+    text, fault, calls = answer.text, answer.fault, answer.tool_calls
+    if calls:
+        text = recordable_text(text)
+        left = MAX_ANSWER_BYTES - len(text.encode())
+        calls = recordable_calls(calls, n=n, bytes_left=left, taken=taken)
+    elif len(text) > MAX_ANSWER_TEXT:
+        text, fault = cut_text(text, MAX_ANSWER_TEXT), fault or "cut_off"
+    return answer.model_copy(update={"text": text, "fault": fault, "tool_calls": calls})
 
 
 def _messages(prompt: PromptRecord, earlier: Sequence[Step]) -> tuple[ModelMessage, ...]:

@@ -195,11 +195,8 @@ class Reader:
         sharing = self._sharing(run, chat, prefetched)
         with _read_pool() as pool:
             begin = BeginInput(prefetched=prefetched, pool=pool, began=began, sharing=sharing)
-            loads = [
-                load
-                for each in self._loaders(run.tenant, prefetched)
-                if (load := each.begin(read, begin))
-            ]
+            begun = [each.begin(read, begin) for each in self._loaders(run.tenant, prefetched)]
+            loads = [load for load in begun if load]
             keys = _keys_of_round(read, first, prefetched)
             found = {key: item for key, item in known.items() if key in keys.named}
             wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
