@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.eval.recording import AGENT_SUMMARY, ANSWER, Exchange
 from bench.eval.repeats import repeats_of
-from bench.eval.situation import Check, Situation
+from bench.eval.situation import Missing, Situation
 from skein.agent.tools.send_message import ASKED
 
 # The result of a call that posted nothing. A question in the chat of the prompt has a number.
@@ -22,7 +22,7 @@ class Outcome:
     Attributes:
         name: The name of the situation.
         ability: The ability that it tests.
-        checks: What was expected, and whether it was met.
+        checks: For each expectation, what is missing; None if it was met.
         problem: Why the situation could not be played; None if it was.
         tokens: The tokens of the model's input and output in answers to people.
         exchanges: The prompts and answers of the model.
@@ -31,21 +31,21 @@ class Outcome:
 
     name: str
     ability: str
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Missing, ...] = ()
     problem: str | None = None
     tokens: int = 0
     exchanges: tuple[Exchange, ...] = ()
     steps: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, situation: Situation, *checks: Check, problem: str | None = None) -> "Outcome":
+    def of(cls, situation: Situation, *checks: Missing, problem: str | None = None) -> "Outcome":
         """Return the outcome of a situation, without what was counted and exchanges."""
         return cls(situation.name, situation.ability, checks, problem)
 
     @property
     def passed(self) -> bool:
         """Whether all expectations were met."""
-        return self.problem is None and bool(self.checks) and all(c.met for c in self.checks)
+        return self.problem is None and bool(self.checks) and not any(self.checks)
 
     @property
     def summaries(self) -> int:
@@ -63,7 +63,7 @@ class Outcome:
         """What was expected and not met."""
         if self.problem is not None:
             return self.problem
-        return "; ".join(check.expected for check in self.checks if not check.met)
+        return "; ".join(filter(None, self.checks))
 
 
 def keep(outcome: Outcome, path: Path) -> None:
@@ -85,7 +85,7 @@ def kept(path: Path) -> list[Outcome]:
 
 def _outcome(line: str) -> Outcome:
     stored = json.loads(line)
-    stored["checks"] = tuple(Check(*each) for each in stored["checks"])
+    stored["checks"] = tuple(stored["checks"])
     stored["steps"] = tuple(stored["steps"])
     stored["exchanges"] = tuple(Exchange(**each) for each in stored["exchanges"])
     return Outcome(**stored)

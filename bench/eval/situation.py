@@ -1,11 +1,11 @@
 """A situation: what happens, what is expected of the agent, and two scripts for a model."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from bench.eval.stage import Stage
+from skein.trials.models.expectation import Expectation, PartOfCall, Played
 
 Ability = Literal[
     "knows who asked",
@@ -26,40 +26,53 @@ Ability = Literal[
 ]
 
 
-FLAGS = re.IGNORECASE | re.DOTALL
+Missing = str | None
+"""What is expected and not met, in words; None if it is met."""
 
 
-class Check(NamedTuple):
-    """One expectation, and whether it was met."""
-
-    expected: str
-    met: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What is expected of texts of an agent, with texts on which the patterns are tried.
+class Expected(NamedTuple):
+    """What is expected of texts of an agent, with texts on which it is tried.
 
     Attributes:
-        expected: The expectation in words.
-        wants: A pattern that one of the texts has, in any case.
-        bars: A pattern that none of the texts has; empty for none.
-        right: Texts that meet the expectation, in different words.
+        expect: The expectations, all of which must be met.
+        right: Texts that meet them, in different words.
         wrong: Texts that do not.
     """
 
-    expected: str
-    wants: str
-    bars: str = ""
-    _: KW_ONLY
+    expect: tuple[Expectation, ...]
     right: tuple[str, ...]
     wrong: tuple[str, ...]
 
-    def of(self, texts: Sequence[str]) -> Check:
-        """Return whether texts meet the expectation."""
-        found = any(re.search(self.wants, text, FLAGS) for text in texts)
-        barred = self.bars and any(re.search(self.bars, text, FLAGS) for text in texts)
-        return Check(self.expected, met=found and not barred)
+    def missing(self, texts: Sequence[str]) -> Missing:
+        """Return what the texts do not meet; None if they meet all expectations."""
+        found = (each.missing(Played(texts=tuple(texts))) for each in self.expect)
+        return "; ".join(filter(None, found)) or None
+
+
+def one_of(*phrases: str) -> Expectation:
+    """Return the expectation that a text has one of some phrases."""
+    return Expectation(says=phrases)
+
+
+def none_of(*phrases: str) -> Expectation:
+    """Return the expectation that no text has one of some phrases."""
+    return Expectation(says_not=phrases)
+
+
+def calls(tool: str) -> Expectation:
+    """Return the expectation that an agent calls a tool."""
+    return Expectation(calls=PartOfCall(tool=tool, arguments={}))
+
+
+def unless(met: object, missing: str) -> Missing:
+    """Return what is missing if a condition of the stage itself is not met."""
+    return None if met else missing
+
+
+ANSWERS = one_of(*"aeiou")
+"""A text has a word."""
+
+SILENT = Expected((Expectation(silent=True),), right=(), wrong=())
 
 
 class ToolCall(NamedTuple):
@@ -95,14 +108,14 @@ class Situation:
     Attributes:
         name: A sentence on what the agent does.
         ability: The ability that it tests.
-        play: Plays the situation and yields what was expected and whether it was met.
+        play: Plays the situation and yields for each expectation what is missing.
         right: A script that is right.
         wrong: A script that is wrong.
     """
 
     name: str
     ability: Ability
-    play: Callable[[Stage], Iterable[Check]]
+    play: Callable[[Stage], Iterable[Missing]]
     right: Script
     wrong: Script
 

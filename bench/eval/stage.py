@@ -18,6 +18,7 @@ from local.events import Request, Response, json_response
 from local.stack import Stack
 from local.web.server import Server
 from skein.agent.tools import TOOLS
+from skein.trials.models.expectation import Played, PlayedCall
 
 TENANT = "eval"
 REASON = "An+evaluation+of+agents"  # operators see private content for a reason
@@ -273,14 +274,11 @@ class Stage:
         found = self._call("GET", f"/local/sms?to={quote(phone)}")["items"]
         return [each["body"] for each in sorted(found, key=lambda each: each["created_at"])]
 
-    def calls(self, agent: str) -> list[str]:
-        """Return the names of the tools that an agent called today, oldest run first."""
-        return [
-            call["name"]
-            for run in self._runs(agent)
-            for step in run["steps"]
-            for call in step["tool_calls"]
-        ]
+    def played(self, agent: str) -> Played:
+        """Return the calls of tools that an agent made today, oldest run first."""
+        steps = (step for run in self._runs(agent) for step in run["steps"])
+        calls = (call for step in steps for call in step["tool_calls"])
+        return Played(calls=tuple(PlayedCall(each["name"], each["arguments"]) for each in calls))
 
     def looks_up(self, agent: str, fact: str, tools: Collection[str], *, since: int) -> bool:
         """Tell whether an agent called one of some tools, or was shown a fact without it.
@@ -290,7 +288,7 @@ class Stage:
         """
         prompts = [each.prompt for each in self.exchanges[since:] if each.kind == ANSWER]
         return any(fact in prompt for prompt in prompts[:1]) or not set(tools).isdisjoint(
-            self.calls(agent)
+            call.tool for call in self.played(agent).calls
         )
 
     def steps(self) -> Iterator[int]:

@@ -15,7 +15,7 @@ from bench.eval.page import page
 from bench.eval.recording import AGENT_SUMMARY, ANSWER, Exchange
 from bench.eval.repeats import repeated_facts, repeats_of
 from bench.eval.scripted import scripted_model
-from bench.eval.situation import Check, Situation
+from bench.eval.situation import Missing, Situation
 from bench.eval.situations import SITUATIONS
 from bench.eval.stage import Stage
 
@@ -82,14 +82,14 @@ def test_eval_without_a_model_says_what_to_set(
     assert "OPENAI_API_KEY" in capsys.readouterr().err
 
 
-def outcome(situation: Situation, *checks: Check) -> Outcome:
+def outcome(situation: Situation, *checks: Missing) -> Outcome:
     said = Exchange("===== user\nHow <much>?", "send_message({})")
     summary = Exchange("===== user\nSum up", "{}", AGENT_SUMMARY)
     made = Outcome(situation.name, situation.ability, checks, tokens=1_234)
     return replace(made, exchanges=(said, summary), steps=(1, 2))
 
 
-MET, MISSED = Check("names Ann", met=True), Check("names Ben", met=False)
+MET, MISSED = None, "names Ben"
 
 
 def test_lines_name_missed_goals_and_sums_count_abilities() -> None:

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation, call, says
+from bench.eval.situation import (
+    Expected,
+    Missing,
+    Script,
+    Situation,
+    call,
+    calls,
+    none_of,
+    one_of,
+    says,
+    unless,
+)
 from bench.eval.stage import MINUTE, Stage
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
@@ -11,23 +22,33 @@ MESSAGES_PER_MINUTE = 15  # within the limit of a person
 LOOKS = ("read_messages", "enter_chat", "recall", "borrow_context")
 TOOLS = ("send_message", "read_messages", "borrow_context", "end_run")
 
-PRICE = Goal(
-    "knows the newest price",
-    r"2[,. ]?700",
-    r"costs 3[,. ]?000",
+PRICE = Expected(
+    (
+        one_of("2,700", "2 700", "2.700"),
+        none_of("costs 3,000", "costs 3 000"),
+    ),
     right=("2,700.", "They now ask 2700 for Hafen.", "Hafen is 2 700; it was 3,000."),
     wrong=("3,000.", "I do not know.", "Hafen costs 3,000, not 2,700."),
 )
-DOOR = Goal(
-    "finds the code",
-    r"4711",
+DOOR = Expected(
+    (one_of("4711"),),
     right=("4711.", "With the code 4711.", "The door opens with 4711."),
     wrong=("Sales never mentioned it.", "Ask Ben.", "With the code 1147."),
 )
-NO_DAY = Goal(
-    "makes up no day",
-    r"\b(no|not|nothing|none|nobody|never|neither|without)\b|n't",
-    r"agreed on (the |a )?(\d|(mon|tues|wednes|thurs|fri|satur|sun)day)",
+NO_DAY = Expected(
+    (
+        one_of("not", "n't", "none", "nobody", "never", "neither", "without", "no day", "no date"),
+        none_of(
+            "agreed on monday",
+            "agreed on tuesday",
+            "agreed on wednesday",
+            "agreed on thursday",
+            "agreed on friday",
+            "agreed on saturday",
+            "agreed on sunday",
+            "agreed on the",
+        ),
+    ),
     right=(
         "As of today, Monday, Sales has not named a day.",
         "I found nothing about the fair.",
@@ -37,19 +58,19 @@ NO_DAY = Goal(
 )
 
 
-def _newest_figure(stage: Stage) -> Iterator[Check]:
+def _newest_figure(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The price for Hafen is 3,000.", wait=False)
     stage.say("Ann", "Office", "@Scout borrow from the chat Sales: I will ask you about it.")
-    yield Check("borrows", "borrow_context" in stage.calls("Scout"))
+    yield calls("borrow_context").missing(stage.played("Scout"))
     stage.say("Ben", "Sales", "Correction: they now ask 2,700.")
     stage.say("Ann", "Office", "@Scout what does Hafen cost now?")
     said = stage.answers("Office", reader="Ann")[-1:]
-    yield PRICE.of(said)
+    yield PRICE.missing(said)
 
 
-def _further_back(stage: Stage) -> Iterator[Check]:
+def _further_back(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The code of the door is 4711.", wait=False)
@@ -59,17 +80,17 @@ def _further_back(stage: Stage) -> Iterator[Check]:
             stage.turn(MINUTE)
     since = len(stage.exchanges)
     stage.say("Ann", "Office", "@Scout look far back in Sales: how do I get in?")
-    yield Check("looks it up", stage.looks_up("Scout", "4711", LOOKS, since=since))
-    yield DOOR.of(stage.answers("Office", reader="Ann"))
+    yield unless(stage.looks_up("Scout", "4711", LOOKS, since=since), "looks it up")
+    yield DOOR.missing(stage.answers("Office", reader="Ann"))
 
 
-def _nothing_there(stage: Stage) -> Iterator[Check]:
+def _nothing_there(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "Order 1 is packed.", wait=False)
     stage.say("Ann", "Office", "@Scout which day did Sales agree on for the fair? Look it up.")
     said = stage.answers("Office", reader="Ann")
-    yield NO_DAY.of(said)
+    yield NO_DAY.missing(said)
 
 
 SITUATIONS = (

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation, says
+from bench.eval.situation import (
+    ANSWERS,
+    Expected,
+    Missing,
+    Script,
+    Situation,
+    none_of,
+    one_of,
+    says,
+)
 from bench.eval.stage import HOUR, Stage
 
 COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
@@ -10,17 +19,17 @@ PHONE = "+14155550102"
 DOG = '{"journal": ["Dana has a dog called Rex."], "core": []}'
 CITY = '{"journal": ["Dana moved from Munich to Berlin."], "core": []}'
 
-NEWER = Goal(
-    "knows the newer city",
-    r"\bberlin\b",
-    r"munich or|or munich|live in munich",
+NEWER = Expected(
+    (
+        one_of("berlin"),
+        none_of("munich or", "or munich", "live in munich"),
+    ),
     right=("Berlin.", "You moved from Munich to Berlin.", "In BERLIN, since this year."),
     wrong=("Munich or Berlin.", "You live in Munich; before, in Berlin.", "I do not know."),
 )
 
-REX = Goal(
-    "knows the dog",
-    r"\brex\b",
+REX = Expected(
+    (one_of("rex"),),
     right=(
         "Rex.",
         "Your dog is called Rex!",
@@ -33,10 +42,11 @@ REX = Goal(
     ),
 )
 
-NO_DOG = Goal(
-    "does not tell the name",
-    r"\w",
-    r"\brex\b",
+NO_DOG = Expected(
+    (
+        ANSWERS,
+        none_of("rex"),
+    ),
     right=(
         "I do not know.",
         "Nobody has told me here.",
@@ -57,43 +67,43 @@ def _dana(stage: Stage) -> None:
     stage.direct("App", "Dana", "Coach")
 
 
-def _sms_then_app(stage: Stage) -> Iterator[Check]:
+def _sms_then_app(stage: Stage) -> Iterator[Missing]:
     _dana(stage)
     stage.sms(PHONE, "My dog is called Rex.")
     stage.turn(30 * HOUR)
     stage.say("Dana", "App", "What is my dog called?")
-    yield REX.of(stage.answers("App", reader="Dana"))
+    yield REX.missing(stage.answers("App", reader="Dana"))
 
 
-def _app_then_sms(stage: Stage) -> Iterator[Check]:
+def _app_then_sms(stage: Stage) -> Iterator[Missing]:
     _dana(stage)
     stage.say("Dana", "App", "My dog is called Rex.")
     stage.turn(30 * HOUR)
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "What is my dog called?")
-    yield REX.of(stage.received(PHONE)[before:])
+    yield REX.missing(stage.received(PHONE)[before:])
 
 
-def _same_chat_next_day(stage: Stage) -> Iterator[Check]:
+def _same_chat_next_day(stage: Stage) -> Iterator[Missing]:
     _dana(stage)
     stage.sms(PHONE, "My dog is called Rex.")
     stage.turn(30 * HOUR)
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "What is my dog called?")
-    yield REX.of(stage.received(PHONE)[before:])
+    yield REX.missing(stage.received(PHONE)[before:])
 
 
-def _newer_fact(stage: Stage) -> Iterator[Check]:
+def _newer_fact(stage: Stage) -> Iterator[Missing]:
     _dana(stage)
     stage.sms(PHONE, "I live in Munich.")
     stage.sms(PHONE, "No wait, that was last year. I moved to Berlin!")
     stage.turn(30 * HOUR)
     stage.say("Dana", "App", "Which city do I live in now?")
     said = stage.answers("App", reader="Dana")
-    yield NEWER.of(said)
+    yield NEWER.missing(said)
 
 
-def _group_knows_nothing(stage: Stage) -> Iterator[Check]:
+def _group_knows_nothing(stage: Stage) -> Iterator[Missing]:
     _dana(stage)
     stage.person("Ann")
     stage.sms(PHONE, "My dog is called Rex.")
@@ -101,7 +111,7 @@ def _group_knows_nothing(stage: Stage) -> Iterator[Check]:
     stage.chat("Office", "Ann", "Dana", "Coach", respond="mention")
     stage.say("Ann", "Office", "@Coach what is Dana's dog called? Say so if you do not know.")
     said = stage.answers("Office", reader="Ann")
-    yield NO_DOG.of(said)
+    yield NO_DOG.missing(said)
 
 
 SITUATIONS = (

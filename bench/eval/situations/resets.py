@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation
+from bench.eval.situation import ANSWERS, Expected, Missing, Script, Situation, none_of, one_of
 from bench.eval.stage import Stage
 
 COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
 PHONE = "+14155550103"
 
-EGG = Goal(
-    "answers, and does not return to the marathon",
-    r"\d|minutes",
-    r"\bmarathon|\brunning\b|\b(a|the|your) run\b",
+EGG = Expected(
+    (
+        one_of("minutes", "6", "7", "8", "10"),
+        none_of("marathon", "running", "your run", "as for a run"),
+    ),
     right=(
         "6 minutes for a runny yolk.",
         "About eight minutes.",
@@ -21,10 +22,11 @@ EGG = Goal(
     wrong=("Eight minutes, then back to your marathon.", "7, as for a run.", "I do not know."),
 )
 
-NO_SHOULDER = Goal(
-    "does not name the shoulder",
-    r"\w",
-    r"shoulder",
+NO_SHOULDER = Expected(
+    (
+        ANSWERS,
+        none_of("shoulder"),
+    ),
     right=(
         "We have just started.",
         "I do not know.",
@@ -37,41 +39,42 @@ NO_SHOULDER = Goal(
     ),
 )
 
-BADMINTON = Goal(
-    "answers the question, and does not name rowing",
-    r"\bbadminton\b",
-    r"\brow(ing|er)?\b",
+BADMINTON = Expected(
+    (
+        one_of("badminton"),
+        none_of("rowing", "rower"),
+    ),
     right=("Badminton.", "That is badminton!", "A shuttlecock is used in badminton."),
     wrong=("Rowing.", "Badminton, which is not like rowing.", "Tennis."),
 )
 
 
-def _nothing_from_before(stage: Stage) -> Iterator[Check]:
+def _nothing_from_before(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "I want to talk about my sore shoulder.")
     stage.sms(PHONE, "Start over!")
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "What was I talking about before?")
     said = stage.received(PHONE)[before:]
-    yield NO_SHOULDER.of(said)
+    yield NO_SHOULDER.missing(said)
 
 
-def _new_subject(stage: Stage) -> Iterator[Check]:
+def _new_subject(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "My goal is to run a marathon.")
     stage.sms(PHONE, "New topic")
     before = len(stage.received(PHONE))
     stage.sms(PHONE, "How many minutes should I boil an egg?")
     said = stage.received(PHONE)[before:]
-    yield EGG.of(said)
+    yield EGG.missing(said)
 
 
-def _question_after_reset(stage: Stage) -> Iterator[Check]:
+def _question_after_reset(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "I like rowing.")
     stage.sms(PHONE, "Reset", wait=False)
     stage.sms(PHONE, "Which sport uses a shuttlecock?")
-    yield BADMINTON.of(stage.received(PHONE)[1:])
+    yield BADMINTON.missing(stage.received(PHONE)[1:])
 
 
 SITUATIONS = (

@@ -2,7 +2,17 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation, call, says
+from bench.eval.situation import (
+    SILENT,
+    Expected,
+    Missing,
+    Script,
+    Situation,
+    call,
+    one_of,
+    says,
+    unless,
+)
 from bench.eval.situations.told_in_groups import BUDGET
 from bench.eval.stage import Stage
 
@@ -14,18 +24,16 @@ EAGER = "You are Scout, an assistant of a small team. Answer every question that
 LEDGER = "You are Ledger, who keeps the budget of a small team: 900. Speak only if you are asked."
 COACH = "You are Coach, a running coach. Answer in one or two short sentences."
 
-FIVE = Goal(
-    "has kept the note",
-    r"\b5\b|\bfive\b",
+FIVE = Expected(
+    (one_of("5", "five"),),
     right=("5 km.", "Five kilometers.", "You ran 5 km today."),
     wrong=("I do not know.", "15 km.", "You did not say."),
 )
 
-ROME = Goal(
-    "answers when called",
-    r"\brom[ea]\b",
+ROME = Expected(
+    (one_of("rome", "roma"),),
     right=("Rome.", "The capital of Italy is Rome.", "It's Roma!"),
-    wrong=("Milan.", "I stay silent.", "Ask Romeo."),
+    wrong=("Milan.", "I stay silent.", "Ask Ben."),
 )
 
 
@@ -34,51 +42,51 @@ def _group(stage: Stage) -> None:
     stage.office("Scout", "Ann", "Ben", respond="every")
 
 
-def _small_talk(stage: Stage) -> Iterator[Check]:
+def _small_talk(stage: Stage) -> Iterator[Missing]:
     _group(stage)
     stage.say("Ann", "Office", "Ben, shall we have lunch together?")
     stage.say("Ben", "Office", "Sure, see you at noon.")
-    yield Check("says nothing", not stage.answers("Office", reader="Ann"))
+    yield SILENT.missing(stage.answers("Office", reader="Ann"))
 
 
-def _asked_to_be_quiet(stage: Stage) -> Iterator[Check]:
+def _asked_to_be_quiet(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", EAGER)
     stage.office("Scout", "Ann", "Ben", respond="every")
     stage.say("Ann", "Office", "Scout, please stay silent until I call you by name.")
     before = len(stage.answers("Office", reader="Ann"))
     stage.say("Ben", "Office", "I wonder what the capital of Italy is.")
-    yield Check("stays silent", len(stage.answers("Office", reader="Ann")) == before)
+    yield SILENT.missing(stage.answers("Office", reader="Ann")[before:])
     stage.say("Ann", "Office", "Scout, what is the capital of Italy?")
-    yield ROME.of(stage.answers("Office", reader="Ann"))
+    yield ROME.missing(stage.answers("Office", reader="Ann"))
 
 
-def _other_agent_asked(stage: Stage) -> Iterator[Check]:
+def _other_agent_asked(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.agent("Ledger", LEDGER)
     stage.person("Ann")
     stage.chat("Office", "Ann", "Scout", "Ledger")
     stage.say("Ann", "Office", "Ledger, how high is the budget?")
-    yield Check("Scout says nothing", not stage.answers("Office", reader="Ann", agent="Scout"))
-    yield BUDGET.of(stage.answers("Office", reader="Ann", agent="Ledger"))
+    yield SILENT.missing(stage.answers("Office", reader="Ann", agent="Scout"))
+    yield BUDGET.missing(stage.answers("Office", reader="Ann", agent="Ledger"))
 
 
-def _thanks_in_a_group(stage: Stage) -> Iterator[Check]:
+def _thanks_in_a_group(stage: Stage) -> Iterator[Missing]:
     _group(stage)
     stage.say("Ann", "Office", "Scout, what is two plus two?")
     before = len(stage.answers("Office", reader="Ann"))
-    yield Check("answers the question", before == 1)
+    yield unless(before == 1, "answers the question")
     stage.say("Ben", "Office", "Ann, I will be late tomorrow.")
-    yield Check("says nothing more", len(stage.answers("Office", reader="Ann")) == before)
+    yield SILENT.missing(stage.answers("Office", reader="Ann")[before:])
 
 
-def _no_answer_wanted(stage: Stage) -> Iterator[Check]:
+def _no_answer_wanted(stage: Stage) -> Iterator[Missing]:
     stage.agent("Coach", COACH)
     stage.person("Ann")
     stage.direct("Running", "Ann", "Coach")
     stage.say("Ann", "Running", "Note for later, please do not answer this: I ran 5 km today.")
-    yield Check("says nothing", not stage.answers("Running", reader="Ann"))
+    yield SILENT.missing(stage.answers("Running", reader="Ann"))
     stage.say("Ann", "Running", "How far did I run today?")
-    yield FIVE.of(stage.answers("Running", reader="Ann"))
+    yield FIVE.missing(stage.answers("Running", reader="Ann"))
 
 
 SITUATIONS = (

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation
+from bench.eval.situation import (
+    ANSWERS,
+    Expected,
+    Missing,
+    Script,
+    Situation,
+    none_of,
+    one_of,
+    unless,
+)
 from bench.eval.stage import REASON, Stage
 
 COACH = "You are Coach, a friendly coach who knows a lot about food and sports."
@@ -10,17 +19,21 @@ PHONE = "+14155550104"
 MAX_CHARACTERS = 480  # the default length of an answer by SMS
 SHORT_DAY = "Oats in the morning, soup at noon and fish in the evening."
 
-GERMAN = Goal(
-    "answers in German",
-    r"minuten|etwa|ungef|wasser|koch|\b(bis|ist|sind|lang|vier|fünf)\b",
-    r"\b(about|minutes|the|water|boil)\b",
+GERMAN = Expected(
+    (
+        one_of("minuten", "etwa", "ungef", "wasser", "koch", "bis", "sind", "vier", "fünf"),
+        none_of("about", "minutes", "water", "boil", "of them"),
+    ),
     right=("Etwa 5 bis 6 Min. in siedendem Wasser.", "Vier Minuten.", "5 Min. sind genug."),
     wrong=("About four of them.", "5 minutes.", "Boil it for four."),
 )
 
-MEALS = Goal(
-    "plans three meals",
-    r"(morning|breakfast|\b[6-9] ?(am|:\d\d)).*(noon|lunch).*(evening|dinner|supper|night)",
+MEALS = Expected(
+    (
+        one_of("morning", "breakfast", "7:00", "7:30", "8:00"),
+        one_of("noon", "lunch"),
+        one_of("evening", "dinner", "supper", "night"),
+    ),
     right=(
         "Oats in the morning, soup at noon and fish in the evening.",
         "Breakfast: eggs. Lunch: rice. Dinner: beans.",
@@ -28,10 +41,11 @@ MEALS = Goal(
     ),
     wrong=("Eat well every day.", "Oats in the morning.", "Dinner: fish."),
 )
-PLAIN = Goal(
-    "writes no Markdown",
-    r"\w",
-    r"\*\*|(^|\n)(#|\* )|`|\]\(",
+PLAIN = Expected(
+    (
+        ANSWERS,
+        none_of("*", "#", "`", "]("),
+    ),
     right=(
         "Oats in the morning, soup at noon.",
         "Morning: oats\nNoon: soup",
@@ -39,56 +53,54 @@ PLAIN = Goal(
     ),
     wrong=("**Morning**: oats.", "# Plan\nOats", "Eat:\n* oats"),
 )
-SPIDER = Goal(
-    "says how many legs a spider has",
-    r"\b8\b|\beight\b",
+SPIDER = Expected(
+    (one_of("8", "eight"),),
     right=("Eight.", "A spider has 8, a bee 6.", "Spiders walk on eight legs."),
-    wrong=("A bee has six.", "Eighteen.", "80 legs."),
+    wrong=("A bee has six.", "Ten.", "80 legs."),
 )
-BEE = Goal(
-    "says how many legs a bee has",
-    r"\b6\b|\bsix\b",
+BEE = Expected(
+    (one_of("6", "six"),),
     right=("A bee has six.", "Bees: 6 legs.", "Eight and 6."),
-    wrong=("A spider has eight.", "Sixteen.", "60 legs."),
+    wrong=("A spider has eight.", "Ten.", "60 legs."),
 )
 
 
-def _short(stage: Stage) -> Iterator[Check]:
+def _short(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Explain to me everything about healthy food.")
     said = stage.received(PHONE)
-    yield Check("answers with one SMS", len(said) == 1)
-    yield Check("is short", sum(map(len, said)) <= MAX_CHARACTERS)
+    yield unless(len(said) == 1, "answers with one SMS")
+    yield unless(sum(map(len, said)) <= MAX_CHARACTERS, "is short")
 
 
-def _plain(stage: Stage) -> Iterator[Check]:
+def _plain(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Write a plan of three meals for one day.")
     said = stage.received(PHONE)
-    yield MEALS.of(said)
+    yield MEALS.missing(said)
     [model_text] = [
         step["text"]
         for run in stage.admin("GET", f"/v1/agents/{stage.ids['Coach']}/runs")["items"]
         for step in stage.admin("GET", f"/v1/runs/{run['id']}?reason={REASON}")["steps"]
     ][-1:]
-    yield PLAIN.of([model_text])
+    yield PLAIN.missing([model_text])
 
 
-def _language(stage: Stage) -> Iterator[Check]:
+def _language(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Wie viele Minuten muss ein weiches Ei kochen?")
     said = stage.received(PHONE)
-    yield GERMAN.of(said)
+    yield GERMAN.missing(said)
 
 
-def _two_texts(stage: Stage) -> Iterator[Check]:
+def _two_texts(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "How many legs has a spider?", wait=False)
     stage.sms(PHONE, "And how many has a bee?")
     said = stage.received(PHONE)
-    yield Check("answers once", len(said) == 1)
-    yield SPIDER.of(said)
-    yield BEE.of(said)
+    yield unless(len(said) == 1, "answers once")
+    yield SPIDER.missing(said)
+    yield BEE.missing(said)
 
 
 SITUATIONS = (

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation, call, says
+from bench.eval.situation import (
+    Expected,
+    Missing,
+    Script,
+    Situation,
+    call,
+    calls,
+    none_of,
+    one_of,
+    says,
+    unless,
+)
 from bench.eval.stage import REASON, Stage
 
 EDDA = "You are Edda, who writes and revises texts with a small team."
@@ -22,17 +33,20 @@ NEWSLETTER, SURVEY = "November newsletter", "What the survey says about food"
 TEXT = "# Newsletter\n\nParty: TBD\n"
 ANSWERS = "# Survey\n\n12 people want soup.\n"
 
-HAFEN = Goal(
-    "edits the newsletter",
-    r"\bhafen\b",
-    r"\btbd\b",
+SWITCHES = calls("switch_thread")
+HAFEN = Expected(
+    (
+        one_of("hafen"),
+        none_of("tbd"),
+    ),
     right=("# Newsletter\n\nParty: at Hafen\n", "Party: Hafen", "The party is at Hafen."),
     wrong=("# Newsletter\n\nParty: TBD\n", "The party is at the harbour.", "Party: TBD. At Hafen?"),
 )
-FIFTEEN = Goal(
-    "corrects the survey",
-    r"\b15\b|\bfifteen\b",
-    r"\b12 people\b",
+FIFTEEN = Expected(
+    (
+        one_of("15", "fifteen"),
+        none_of("12 people"),
+    ),
     right=(
         "# Survey\n\n15 people want soup.\n",
         "Fifteen people want soup.",
@@ -44,15 +58,13 @@ FIFTEEN = Goal(
         "3 more people want soup.",
     ),
 )
-JOB_AD = Goal(
-    "creates a thread",
-    r"\bjob (ad|post)|\bdesigner\b|\bvacancy\b",
+JOB_AD = Expected(
+    (one_of("job ad", "job post", "designer", "vacancy"),),
     right=("Job ad for a designer", "Find a designer", "The job posting"),
     wrong=("November newsletter", "What the survey says about food", "New work for later"),
 )
-PHOTOS = Goal(
-    "records what blocks",
-    r"\b(photo|picture|image)",
+PHOTOS = Expected(
+    (one_of("photo", "picture", "image"),),
     right=("Tom must send the photos.", "Tom's pictures are missing", "waits for images from Tom"),
     wrong=("", "Later.", "The newsletter has to wait."),
 )
@@ -85,42 +97,42 @@ def _threads(stage: Stage) -> list[dict[str, str]]:
     return found
 
 
-def _stays(stage: Stage) -> Iterator[Check]:
+def _stays(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "The party is at Hafen. Put that into the newsletter please.")
-    yield HAFEN.of([_document(stage, "november.md")])
-    yield Check("does not switch", "switch_thread" not in stage.calls("Edda"))
+    yield HAFEN.missing([_document(stage, "november.md")])
+    yield unless(SWITCHES.missing(stage.played("Edda")), "does not switch")
 
 
-def _switches(stage: Stage) -> Iterator[Check]:
+def _switches(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "Now to the survey: 3 more people want soup. Correct the number.")
-    yield Check("switches", "switch_thread" in stage.calls("Edda"))
-    yield FIFTEEN.of([_document(stage, "survey.md")])
-    yield Check("leaves the newsletter", _document(stage, "november.md") == TEXT)
+    yield SWITCHES.missing(stage.played("Edda"))
+    yield FIFTEEN.missing([_document(stage, "survey.md")])
+    yield unless(_document(stage, "november.md") == TEXT, "leaves the newsletter")
 
 
-def _creates(stage: Stage) -> Iterator[Check]:
+def _creates(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "A new piece of work, for later: a job ad for a designer. Note it.")
     concerns = [thread["concern"] for thread in _threads(stage)]
-    yield JOB_AD.of(concerns)
-    yield Check("keeps the others", {NEWSLETTER, SURVEY} <= set(concerns))
+    yield JOB_AD.missing(concerns)
+    yield unless({NEWSLETTER, SURVEY} <= set(concerns), "keeps the others")
 
 
-def _completes(stage: Stage) -> Iterator[Check]:
+def _completes(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "The newsletter has been sent to everyone. You can close that work.")
     status = {thread["concern"]: thread["status"] for thread in _threads(stage)}
-    yield Check("completes the newsletter", status[NEWSLETTER] == "completed")
-    yield Check("leaves the survey open", status[SURVEY] == "open")
+    yield unless(status[NEWSLETTER] == "completed", "completes the newsletter")
+    yield unless(status[SURVEY] == "open", "leaves the survey open")
 
 
-def _records_what_blocks(stage: Stage) -> Iterator[Check]:
+def _records_what_blocks(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "The newsletter has to wait until Tom sends the photos. Record that.")
     [thread] = [each for each in _threads(stage) if each["concern"] == NEWSLETTER]
-    yield PHOTOS.of([thread["blocking"] or ""])
+    yield PHOTOS.missing([thread["blocking"] or ""])
 
 
 SITUATIONS = (

@@ -2,15 +2,27 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, ScriptedTurn, Situation, call, says
+from bench.eval.situation import (
+    Expected,
+    Missing,
+    Script,
+    ScriptedTurn,
+    Situation,
+    call,
+    one_of,
+    says,
+    unless,
+)
 from bench.eval.stage import HOUR, Stage
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
 NOT_YET = "Nobody has answered yet."
 
-NO_REPLY = Goal(
-    "says that nobody answered",
-    r"(nobody|no one|not|n't)\b.*(answer|repl|hear|respon)|no (answer|reply|response)",
+NO_REPLY = Expected(
+    (
+        one_of("nobody", "no one", "not", "n't", "no answer", "no reply", "no response"),
+        one_of("answer", "repl", "hear", "respon"),
+    ),
     right=(
         "I asked whether they come, but nobody has answered yet.",
         "I asked whether they will come; no reply yet.",
@@ -19,9 +31,8 @@ NO_REPLY = Goal(
     wrong=("No, they won't come.", "Sales said no.", "Sales will not come."),
 )
 
-SEATS = Goal(
-    "tells the Office",
-    r"\b40\b|\bforty\b",
+SEATS = Expected(
+    (one_of("40", "forty"),),
     right=(
         "They need 40.",
         "Sales needs forty seats.",
@@ -34,9 +45,8 @@ SEATS = Goal(
     ),
 )
 
-CLOSED = Goal(
-    "tells Sales",
-    r"\bclosed\b|not open|\bshut\b",
+CLOSED = Expected(
+    (one_of("closed", "not open", "shut"),),
     right=(
         "The office is closed tomorrow.",
         "Tomorrow we are closed.",
@@ -49,9 +59,8 @@ CLOSED = Goal(
     ),
 )
 
-ASKS_SEATS = Goal(
-    "asks Sales",
-    r"\bseat",
+ASKS_SEATS = Expected(
+    (one_of("seat"),),
     right=(
         "How many seats do you need?",
         "Ann asks for the number of seats that you need.",
@@ -60,9 +69,12 @@ ASKS_SEATS = Goal(
     wrong=("Hello Sales!", "What do you need?", "Nobody has answered yet."),
 )
 
-ASKS_SIZE = Goal(
-    "asks Ben",
-    r"\bsize\b.*\?|\btell .*\bsize\b|\b(small|medium|large)\b.*\?",
+ASKS_SIZE = Expected(
+    (
+        one_of(
+            "which size", "what size", "your size", "size?", "medium or", "small, medium", "large?"
+        ),
+    ),
     right=(
         "Ben, which size do you wear?",
         "Ben, please tell me your size.",
@@ -71,52 +83,51 @@ ASKS_SIZE = Goal(
     wrong=("I will ask Ben for his size.", "Ben wears large.", "All right."),
 )
 
-LARGE = Goal(
-    "sums it up",
-    r"\blarge\b|\bL\b",
+LARGE = Expected(
+    (one_of("large", "is l.", "size l", "wears l"),),
     right=("Ben wears large.", "It is L.", "Size large for Ben."),
     wrong=("Ben has not answered.", "Ben wears medium.", "He wears XS."),
 )
 
 
-def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
+def _asks_elsewhere(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout ask Sales how many seats they need and tell us here.")
     asked = stage.answers("Sales", reader="Ben")
-    yield ASKS_SEATS.of(asked)
+    yield ASKS_SEATS.missing(asked)
     stage.say("Ben", "Sales", "We need 40.")
-    yield SEATS.of(stage.answers("Office", reader="Ann"))
+    yield SEATS.missing(stage.answers("Office", reader="Ann"))
 
 
-def _reply_of_another(stage: Stage) -> Iterator[Check]:
+def _reply_of_another(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.office("Scout", "Ann", "Ben")
     stage.say("Ann", "Office", "@Scout ask Ben which size he wears, wait for him, and sum it up.")
     stage.say("Ben", "Office", "Large.")
     said = stage.answers("Office", reader="Ann")
-    yield ASKS_SIZE.of(said[:1])
-    yield LARGE.of(said[1:])
+    yield ASKS_SIZE.missing(said[:1])
+    yield LARGE.missing(said[1:])
 
 
-def _nobody_answers(stage: Stage) -> Iterator[Check]:
+def _nobody_answers(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout ask Sales whether they come, wait, and tell us the result.")
     stage.turn(HOUR)
     said = stage.answers("Office", reader="Ann")
-    yield NO_REPLY.of(said[-1:])
+    yield NO_REPLY.missing(said[-1:])
 
 
-def _does_not_wait_needlessly(stage: Stage) -> Iterator[Check]:
+def _does_not_wait_needlessly(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say(
         "Ann", "Office", "@Scout tell Sales that the office is closed tomorrow. No reply needed."
     )
-    yield CLOSED.of(stage.answers("Sales", reader="Ben"))
+    yield CLOSED.missing(stage.answers("Sales", reader="Ben"))
     runs = stage.admin("GET", f"/v1/agents/{stage.ids['Scout']}/runs")["items"]
-    yield Check("waits for nobody", all(run["status"] != "waiting" for run in runs))
+    yield unless(all(run["status"] != "waiting" for run in runs), "waits for nobody")
 
 
 def _ask_sales(text: str, *, wait: bool) -> ScriptedTurn:

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation, call, says
+from bench.eval.situation import (
+    SILENT,
+    Expected,
+    Missing,
+    Script,
+    Situation,
+    call,
+    none_of,
+    one_of,
+    says,
+    unless,
+)
 from bench.eval.situations.told_in_groups import BUDGET
 from bench.eval.stage import HOUR, MINUTE, Stage
 
@@ -14,23 +25,22 @@ PLANS = ("send_message", "set_plan", "end_run")
 
 LOOKS = ("read_messages", "enter_chat")
 
-FORTY = Goal(
-    "answers in Office",
-    r"\b40\b|\bforty\b",
+FORTY = Expected(
+    (one_of("40", "forty"),),
     right=("40.", "They ordered forty chairs.", "The order is for 40 chairs."),
     wrong=("14.", "I could not find it.", "4 chairs."),
 )
-ASKS_LEDGER = Goal(
-    "asks Ledger, and makes up no amount",
-    r"@ledger\b|\bledger\b.*\?",
-    r"\d{3}",
+ASKS_LEDGER = Expected(
+    (
+        one_of("@ledger", "ledger, what", "ledger, how", "ledger, can", "ledger, could"),
+        none_of("100", "200", "300", "400", "500", "600", "700", "800", "900", "1000"),
+    ),
     right=("@Ledger how high is the budget?", "Ledger, what is it?", "@Ledger, the budget please."),
     wrong=("I'll ask Ledger later.", "Ledger says 500.", "@Ledger is it 500?"),
 )
 
-PARIS = Goal(
-    "answers in Sales",
-    r"\bparis\b",
+PARIS = Expected(
+    (one_of("paris"),),
     right=(
         "Paris.",
         "It is Paris.",
@@ -43,9 +53,8 @@ PARIS = Goal(
     ),
 )
 
-STRETCH = Goal(
-    "reminds by SMS",
-    r"\bstretch",
+STRETCH = Expected(
+    (one_of("stretch"),),
     right=(
         "Time to stretch!",
         "Your reminder: stretching.",
@@ -58,9 +67,8 @@ STRETCH = Goal(
     ),
 )
 
-PLANTS = Goal(
-    "reminds the group",
-    r"\bplants\b",
+PLANTS = Expected(
+    (one_of("plants"),),
     right=(
         "Please water the plants.",
         "The plants need water.",
@@ -73,70 +81,69 @@ PLANTS = Goal(
     ),
 )
 
-AT_THREE = Goal(
-    "tells Sales the time",
-    r"\bthree\b|\b3( ?pm| ?p\.m\.)?\b(?![:.][1-9])|\b15[:.]00\b",
+AT_THREE = Expected(
+    (one_of("three", "3 pm", "3 p.m", "3:00", "15:00", "15.00"),),
     right=("The demo is at three.", "Demo at 3pm.", "Ann says: demo, 15:00."),
     wrong=("The demo is at four.", "There is a demo.", "The demo is at 13:00."),
 )
 
 
-def _where_asked(stage: Stage) -> Iterator[Check]:
+def _where_asked(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "Lunch is at noon.", wait=False)
     stage.say("Ben", "Sales", "@Scout what is the capital of France?")
-    yield PARIS.of(stage.answers("Sales", reader="Ann"))
-    yield Check("is silent in Office", not stage.answers("Office", reader="Ann"))
+    yield PARIS.missing(stage.answers("Sales", reader="Ann"))
+    yield SILENT.missing(stage.answers("Office", reader="Ann"))
 
 
-def _told_elsewhere(stage: Stage) -> Iterator[Check]:
+def _told_elsewhere(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout please tell the chat Sales that the demo is at three.")
-    yield AT_THREE.of(stage.answers("Sales", reader="Ann"))
+    yield AT_THREE.missing(stage.answers("Sales", reader="Ann"))
 
 
-def _back_home(stage: Stage) -> Iterator[Check]:
+def _back_home(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The customer ordered 40 chairs.", wait=False)
     since = len(stage.exchanges)
     stage.say("Ann", "Office", "@Scout read the chat Sales. How many chairs were ordered?")
-    yield Check("reads Sales", stage.looks_up("Scout", "40 chairs", LOOKS, since=since))
-    yield FORTY.of(stage.answers("Office", reader="Ann"))
-    yield Check("is silent in Sales", not stage.answers("Sales", reader="Ann"))
+    yield unless(stage.looks_up("Scout", "40 chairs", LOOKS, since=since), "reads Sales")
+    yield FORTY.missing(stage.answers("Office", reader="Ann"))
+    yield SILENT.missing(stage.answers("Sales", reader="Ann"))
 
 
-def _other_agent(stage: Stage) -> Iterator[Check]:
+def _other_agent(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.agent("Ledger", LEDGER)
     stage.person("Ann")
     stage.chat("Office", "Ann", "Scout", "Ledger", respond="mention")
     stage.say("Ann", "Office", "@Scout ask Ledger here in the chat how high the budget is.")
     said = stage.answers("Office", reader="Ann", agent="Scout")
-    yield ASKS_LEDGER.of(said[:1])
+    yield ASKS_LEDGER.missing(said[:1])
     back = stage.answers("Office", reader="Ann", agent="Ledger")
-    yield BUDGET.of(back)
+    yield BUDGET.missing(back)
 
 
-def _plan_by_sms(stage: Stage) -> Iterator[Check]:
+def _plan_by_sms(stage: Stage) -> Iterator[Missing]:
     stage.agent_on_line("Coach", COACH, enabled_tools=PLANS)
     stage.sms(PHONE, "Remind me in 45 minutes to stretch.")
     before = len(stage.received(PHONE))
     stage.turn(HOUR)
-    yield STRETCH.of(stage.received(PHONE)[before:])
+    yield STRETCH.missing(stage.received(PHONE)[before:])
 
 
-def _plan_in_a_group(stage: Stage) -> Iterator[Check]:
+def _plan_in_a_group(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT, enabled_tools=PLANS)
     stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout remind us here in one hour to water the plants.")
     before = len(stage.answers("Office", reader="Ann"))
     stage.turn(HOUR + 10 * MINUTE)
     reminded = stage.answers("Office", reader="Ann")[before:]
-    yield PLANTS.of(reminded)
-    yield Check("is silent in Sales", not stage.answers("Sales", reader="Ann"))
+    yield PLANTS.missing(reminded)
+    yield SILENT.missing(stage.answers("Sales", reader="Ann"))
 
 
 SITUATIONS = (

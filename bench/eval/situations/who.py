@@ -2,31 +2,32 @@
 
 from collections.abc import Iterator
 
-from bench.eval.situation import Check, Goal, Script, Situation, says
+from bench.eval.situation import Expected, Missing, Script, Situation, none_of, one_of, says
 from bench.eval.situations.sms import SPIDER
 from bench.eval.stage import MINUTE, Stage
 
 SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
 LEDGER = "You are Ledger, who keeps the budget of a small team. Answer in one short sentence."
 
-LEAP_YEAR = Goal(
-    "says how many days a leap year has",
-    r"\b366\b|three hundred (and )?sixty-six",
+LEAP_YEAR = Expected(
+    (one_of("366", "three hundred sixty-six", "three hundred and sixty-six"),),
     right=("366.", "Ann: 366 days. Ben: eight legs.", "Three hundred sixty-six."),
     wrong=("365.", "A spider has eight legs.", "3660 days."),
 )
-NO_MEAT = Goal(
-    "says no",
-    r"\bno\b|n't|vegetarian",
-    r"\byes\b|love steak",
+NO_MEAT = Expected(
+    (
+        one_of("no", "n't", "vegetarian"),
+        none_of("yes", "love steak", "do not know", "don't know"),
+    ),
     right=("No.", "You don't: you are a vegetarian.", "No, Nina, you eat no meat."),
     wrong=("Yes.", "Yes, you love steak.", "I do not know."),
 )
 
-SLEEP = Goal(
-    "names Ben's sleep, not Ann's knee",
-    r"sle(ep|pt)",
-    r"knee",
+SLEEP = Expected(
+    (
+        one_of("sleep", "slept"),
+        none_of("knee"),
+    ),
     right=(
         "You slept badly.",
         "About your sleep.",
@@ -39,10 +40,11 @@ SLEEP = Goal(
     ),
 )
 
-TEA = Goal(
-    "offers tea",
-    r"\btea\b",
-    r"coffee",
+TEA = Expected(
+    (
+        one_of("tea"),
+        none_of("coffee"),
+    ),
     right=(
         "A cup of tea.",
         "Tea.",
@@ -51,14 +53,15 @@ TEA = Goal(
     wrong=(
         "Coffee.",
         "Tea or coffee.",
-        "Steak.",
+        "Milk.",
     ),
 )
 
-CLEO = Goal(
-    "names Cleo",
-    r"\bcleo\b",
-    r"\bben\b",
+CLEO = Expected(
+    (
+        one_of("cleo"),
+        none_of("ben"),
+    ),
     right=(
         "Cleo",
         "It was Cleo.",
@@ -71,10 +74,11 @@ CLEO = Goal(
     ),
 )
 
-LEDGER_WROTE = Goal(
-    "names Ledger",
-    r"\bledger\b",
-    r"\bann\b",
+LEDGER_WROTE = Expected(
+    (
+        one_of("ledger"),
+        none_of("ann"),
+    ),
     right=(
         "Ledger",
         "It was Ledger.",
@@ -93,16 +97,16 @@ def _group(stage: Stage, *people: str) -> None:
     stage.office("Scout", *people)
 
 
-def _own_complaint(stage: Stage) -> Iterator[Check]:
+def _own_complaint(stage: Stage) -> Iterator[Missing]:
     _group(stage, "Ann", "Ben")
     stage.say("Ann", "Office", "My knee hurts since yesterday.", wait=False)
     stage.say("Ben", "Office", "I slept badly last night.", wait=False)
     stage.say("Ben", "Office", "@Scout what did I complain about a minute ago?")
     said = stage.answers("Office", reader="Ann")
-    yield SLEEP.of(said)
+    yield SLEEP.missing(said)
 
 
-def _two_anns(stage: Stage) -> Iterator[Check]:
+def _two_anns(stage: Stage) -> Iterator[Missing]:
     stage.agent("Scout", SCOUT)
     stage.person("Ann")
     stage.person("other Ann", known_as="Ann")
@@ -111,46 +115,46 @@ def _two_anns(stage: Stage) -> Iterator[Check]:
     stage.say("other Ann", "Office", "I only drink coffee.", wait=False)
     stage.say("Ann", "Office", "@Scout what should you bring me to drink?")
     said = stage.answers("Office", reader="Ann")
-    yield TEA.of(said)
+    yield TEA.missing(said)
 
 
-def _renamed(stage: Stage) -> Iterator[Check]:
+def _renamed(stage: Stage) -> Iterator[Missing]:
     _group(stage, "Ann", "Ben")
     stage.say("Ann", "Office", "I am a vegetarian.", wait=False)
     stage.say("Ben", "Office", "I love steak.", wait=False)
     stage.admin("PATCH", f"/v1/users/{stage.ids['Ann']}", {"name": "Nina"})
     stage.turn(2 * MINUTE)  # the upkeep of names
     stage.say("Ann", "Office", "@Scout do I eat meat? Answer yes or no.")
-    yield NO_MEAT.of(stage.answers("Office", reader="Ann"))
+    yield NO_MEAT.missing(stage.answers("Office", reader="Ann"))
 
 
-def _first_to_mention(stage: Stage) -> Iterator[Check]:
+def _first_to_mention(stage: Stage) -> Iterator[Missing]:
     _group(stage, "Ann", "Ben", "Cleo")
     stage.say("Cleo", "Office", "The deadline is on Friday.", wait=False)
     stage.say("Ann", "Office", "Then we should start.", wait=False)
     stage.say("Ben", "Office", "The deadline is tight.", wait=False)
     stage.say("Ann", "Office", "@Scout who was the first to mention the deadline? Only the name.")
     said = stage.answers("Office", reader="Ann")
-    yield CLEO.of(said)
+    yield CLEO.missing(said)
 
 
-def _both_questions(stage: Stage) -> Iterator[Check]:
+def _both_questions(stage: Stage) -> Iterator[Missing]:
     _group(stage, "Ann", "Ben")
     stage.say("Ann", "Office", "@Scout how many days has a leap year?", wait=False)
     stage.say("Ben", "Office", "@Scout how many legs has a spider?")
     said = stage.answers("Office", reader="Ann")
-    yield LEAP_YEAR.of(said)
-    yield SPIDER.of(said)
+    yield LEAP_YEAR.missing(said)
+    yield SPIDER.missing(said)
 
 
-def _agents_words(stage: Stage) -> Iterator[Check]:
+def _agents_words(stage: Stage) -> Iterator[Missing]:
     _group(stage, "Ann")
     stage.agent("Ledger", LEDGER)
     stage.chat("Money", "Ann", "Scout", "Ledger", respond="mention")
     stage.say("Ann", "Money", "@Ledger the budget is 900. Say it back to us.")
     stage.say("Ann", "Money", "@Scout who of us wrote last before this message? Only the name.")
     said = stage.answers("Money", reader="Ann", agent="Scout")
-    yield LEDGER_WROTE.of(said)
+    yield LEDGER_WROTE.missing(said)
 
 
 SITUATIONS = (

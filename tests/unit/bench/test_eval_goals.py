@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.eval import situations
-from bench.eval.situation import Goal, Situation
+from bench.eval.situation import SILENT, Expected, Situation
 
 MODULES = [
     importlib.import_module(f"{situations.__name__}.{module.name}")
@@ -18,7 +18,7 @@ GOALS = {
     id(goal): pytest.param(goal, id=f"{module.__name__.split('.')[-1]}.{name}")
     for module in MODULES
     for name, goal in vars(module).items()
-    if isinstance(goal, Goal)
+    if isinstance(goal, Expected) and goal is not SILENT
 }
 # Situations that judge only what an agent did, such as its silence; they show no texts to judge.
 NO_TEXTS = {
@@ -31,18 +31,18 @@ NO_TEXTS = {
 
 
 @pytest.mark.parametrize("goal", GOALS.values())
-def test_goal_accepts_right_answers_and_rejects_wrong_ones(goal: Goal) -> None:
+def test_goal_accepts_right_answers_and_rejects_wrong_ones(goal: Expected) -> None:
     assert len(set(goal.right)) >= 3
     assert len(set(goal.wrong)) >= 3
-    assert [text for text in goal.right if not goal.of([text]).met] == []
-    assert [text for text in goal.wrong if goal.of([text]).met] == []
+    assert [text for text in goal.right if goal.missing([text]) is not None] == []
+    assert [text for text in goal.wrong if goal.missing([text]) is None] == []
 
 
-def goals_of(situation: Situation) -> Iterator[Goal]:
+def goals_of(situation: Situation) -> Iterator[Expected]:
     """Yield the goals that the function of a situation names."""
     named = inspect.getclosurevars(situation.play)
     for value in (*named.globals.values(), *named.nonlocals.values()):
-        if isinstance(value, Goal):
+        if isinstance(value, Expected) and value is not SILENT:
             yield value
 
 
@@ -53,4 +53,4 @@ def test_each_situation_that_judges_texts_has_examples() -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
 def test_texts_are_judged_by_goals_alone(module: object) -> None:
-    assert "re" not in vars(module), "a pattern belongs in a Goal, which has examples"
+    assert "re" not in vars(module), "texts are judged by Expected, which has examples"
