@@ -135,11 +135,12 @@ BENCH_recall-gate = bench.recall.gate
 BENCH_recall-fit = bench.recall.fit
 BENCH_recall-parts = bench.recall.ablation "$(DATA)"
 BENCH_knowledge = bench.knowledge "$(DATA)"
+BENCH_trials = bench.trials "$(DATA)"
 BENCH_keys = bench.keys
 BENCH_sharing = bench.sharing "$(DATA)" "$(STORIES)"
 
 .PHONY: bench
-bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prefix, ONLY=prompts, ONLY=recall DATA=folder, ONLY=knowledge DATA=folder, ONLY=recall-speed ...)
+bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prefix, ONLY=prompts, ONLY=recall DATA=folder, ONLY=knowledge DATA=folder, ONLY=trials DATA=folder, ONLY=recall-speed ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(or $(BENCH_$(ONLY)),bench $(ONLY))
 
 .PHONY: eval
