@@ -18,6 +18,7 @@ from local.events import Request, Response, json_response
 from local.stack import Stack
 from local.web.server import Server
 from skein.agent.tools import TOOLS
+from skein.models.runs.tool_arguments import json_object, repeatable
 from skein.trials.models.expectation import Played, PlayedCall
 
 TENANT = "eval"
@@ -278,7 +279,12 @@ class Stage:
         """Return the calls of tools that an agent made today, oldest run first."""
         steps = (step for run in self._runs(agent) for step in run["steps"])
         calls = (call for step in steps for call in step["tool_calls"])
-        return Played(calls=tuple(PlayedCall(each["name"], each["arguments"]) for each in calls))
+        return Played(
+            calls=tuple(
+                PlayedCall(each["name"], json_object(repeatable(each["arguments"])))
+                for each in calls
+            )
+        )
 
     def looks_up(self, agent: str, fact: str, tools: Collection[str], *, since: int) -> bool:
         """Tell whether an agent called one of some tools, or was shown a fact without it.
