@@ -1,5 +1,6 @@
 // A run as operators inspect it: its prompt, steps, costs and reasons; and the same prompt once more.
 import { withQuery } from "./api.js";
+import { keepCase } from "./cases.js";
 import { difference } from "./diff.js";
 import { el, field, fill } from "./dom.js";
 import { fileAt, mediaView } from "./media.js";
@@ -38,6 +39,7 @@ async function cards(api, runId, reason, show) {
     stepsCard(run),
     run.prompt === null ? null : comparison(api, run, reason),
     run.prompt === null ? null : replay(api, run, agent, reason),
+    run.prompt === null || run.ended_at === null ? null : keepCase(api, run, reason),
   ];
 }
 

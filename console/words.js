@@ -1,5 +1,6 @@
 // All words of the console; those of pages stand in `words/`. A function takes what varies.
 import { agent, tools } from "./words/agent.js";
+import { cases } from "./words/cases.js";
 import { knowledge } from "./words/knowledge.js";
 import { home, settings, time, tour } from "./words/operate.js";
 import { people, sharing } from "./words/people.js";
@@ -192,6 +193,7 @@ export const words = {
     end: "End tour",
   },
   // In the files of `words/`, by area.
+  cases,
   pages: { agent, knowledge, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time },
   endpoints: {
     title: "Event endpoints",

@@ -5,6 +5,7 @@ import { header } from "../agent/header.js";
 import { goals, memories } from "../agent/mind.js";
 import { preview, systemPrompt, tools } from "../agent/setup.js";
 import { plans, threads } from "../agent/work.js";
+import { trials } from "../cases.js";
 import { el, field, fill, select } from "../dom.js";
 import { agentsById, chatPicker, personPicker } from "../names.js";
 import { newAgent } from "../new_agent.js";
@@ -13,7 +14,7 @@ import { askReason, reasonFor } from "../reason.js";
 import { words } from "../words.js";
 
 // By name: each returns its nodes; `again` shows the part once more after a change.
-const PARTS = { prompt: systemPrompt, tools, memories, goals, plans, threads, documents, skills, preview };
+const PARTS = { prompt: systemPrompt, tools, memories, goals, plans, threads, documents, skills, preview, trials };
 const OF_SOMEONE = new Set(["memories", "goals", "plans", "threads", "documents"]);
 const FIRST = "prompt";
 const KINDS = [null, "user", "chat"]; // for everyone, of a person, or of a chat

@@ -15,6 +15,7 @@ export const agent = {
     documents: "Documents",
     skills: "Skills",
     preview: "Preview",
+    trials: "Trials",
   },
   list: "All agents",
   agent: "Agent",

@@ -215,3 +215,28 @@ def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: Script
     expect(driver.page.locator("main")).to_contain_text("100% of the first request was served from")
     expect(driver.page.locator(".section summary").first).to_contain_text("cached")
     expect(driver.page.locator(".legends")).to_contain_text("Served from the provider's cache")
+
+
+def test_run_is_kept_as_a_case_of_its_agent(driver: Driver) -> None:
+    chat, agent = answered_chat(driver.client, ["When do you open?"], agent=AGENT)
+    driver.open_as_operator(f"#/why/{chat}/2")
+    driver.give_reason()
+    page = driver.page
+    page.get_by_label("Name of the case").fill(f"Hours {HOSTILE}")
+    page.get_by_label("Says none of").fill("closed\nnever")
+    page.get_by_label("Doesn't call the tool").fill("forget")
+    driver.check_looks()
+    page.get_by_role("button", name="Keep as a case").click()
+    page.get_by_role("link", name="To the agent's cases").click()
+    driver.ready()
+    main = page.locator("main")
+    expect(main).to_contain_text("Private case")
+    driver.give_reason()
+    expect(main).to_contain_text(f"Hours {HOSTILE}")
+    expect(main).to_contain_text("Says none of closed or never")
+    page.get_by_role("button", name="Stop requiring").click()
+    expect(page.get_by_role("button", name="Require: ")).to_be_visible()
+    driver.check_looks()
+    driver.check_inert()
+    page.get_by_role("button", name="Delete: ").click()
+    expect(main).to_contain_text("There are no cases yet.")
