@@ -6,7 +6,7 @@ import { askReason, giveReason, reasonFor } from "./reason.js";
 import { words } from "./words.js";
 
 const MOST = 200;
-const said = words.cases;
+const said = words.pages.cases;
 
 function pathOf(agentId, reason, rest = "") {
   return withQuery(`/v1/agents/${part(agentId)}/cases${rest}`, { reason });

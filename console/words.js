@@ -193,8 +193,7 @@ export const words = {
     end: "End tour",
   },
   // In the files of `words/`, by area.
-  cases,
-  pages: { agent, knowledge, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time },
+  pages: { agent, cases, knowledge, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time },
   endpoints: {
     title: "Event endpoints",
     hint: "Skein sends an event to these services whenever something happens. Events contain IDs and states. Content is included only if you turn it on.",

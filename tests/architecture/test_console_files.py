@@ -19,6 +19,7 @@ from skein.models.runs.trigger import TriggerType
 from skein.outreach.api import PersonState
 from skein.outreach.models.outreach import OutreachStatus
 from skein.sharing.explained_api import ItemKind
+from skein.trials.models.expectation import Expectation
 from tests.support.each import check_each
 
 CONSOLE = ROOT / "console"
@@ -191,6 +192,7 @@ def test_each_word_is_used() -> None:
         ("pages.desk.reasons", get_args(DeskReason)),
         ("pages.errands.statuses", get_args(OutreachStatus)),
         ("pages.errands.personStates", get_args(PersonState)),
+        ("pages.cases.kinds", tuple(Expectation.model_fields)),
     ],
 )
 def test_words_name_each_value_of_the_code(group: str, values: Sequence[str]) -> None:
