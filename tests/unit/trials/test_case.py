@@ -48,7 +48,7 @@ def script(**fields: Any) -> dict[str, Any]:
         {"expect": [{"silent": True}] * 11},
         {"results": [{"tool": "book"}]},
         {"results": [{"tool": "book", "result": "ok", "error": "no"}]},
-        {"results": [{"tool": "book", "result": "x" * 10_000}] * 21},
+        {"results": [{"tool": "book", "result": "x" * 10_000}] * 6},
         script(people=[{"name": f"P{n}"} for n in range(11)], chat="open"),
         script(people=[{"name": "Ann"}, {"name": "Ann"}], chat="open"),
         script(people=[{"name": "Ann"}, {"name": "Ben"}]),

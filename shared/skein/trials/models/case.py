@@ -26,7 +26,7 @@ from skein.models.visibility.sharing_rules import RoleName
 from skein.trials.models.expectation import Expectation, PartOfCall, Played
 
 MAX_CASES = 200  # of an agent
-MAX_CASE_BYTES = 200_000
+MAX_CASE_BYTES = 50_000
 
 CaseState = Literal["ready", "gone"]
 """`gone`: the prompt of its run was erased or forgotten, or has expired."""
