@@ -16,6 +16,9 @@ from skein.services.quotas.usage_reports import UsageReports
 from skein.services.runs.current_work import WorkOverviews
 from skein.services.runs.queries import OwnRuns
 from skein.services.runs.tool_warnings import ToolWarnings
+from skein.trials.api import NewCase
+from skein.trials.models.expectation import Expectation
+from skein.trials.records import CaseOwner, Cases
 from skein.workspace.document_edits import Revision
 from skein.workspace.models.document import DocumentReach, Folder
 from skein.workspace.models.skill import SkillHead
@@ -461,6 +464,28 @@ def _replay(meter: Meter) -> None:
     [run] = world.runs()
     with meter(world):
         world.app.get(Replays).replay(TENANT, run.id, operator="usr_op")
+
+
+@patterns.named("keep a run as a case")
+def _keep(meter: Meter) -> None:
+    world = group("[silence]")
+    world.post("Hi", HUSAM)
+    world.drain()
+    new = NewCase(name="Hi", run_id=world.runs()[0].id, expect=(Expectation(silent=True),))
+    with meter(world):
+        world.app.get(Cases).create(CaseOwner(TENANT, "agt_a"), new)
+
+
+@patterns.named("list an agent's cases")
+def _cases(meter: Meter) -> None:
+    world = group("[silence]")
+    world.post("Hi", HUSAM)
+    world.drain()
+    new = NewCase(name="Hi", run_id=world.runs()[0].id, expect=(Expectation(silent=True),))
+    owner = CaseOwner(TENANT, "agt_a")
+    world.app.get(Cases).create(owner, new)
+    with meter(world):
+        world.app.get(Cases).list(owner)
 
 
 @patterns.named("report a tenant's usage")
