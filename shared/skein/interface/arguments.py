@@ -1,8 +1,8 @@
 """Types of tool arguments, each with bounds.
 
 If a value does not fit, the model gets an error and can correct the value (`Tool.parse`). The
-bounds are the same as in the models and services behind the tools. A text has no NUL character, and
-a name or an id is a single line. A type that only one tool needs is in the module of that tool.
+bounds are the same as in the models and services that the tools use. A text has no NUL character,
+and a name or an id is a single line. A type that only one tool needs is in the module of that tool.
 """
 
 from typing import Annotated, Final

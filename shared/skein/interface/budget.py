@@ -1,11 +1,11 @@
 """Cut a history to its token budget, in a fixed order.
 
-First the oldest messages are dropped. Then long messages are cut with a visible mark. The current
+First, the oldest messages are dropped. Then, long messages are cut with a visible mark. The current
 message is cut last, and only if it is too long by itself. The last two messages, the current
 message, the trigger's message and an open question are never dropped.
 
-The newest stored summary covers the dropped messages. The caller chooses the summary. No summary is
-made while a person waits.
+The newest stored summary covers the dropped messages. The caller chooses this summary, because none
+is made while a person waits for the answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +27,8 @@ class HistoryEntry:
     Attributes:
         seq: The number of the message in the chat.
         text: The text of the message, which may be cut.
-        tokens: The size of the framed text, without the overhead.
-        frame: Renders `text` as the entry's line in the prompt.
+        tokens: The size of the text within its frame, without the overhead.
+        frame: Puts a text into its frame: returns the entry's line in the prompt.
         own: Whether the agent posted the message.
         current: Whether this is the message to answer.
         stays: Whether the message is never dropped, because another part of the prompt refers to
@@ -114,10 +114,10 @@ def left_out(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> 
 
 
 def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap: str = " ") -> str:
-    """Cut `text` so that the framed text takes at most `limit` tokens.
+    """Cut `text` so that the text and its frame together take at most `limit` tokens.
 
-    A mark says how many characters were cut. The frame is never cut, so the result exceeds a limit
-    that is smaller than the frame.
+    A mark says how many characters were cut. The frame is never cut, so if `limit` is smaller than
+    the frame, the result is over the limit.
 
     Args:
         frame: Renders the text as the prompt shows it.
@@ -144,8 +144,8 @@ def _without_oldest(entries: Sequence[HistoryEntry], limit: int, block: int) -> 
     """Drop the oldest entries until the rest fits.
 
     The last two entries, the current entry and entries that stay are never dropped. Entries are
-    dropped in blocks, so that consecutive prompts begin with the same message. If dropping a block
-    leaves less than half of the limit in use, smaller blocks are tried, down to one entry.
+    dropped in blocks, so that consecutive prompts begin with the same message. If less than half of
+    the limit would then be used, smaller blocks are tried, down to one entry.
     """
     size = total(entries)
     if size <= limit:

@@ -13,7 +13,7 @@ _BEGUN = re.compile(r"[ \t]*(?:[\[\u3010](?:K[0-9K ,;]*)?)?$")
 
 
 class CitedText(NamedTuple):
-    """A text without marks, and the passages that it cites."""
+    """A text without marks, and the passages that its marks have named."""
 
     text: str
     sources: tuple[Citation, ...]
@@ -24,7 +24,9 @@ def mark_of(number: int) -> str:
 
 
 def cited(text: str, known: Iterable[MarkedCitation]) -> CitedText:
-    """Remove the marks from a text. Marks that the model was not shown cite nothing.
+    """Remove the marks from a text, and return the passages that they name.
+
+    A mark that the model was not shown is removed, too, but names no passage.
 
     Args:
         known: The passages that the model was shown.

@@ -1,4 +1,4 @@
-"""Extension points: where other packages extend the core.
+"""Extension points: the classes with which subjects extend the core.
 
 Each entry names a class by its module. The module is imported when the class is first needed, so
 that a Lambda function does not load code that its events never use.
@@ -18,8 +18,8 @@ EFFECTS: Mapping[str, str] = {
     "number": "skein.inbound.effects.NumberEffect",
     "tool": "skein.own_tools.effects.CallEffect",
 }
-"""What an answer to a question does (`skein/services/choices/effect.py`), by the purpose of the
-question. `consent/orders` is for a consent whose data has `orders`."""
+"""The effect of an answer to a question (`skein/services/choices/effect.py`), by the purpose of the
+question. `consent/orders` is for questions with the purpose `consent` whose data has `orders`."""
 
 DUE_ITEMS: Mapping[str, str] = {
     "choice/ERRAND": "skein.errands.models.errand.Errand",
@@ -32,18 +32,18 @@ DUE_ITEMS: Mapping[str, str] = {
     "visit/META": "skein.identity.models.visit.Visit",
     "outreach/PERSON": "skein.outreach.models.outreach.OutreachPerson",
 }
-"""The due items of other packages, by the kind of the due pointer and the kind in the sort key.
-The tick sends the `job` of an item (`skein/services/outbox/tick.py`)."""
+"""The due items of subjects, by the kind of the due pointer and the kind in the sort key. When an
+item is due, the tick sends its `job` (`skein/services/outbox/tick.py`)."""
 
 
 class RegisteredExtensions:
-    """Access to the classes that other packages have registered."""
+    """Finds the classes that subjects have registered."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
-        """Return the class of the effect for a question.
+        """Return the class of the effect of answers to a question.
 
-        If an effect is registered for the purpose together with one of the names in the data, that
-        effect is returned. Otherwise, it is the effect for the purpose alone.
+        An effect that is registered for the purpose and one of the names in the data comes first,
+        then the effect for the purpose alone.
 
         Args:
             purpose: The purpose of a question.
@@ -57,7 +57,7 @@ class RegisteredExtensions:
         return _imported(EFFECTS[name])
 
     def due_item(self, due: str, kind: str) -> type[Any] | None:
-        """Return the class of a due item; None if the class belongs to the core.
+        """Return the class of a due item; None if the item belongs to the core.
 
         Args:
             due: The kind of the item's due pointer.

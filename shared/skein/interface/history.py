@@ -1,9 +1,9 @@
 """CHAT HISTORY and CONVERSATION SUMMARY: the newest messages, and a summary of earlier messages.
 
-- Read: the messages after those that a summary covers, and the trigger's message if it is older. If
-  a run leaves messages to other runs of the agent, these runs are read, too.
-- Kept: the messages of the history window. The run of a plan or a service leaves out messages that
-  another run is about to answer. The summary is kept if it may be shown.
+- What is read: the messages after those that the summary covers, and the trigger's message if it is
+  older. If the run leaves messages to other runs of the agent, these runs are read, too.
+- What is kept: the messages of the history window. The run of a plan or a service leaves out
+  messages that another run is about to answer. The summary is kept if the readers may see it.
 - Order: by number, either as a timeline with days or as messages with roles. If there is no room,
   the oldest messages are left out (`interface/budget.py`).
 """
@@ -53,9 +53,9 @@ class History(SectionItems):
     Attributes:
         messages: The history window, and the trigger's message if it is older than the window.
         before: The summary of the messages before the history window.
-        fuller: The newest summary, if it covers more messages than `before`. It is used if there is
-            no room for these messages of the window.
-        seen_to: The new SEEN watermark, if the reading is incomplete. With None, SEEN moves to the
+        fuller: The newest summary, if it covers more messages than `before`. The prompt shows it
+            instead if the window's messages that only `fuller` covers do not fit.
+        seen_to: If the reading is incomplete: the new SEEN watermark. If None, SEEN moves to the
             newest message.
     """
 
@@ -73,10 +73,10 @@ class History(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of other runs of the agent that answer messages in this chat.
+        """Return the keys of the agent's other runs to which this run leaves messages of the chat.
 
-        The run leaves these messages out. If the run itself answers the chat's messages, it leaves
-        none out, so no keys are returned.
+        If the run itself answers the chat's messages, it leaves none to other runs, so there are no
+        keys.
         """
         run, chat, member = read.run, read.chat, read.member
         if chat is None or member is None or not run.leaves_messages(chat.id):
@@ -128,7 +128,7 @@ def _shown_to(read: SectionReads) -> int | None:
     """Return the `seq` of the last message that a prompt may show; None if there is no limit.
 
     The run of a plan or a service leaves out messages that another run of the agent is about to
-    answer. Each message is therefore answered once, and is still new for the run that answers it.
+    answer. So each message is answered once, and the other run still sees it as new.
     """
     chat, member, found = read.chat, read.member, read.found
     if chat is None or member is None or not read.run.leaves_messages(chat.id):
@@ -170,7 +170,7 @@ def summed_up(summary: PinnedSummary | None) -> int:
 
 
 def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
-    """Return the run's own chat and the message that triggered the run, as far as read."""
+    """Return the run's own chat and the message that triggered the run, if they were read."""
     run, home, found, messages = read.run, read.chat, read.found, read.messages
     home_id = run.own_chat_id
     if home_id is None:
@@ -194,7 +194,7 @@ def names_member(message: Message, member: NamedMember) -> bool:
 
 
 def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
-    """Return the messages that a run answers, by chat and `seq`: the trigger's, and the reply."""
+    """Return the chat and `seq` of the messages that a run answers: the trigger's and the reply."""
     trigger, resumed, refs = run.trigger, run.resumed, set[tuple[str, int]]()
     if run.chat_id is not None:
         refs |= {(run.chat_id, seq) for seq in trigger.seqs}
@@ -206,11 +206,11 @@ def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
 def unanswered(
     run: Run, chat: Chat | None, messages: Iterable[Message], agent: NamedMember
 ) -> list[Message]:
-    """Return the messages that a run answers and that have no answer yet, oldest first.
+    """Return the messages that a run must answer and that have no answer yet, oldest first.
 
     In the run's own chat, these are the messages from the trigger's first to its last. In a chat
-    where the run waited, they include messages after its question, except the reply. The agent's
-    own messages and resets are left out.
+    where the run waited, they include all messages after the run's question, except the reply. The
+    agent's own messages and resets are left out.
     """
     if chat is None:
         return []
@@ -236,7 +236,7 @@ def addressed(
 ) -> list[Message]:
     """Return unanswered messages in a group that name the agent or reply to it.
 
-    The list is empty if it would have only the trigger's message, because TRIGGER describes that
+    The list is empty if its only message would be the trigger's, because TRIGGER describes that
     message anyway.
     """
     if chat is None or chat.kind == "direct":
@@ -276,7 +276,7 @@ def entry_context(
     Args:
         run: The run, with its trigger.
         names: The names in the prompt.
-        numbered: Whether a tool of the agent takes the numbers of messages.
+        numbered: Whether a tool of the agent has arguments for the numbers of messages.
         media: The captions of pictures and files, by id.
     """
     chat, member, resumed = reading.chat, reading.member, run.resumed
@@ -312,9 +312,9 @@ def history_entries(
     """Return the history entries of the prompt.
 
     Keywords, notices and erased messages are included only if the effective settings say so, or if
-    they answer a question that is shown. In the latter case, the agent learns the outcome of its
-    question. Invitations are always left out, because they show a chat that the person has not
-    joined. In a timeline, the first entry of each day also includes the tokens of the day's line.
+    they answer a question that is in the history, so that the agent learns what became of its
+    question. Invitations are always left out, because they name a chat that the person has not
+    joined. In a timeline, the first entry of each day also counts the tokens of the day's line.
     """
     current = current_seq(run, reading.chat)
     staying = {
@@ -350,7 +350,7 @@ def history_entries(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Frame that renders a message's text as its entry in the history."""
+    """Renders a message's text as its entry in the history."""
 
     message: Message
     context: EntryContext
@@ -372,7 +372,7 @@ def history_head(reading: Reading, context: EntryContext) -> str:
 def head_tokens(
     head: str, reading: Reading, context: EntryContext, counter: TokenCounter, *, roles: bool
 ) -> int:
-    """Return the tokens to reserve for the first line, and for day lines that a cut can add."""
+    """Return the tokens to reserve for the head, and for the day lines that a cut can add."""
     if roles or not head:
         return 0
     days = {day_line(message.created_at, context.zone) for message in reading.of(History).messages}
@@ -389,7 +389,7 @@ def timeline(
 ) -> Section:
     """Render the history as one section, with a line before the entries of each day.
 
-    Lines can be counted one by one, because no token spans the end of a line.
+    Its size is the sum of its lines' sizes, because no token spans the end of a line.
     """
     if not entries:
         return Section(HISTORY, head.rstrip("\n"), counter.count(f"{head}\n"))

@@ -1,8 +1,8 @@
 """Choose which pictures and files of the active chat a prompt shows, and how.
 
-A model that accepts pictures is sent the newest pictures of the history, up to a maximum number and
-a token limit. The history describes all other pictures. It shows the beginning of each document,
-newest first, within a share of the history's tokens.
+A model that accepts pictures gets the newest pictures of the history, up to a maximum number and a
+token limit. All other pictures are described in the history. The history also shows the beginning
+of each document, newest first, within a share of its tokens.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ class MessageMedia(SectionItems):
         return cls({file.id: file for file in stored if file.kept_until > read.now})
 
     def authors(self) -> Iterable[Authors]:
-        """Return no one, because `History` has the authors of the messages with these files."""
+        """Return no authors, because `History` has the authors of the messages with these files."""
         return ()
 
 
@@ -61,7 +61,7 @@ class ShownMedia(NamedTuple):
     """The pictures and captions that a prompt includes.
 
     Attributes:
-        images: The pictures that the model is sent, in the order of their messages.
+        images: The pictures that the model gets, in the order of their messages.
         captions: The caption of each file in the history, by id.
     """
 
@@ -86,14 +86,15 @@ def shown_media(
     reads_on: bool,
     after: int | None = None,
 ) -> ShownMedia:
-    """Choose the pictures that the model is sent, and render the captions of all files.
+    """Choose the pictures that the model gets, and render the captions of all files.
 
     Args:
         model: The name of the model.
         counter: The tokenizer.
         tokens_left: The tokens for the whole prompt.
         reads_on: Whether the agent has the tool that reads the rest of a document.
-        after: The `seq` of the first message after the pictures; None if there is none.
+        after: The `seq` of the first message that the model gets after the pictures; None if there
+            is none.
     """
     files = reading.of(MessageMedia).files
     newest = list(_newest_first(reading.of(History).messages, files))
@@ -116,7 +117,7 @@ def shown_media(
 
 
 def pictures(images: Sequence[ImageRef], tokens: int, counter: TokenCounter) -> Section:
-    """Render the text that introduces the pictures; its size includes the pictures' tokens."""
+    """Render the text that introduces the pictures; its size counts the pictures, too."""
     labels = ", ".join(image.label for image in images)
     text = f"PICTURES ({labels}): {render('pictures')}"
     return Section("PICTURES", text, counter.count(text + SEPARATOR) + tokens)

@@ -19,12 +19,12 @@ MAX_FORMERLY = 3  # the newest former names of a member that a legend shows
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of members in one prompt. They are plain, and each name is used once.
+    """The names of members in one prompt: plain text, and each name for one member only.
 
     Attributes:
         agent: The agent that reads the prompt, which is called `You`; None if no agent reads it.
         known: The names of the other members.
-        formerly: Former user ids of people, with their current ids.
+        formerly: The current id of each person, by their former user ids.
     """
 
     agent: MemberRef | None
@@ -53,7 +53,7 @@ class Names:
         return cls(agent, known, chat.formerly).joined(senders.values())
 
     def joined(self, members: Iterable[NamedMember]) -> "Names":
-        """Return the names with more members added; an added member never takes a known name."""
+        """Return the names with more members added; none of them gets a name that is taken."""
         known = dict(self.known)
         taken = set(map(folded, known.values()))
         for member in map(self.current, members):
@@ -71,7 +71,7 @@ class Names:
         return self[named_member(ref, name)]
 
     def speaker(self, message: Message) -> str:
-        """Return the sender's name; if they approved an agent's words, as in `Ann (by Coach)`."""
+        """Return the sender's name: `Ann (by Coach)` if Ann agreed to words of the agent Coach."""
         name, via = self[message.sender], message.via
         if via is None:
             return name
@@ -85,7 +85,7 @@ class Names:
         return self.known.get(current.ref) or plain_name(current)
 
     def current(self, member: NamedMember) -> NamedMember:
-        """Return a member with their current id; linking accounts replaces ids."""
+        """Return a member with their current id, because the linking of accounts replaces ids."""
         now = self.formerly.get(member.id) if member.kind == "user" else None
         return member if now is None else member.model_copy(update={"id": now})
 
@@ -126,7 +126,7 @@ def speakers(names: Names, chat: Chat, messages: Iterable[Message], *, named_in:
 
     Args:
         names: The names in the prompt.
-        named_in: A text. Members whose current or former names are in it are included, too.
+        named_in: A text. Members whose current or former names are in this text are included, too.
     """
     shown = {names.current(message.sender).ref: message.sender for message in messages}
     shown |= {each.ref: each for each in chat.former_names if _is_in(named_in, _name_of(each))}
@@ -180,7 +180,7 @@ def _entry(
 
 
 def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -> Origin | None:
-    """Return the origin of the agent's own message, if these readers may be shown the origin."""
+    """Return the origin of the agent's own message, if these readers may know the origin."""
     origin = message.origin
     if origin is None or message.sender.ref != agent or not may_show(origin.audience, readers):
         return None
@@ -190,6 +190,6 @@ def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -
 def askers(
     messages: Iterable[Message], agent: MemberRef | None, readers: Audience
 ) -> list[NamedMember]:
-    """Return the members in the shown origins, who asked for the agent's messages."""
+    """Return the members who asked for the agent's messages, according to the shown origins."""
     origins = (shown_origin(message, agent, readers) for message in messages)
     return [named_member(one.asker, one.asked_by) for one in origins if one]

@@ -1,8 +1,8 @@
 """The reading of an activation: everything from which its prompt is built.
 
 `agent/reading/reader.py` creates a full reading, and `agent/reading/fallback.py` creates a reading
-with only the messages to answer. The items of the sections are declared in `agent/sections/`. "May
-be shown" means that they may be shown to the readers of the active chat (`may_show`).
+with only the messages to answer. The items of the sections are declared in `agent/sections/`. That
+an item "may be shown" means: all readers of the active chat may see it (`may_show`).
 """
 
 from abc import ABC, abstractmethod
@@ -59,7 +59,7 @@ class OwnChat:
 
     @property
     def last_active_at(self) -> datetime:
-        """The time of the last message; without messages, of the chat's creation."""
+        """The time of the last message; for a chat without messages, the time of its creation."""
         return self.chat.last_message_at or self.chat.created_at
 
     def has(self, person: NamedMember) -> bool:
@@ -76,8 +76,8 @@ class SectionReads:
         member: The agent's membership in the active chat.
         now: The time of the reading.
         messages: The newest messages of the active chat, which the history can show.
-        owned: The agent's items in the scopes of the chat, as far as sections declare their sort
-            keys.
+        owned: The agent's items in the scopes of the chat, if their sort keys are ones that a
+            section declares.
         found: The items that were read by key.
         agent: The agent; None if it is not read yet.
         others: The agent's other chats that were read.
@@ -130,15 +130,15 @@ class SectionReads:
 
     @property
     def reach(self) -> Readers:
-        """The readers of the active chat, and the insiders. `shows` decides for each item."""
+        """The readers of the active chat, and the insiders; `shows` decides about each item."""
         here = self.chat.id if self.chat is not None else None
         return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
 
     def admits(self, message: Message) -> bool:
         """Return whether the prompt may contain the words of a message in the active chat.
 
-        The agent's questions and reports to the readers on behalf of others are included, such as
-        the question of an errand and its answer; see `Insiders.of_readers`.
+        It may always contain what the agent asked or reported to the readers on behalf of others,
+        such as the question of an errand and its answer; see `Insiders.of_readers`.
         """
         own = message.sender.ref == MemberRef(kind="agent", id=self.run.agent_id)
         asked = message.choice is not None or message.report_of is not None
@@ -147,7 +147,7 @@ class SectionReads:
         return self.insiders.admit(message.words)
 
     def may_have(self, kind: "type[SectionItems]") -> bool:
-        """Return whether items of this kind possibly exist; see `optional` and `head`."""
+        """Return whether there may be items of this kind; see `optional` and `head`."""
         if kind.head is not None:
             return kind.head.of(self.run.tenant) in self.found
         if not kind.optional:
@@ -159,7 +159,7 @@ class SectionReads:
         )
 
     def possible(self, kinds: "Iterable[type[SectionItems]]") -> "Iterator[type[SectionItems]]":
-        """Return the kinds of which items possibly exist; see `SectionItems.optional`."""
+        """Return the kinds of which there may be items; see `SectionItems.optional`."""
         return (kind for kind in kinds if self.may_have(kind))
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
@@ -179,15 +179,15 @@ class SectionItems(ABC):
 
     Attributes:
         owned: The sort keys of the agent's items that `found` uses from `SectionReads.owned`.
-        in_chat: Attributes of the active chat. If one of them is set, items of this kind possibly
-            exist.
-        in_reads: Attributes of `SectionReads`. If one of them is set, items of this kind possibly
-            exist.
+        in_chat: Attributes of the active chat. If one of them is set, there may be items of this
+            kind.
+        in_reads: Attributes of `SectionReads`. If one of them is set, there may be items of this
+            kind.
         optional: Whether the reader skips this kind if no `owned` item was read and none of the
             attributes in `in_chat` and `in_reads` is set.
         cites: Whether the model cites the items by marks; see `citations`.
-        head: An item of the tenant that is read with the run. The reader skips this kind for
-            tenants that do not have it.
+        head: An item that only tenants with items of this kind have. It is read with the run, and
+            the reader skips this kind for all other tenants.
     """
 
     __slots__ = ()
@@ -202,7 +202,7 @@ class SectionItems(ABC):
     def guess(cls, job: RunJob) -> Iterable[Key]:
         """Return keys to read together with the run, when only the run's job is known.
 
-        A right guess saves a call. A wrong guess costs some read capacity.
+        A right guess saves a call to the table. A wrong guess costs some read capacity.
         """
         return ()
 
@@ -210,14 +210,14 @@ class SectionItems(ABC):
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of items to read.
 
-        The reader calls this before its batch, and again after it. A second batch reads keys that
-        are new.
+        The reader calls this method before its batch of reads, and again after it. If the second
+        call returns keys that are new, a second batch reads them.
         """
         return ()
 
     @classmethod
     def queries(cls, read: SectionReads) -> Iterable[Query]:
-        """Return queries to run after the batches; each costs a call."""
+        """Return queries to run after the batches. Each query costs a call to the table."""
         return ()
 
     @classmethod
@@ -227,17 +227,17 @@ class SectionItems(ABC):
 
     @abstractmethod
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the items have; see `models/visibility/provenance.py`."""
+        """Return the authors whose words the items contain (`models/visibility/provenance.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginInput:
-    """What is known before the batch.
+    """What is known before the reader's batch of reads.
 
     Attributes:
         prefetched: The items that were read with the run.
         pool: The pool in which calls run.
-        began: When the reading began; None if it repeats one whose prompt is recorded.
+        began: When the reading began; None if the reading is repeated for a recorded prompt.
         sharing: The sharing rules that apply to the readers.
     """
 
@@ -249,14 +249,14 @@ class BeginInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadInput:
-    """What is known after the batch.
+    """What is known after the reader's batch of reads.
 
     Attributes:
         read: Everything that was read, with the insiders.
         effective: The settings of the agent in the active chat.
         zone: The time zone of the history.
         shown: The messages that the prompt shows anyway, by chat and number.
-        repeats: Whether the prompt has the words of a message in another section.
+        repeats: Whether another section of the prompt already has the words of a message.
     """
 
     read: SectionReads
@@ -267,14 +267,15 @@ class LoadInput:
 
 
 Load = Callable[[LoadInput], SectionItems]
-"""Finishes the calls of a loader, within the time limit of the reading; never fails."""
+"""Waits for the calls that a loader has started, and returns the items. It keeps within the time
+limit of the reading, and never fails."""
 
 
 class SectionLoader(Protocol):
-    """A service that loads items of sections which no key or query finds, after the batch."""
+    """A service that loads the items of a section if neither keys nor queries can find them."""
 
     def begin(self, read: SectionReads, known: BeginInput) -> Load | None:
-        """Start the calls; None if the section has no items in this prompt."""
+        """Start the calls; return the function that finishes them, or None without items."""
         ...
 
 
@@ -306,10 +307,9 @@ class Reading:
         items: The items of the sections; see `of`.
         person: The user record of a direct chat's person, if it may be shown.
         insiders: The insiders of the run, and whether the prompt must leave out words of outsiders.
-        listeners: The ids of connected people in the run's own chat, if answers are streamed to
-            them.
+        listeners: If the answer is streamed: the ids of the connected people in the run's own chat.
         snapshot: The snapshot of a direct chat, so that an answer does not have to read it again.
-        prompt_mark: The mark on a prompt that is built from an incomplete reading.
+        prompt_mark: If the reading is incomplete: the mark that its prompt gets.
         sharing: The sharing rules that apply here; None if no rule can apply.
     """
 
@@ -347,7 +347,7 @@ class Reading:
 
     @property
     def cites(self) -> bool:
-        """Whether the model may cite passages by marks, which people are not shown."""
+        """Whether the model may cite passages by marks, which are not shown to people."""
         return any(each.cites for each in self.items)
 
     @property
@@ -357,7 +357,7 @@ class Reading:
 
     @property
     def unproven(self) -> int | None:
-        """The days of silence after which the chat's phone number became unproven, if it did."""
+        """For an unproven phone number of the chat: the days of silence before; otherwise None."""
         members = self.snapshot.members if self.snapshot is not None else ()
         routes = (one.route for one in members if one.active)
         return next((route.unproven for route in routes if route and route.unproven), None)
@@ -442,7 +442,7 @@ def found_configuration(
 
 
 def person_at(chat: Chat | None) -> NamedMember | None:
-    """Return the only person in a direct chat; None in other chats or with several people."""
+    """Return the person in a direct chat, if there is exactly one; otherwise None."""
     if chat is None or chat.kind != "direct":
         return None
     people = [member for member in chat.roster if member.kind == "user"]
@@ -455,7 +455,7 @@ def profile_audience(user_id: str) -> Audience:
 
 
 def keys_of_person(chat: Chat | None) -> list[Key]:
-    """Return the key of a direct chat's person; empty if the chat has other readers."""
+    """Return the key of a direct chat's person; no key if the chat has other readers."""
     person = person_at(chat)
     if chat is None or person is None:
         return []

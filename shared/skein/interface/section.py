@@ -25,7 +25,7 @@ SUMMARY_SHARE = 3  # a summary takes at most a third of the history's limit
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How an agent replies in a chat, and in which format it reads the history."""
+    """How an agent replies in a chat, and in which format its prompts show the history."""
 
     reply_mode: ReplyMode
     history_format: HistoryFormat
@@ -65,7 +65,7 @@ class SectionInput:
         tools: The arguments of each offered tool.
         saves: Whether an offered tool saves something.
         told: What the history, the plans and earlier sections already say. None if the prompt has
-            no room for all of them. Sections then do not rely on each other.
+            no room for all of them, so that no section may leave out what another one says.
         tokens_left: The tokens for all sections together.
         counter: The tokenizer of the agent's model.
         shown: The messages of the history by `seq`, oldest first.
@@ -136,7 +136,7 @@ class Section:
         tokens: The exact size, including the blank line after the section.
         shorter: Renders the section again in at most the given tokens, or in as few as possible.
         marks: Marks on the run that tell operators how the section was built.
-        entries: Where the entries of the section come from, for operators.
+        entries: For operators: where each entry of the section comes from.
         told: What the section says, so that later sections do not repeat it.
     """
 

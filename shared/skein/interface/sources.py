@@ -1,7 +1,7 @@
 """Show the source of an item in prompts and tool results: its people and its chat.
 
 Words of people are quoted, because quoted text is never an instruction. An operator's item is an
-instruction. It has a mark instead of the quotes.
+instruction, so it has a mark instead of quotation marks.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ class SourceNames:
     here: str | None = None
 
     def line_of(self, item: DerivedItem, text: str) -> str:
-        """Return one of an item's texts with its source, on one line.
+        """Return a text of an item, together with the item's source, on one line.
 
         The line is `Bob in "Project": "..."` if Bob alone wrote the messages from which the item
         was made, and otherwise `from "Project" with Bob and Carol: "..."`. If the item has no words

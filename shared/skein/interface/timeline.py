@@ -2,7 +2,7 @@
 
 A person's text cannot break out of its own entry (docs/security.md, "Entries of a prompt"). In a
 timeline, texts are JSON strings without line breaks, names are plain, and nothing else in a line
-comes from a person. As roles, all lines of a message except the first begin with a bar.
+comes from a person. As turns, all lines of a message except the first begin with a bar.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -115,7 +115,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
 
 
 def turn_text(message: Message, text: str, context: EntryContext) -> str:
-    """Render a message as a turn of its own, for a history as roles.
+    """Render a message as a turn of its own, for a history of messages with roles.
 
     Another member's turn begins with the sender's name in brackets. A name cannot contain a closing
     bracket. If the prompt refers to the message, its number and time are also in the brackets. All
@@ -124,7 +124,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     The agent's own text has no such marks, because the agent would imitate them. Only lines that
     begin with a bracket get a bar, because entries and notes begin with brackets. A note before the
     text gives the origin of a message that was requested in another chat, and the number of a
-    message to which the prompt refers. It also says if a message was not delivered.
+    message to which the prompt refers. If a message was not delivered, the note says so, too.
     """
     own = message.sender.ref == context.names.agent
     lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
@@ -178,7 +178,7 @@ def _delivery_and_origin(message: Message, context: EntryContext) -> str:
 
 
 def delivery_of(message: Message, context: EntryContext) -> str:
-    """Return a note if the SMS of the agent's message did not reach the person; else ''."""
+    """Return a note if the SMS of the agent's message did not reach the person; otherwise ''."""
     own = message.sender.ref == context.names.agent
     return NOT_DELIVERED[message.not_delivered] if own and message.not_delivered else ""
 

@@ -1,7 +1,8 @@
 """Track what a prompt already says, so that no other section repeats it.
 
-A section leaves a text out if an earlier text was made from the same messages and has all of its
-words and numbers. If the prompt shows the messages themselves, the words are not compared.
+A section leaves a text out if an earlier text was made from the same messages and contains all
+words and numbers of the text. If the prompt shows the messages themselves, the words are not
+compared.
 """
 
 import re
@@ -20,9 +21,10 @@ class Telling(NamedTuple):
 
     Attributes:
         spans: The messages.
-        text: The words of the part; None if it shows the messages themselves.
-        of_some: Whether the part can repeat a text that was also made from other messages. For
-            example, a plan can repeat a memory of the whole conversation in which the plan was set.
+        text: The words of the part; None if the part shows the messages themselves.
+        of_some: Whether this part can say all of a text that was made from more messages than this
+            part. For example, a plan can say all of a memory that was made from the whole
+            conversation in which the plan was set.
     """
 
     spans: tuple[Span, ...]
@@ -80,9 +82,9 @@ class Told:
 
 
 def says_all(text: str, words: str) -> bool:
-    """Return whether `text` has all words and numbers of `words`.
+    """Return whether `text` contains all words and numbers of `words`.
 
-    A date in `text` also matches a relative day in `words`, such as "tomorrow".
+    A date in `text` counts as every relative day in `words`, such as "tomorrow".
     """
     wanted = set(stems_of(words))
     if _DATE.search(text):

@@ -28,7 +28,7 @@ ToolEffect = Literal["read", "send", "save", "end"]
 stored data, and `end` ends the run. The model waits only for the result of `read`."""
 
 CONTINUE = "continue"
-"""The argument with which the model asks to continue after a call that sends or saves."""
+"""The argument with which the model asks to go on after a call that sends or saves."""
 
 
 HIDDEN_CONTINUE = Annotated[JsonBool | None, Field(json_schema_extra={NOT_SHOWN: True})]
@@ -51,8 +51,9 @@ class Tool:
 
     Attributes:
         groups_only: Whether the tool is offered only in groups.
-        announced: How the tool's result begins if Skein itself has announced the call in the chat.
-            The run may then end without another message. "" if Skein never announces the call.
+        announced: The beginning of the tool's result if Skein itself has announced the call in the
+            chat. The run may then end without another message. "" if Skein never announces the
+            call.
     """
 
     name: str
@@ -101,7 +102,7 @@ class Tool:
 
 
 def _reasons(error: ValidationError) -> str:
-    """Describe the invalid arguments in a text of limited length, without their values."""
+    """Describe which arguments are invalid and why, in limited length and without their values."""
     problems = error.errors(include_url=False, include_input=False)
     reasons = [
         f"{_location(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
@@ -139,8 +140,8 @@ def tool(
     docstring is the tool's description for the model.
 
     A tool that sends or saves also accepts the argument `CONTINUE`, which is not passed to the
-    function. Only tools that send show it to the model, and only if the instructions explain it
-    (`without_continue`).
+    function. The schema of a tool that saves does not show `CONTINUE` to the model. The schema of a
+    tool that sends shows it only if the instructions explain it (`without_continue`).
     """
 
     def decorate(function: Callable[..., str]) -> Tool:
@@ -185,7 +186,7 @@ def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def refusals_as_tool_errors() -> Iterator[None]:
-    """Convert a service's errors to tool errors, which the model is shown.
+    """Convert a service's errors to tool errors, which are shown to the model.
 
     Raises:
         Correctable: The call may succeed with other arguments.

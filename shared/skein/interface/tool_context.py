@@ -100,7 +100,9 @@ class Activation:
         self.enter_chat_failed = self.ended = False
 
     def add_held(self, audience: Audience, authors: Authors) -> None:
-        """Record that a tool has shown this content, because it limits where the run may post.
+        """Record the audience and the authors of content that a tool has shown.
+
+        They limit where the run may post from now on.
 
         Args:
             audience: The people who were present for all of this content.
@@ -111,10 +113,10 @@ class Activation:
             self.claim = self.claim.with_run(held=held)
 
     def add_rule_words(self, stamp: SharingStamp, records: Iterable[Put]) -> None:
-        """Record what a tool has shown because of sharing rules; it restricts later posts.
+        """Record that a tool has shown content by sharing rules, which restricts later posts.
 
         Args:
-            stamp: The versions of the sharing rules that allowed it.
+            stamp: The versions of the sharing rules that allowed the content.
             records: The records of what was shown, which are stored with the tool's result.
         """
         if self.run.held is not None:
@@ -141,8 +143,8 @@ class ToolContext:
         services: The services, by class; see `service`.
         names: Returns the names of people and agents in the prompt.
         clock: The clock.
-        may_wait: Whether this call may make the run wait. Only the last question of a step may,
-            because the step has more to do before.
+        may_wait: Whether this call may make the run wait. Only the last question of a step may do
+            so, because the calls before it must be carried out first.
     """
 
     effect: str
@@ -176,8 +178,8 @@ class ToolContext:
 def place_of(call: ToolContext, chat_id: str, seq: int) -> str:
     """Return where a message is, for the result of a tool: `msg:7` or `another chat`.
 
-    The number of a message in another chat is left out. It would reveal to the readers of this chat
-    how many messages the other chat has.
+    The number of a message in another chat is left out, because it would reveal to the readers of
+    this chat how many messages the other chat has.
     """
     return f"msg:{seq}" if call.reading.shows(chat_id) else "another chat"
 
@@ -210,15 +212,16 @@ def authors_of(call: ToolContext) -> Authors:
 
 
 def admitted(call: ToolContext, messages: Iterable[Message]) -> list[Message]:
-    """Return the messages that this activation is allowed to see."""
+    """Return the messages that this activation may be shown."""
     insiders = call.reading.insiders
     return [message for message in messages if insiders.admit(words_of([message]))]
 
 
 def material_of(call: ToolContext, *items: str) -> MadeFrom:
-    """Return the source of new items: the messages that the run answers.
+    """Return the messages from which new items are made.
 
-    If the run answers no message, the source is the part of the active chat that the prompt shows.
+    These are the messages that the run answers, and those from which its plan was made. If there
+    are none, these are the messages of the active chat that the prompt shows.
 
     Args:
         call: The tool call.
@@ -240,7 +243,7 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
 def _messages(
     call: ToolContext, chat_id: str, asked: range, trigger: Trigger | None = None
 ) -> MadeFrom:
-    """Return a span of messages as a source, with the writers that the reading knows."""
+    """Return a span of messages as the source of items, with the senders that are known."""
     chat = call.reading.chat
     here = chat is not None and chat.id == chat_id
     messages = call.reading.of(History).messages
@@ -291,14 +294,14 @@ def owner_at(call: ToolContext, *items: str) -> Owner:
 
 
 def actor_of(call: ToolContext) -> Actor:
-    """Return the run as the author of changes, with the words that its activation was shown."""
+    """Return the run as the author of changes, with the people whose words it was shown."""
     run = call.activation.run
     outsiders = run.held is None or run.held.outsiders
     return Actor(chat_id=run.own_chat_id, authors=authors_of(call), outsiders=outsiders)
 
 
 def reach_at(call: ToolContext) -> Reach:
-    """Return the reach of the activation: open items, and the items of its own scope."""
+    """Return what the activation may access: open items, and the items of its own scope."""
     reading = call.reading
     return Reach(
         tenant=call.activation.run.tenant,
