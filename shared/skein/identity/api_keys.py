@@ -99,7 +99,7 @@ class ApiKeys:
         )
 
     def delete(self, tenant: str, key_id: str) -> None:
-        """Revoke an API key: the key and all tokens that it created are refused from now on.
+        """Revoke an API key: the key and all tokens created with it are rejected from now on.
 
         Raises:
             NotFound: There is no such key.

@@ -1,4 +1,4 @@
-"""Define the stored API keys and tokens, and the text that a client sends."""
+"""Define the stored records of API keys and tokens, and the form in which clients send them."""
 
 __all__ = [
     "api_key",

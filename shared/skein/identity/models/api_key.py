@@ -14,7 +14,7 @@ MAX_KEYS = 100  # of a tenant
 
 
 class ApiKeyFields(NamedModel):
-    """The fields of an API key that operators give."""
+    """The fields of an API key that operators set."""
 
     roles: Annotated[
         tuple[KeyRole, ...],

@@ -20,7 +20,7 @@ PARTS: dict[CredentialKind, int] = {"key": 1, "token": 2, "visit": 6, "renewal":
 
 
 class Credential(NamedTuple):
-    """An API key or a token: the address of its record, and its secret.
+    """An API key or a token: the ids that lead to its record, and its secret.
 
     Attributes:
         ids: For a key, its id. For a token, the ids of its person and of the token. For a token of

@@ -13,7 +13,8 @@ class UserToken(Stored):
     """A token of one person, without its secret; it is stored with the person until it expires.
 
     Attributes:
-        key_id: The API key that created it. If the key is deleted, the token is refused.
+        key_id: The API key with which the token was created. If the key is revoked, the token is
+            rejected, too.
         hash: The hash of the secret.
     """
 
