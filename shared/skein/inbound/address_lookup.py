@@ -1,4 +1,4 @@
-"""The stored data about the sender of an SMS: the address's owner, and the chat on the line."""
+"""What is stored about the sender of an SMS: the address's owner, and the chat on the line."""
 
 from datetime import date
 from typing import NamedTuple
@@ -56,7 +56,7 @@ class AddressLookup(NamedTuple):
     tenant_settings: Item | None
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
-        """Return the known user and chat, unless the chat is `instead_of` or another agent's."""
+        """Return the known user and chat; None if the chat is `instead_of` or another agent's."""
         if self.owner is None or self.chat is None:
             return None
         direct = DirectChat(

@@ -39,7 +39,9 @@ class DirectChats:
     settings: Settings
 
     def look_up(self, line: Line, route: Route, received: ReceivedSms) -> AddressLookup:
-        """Look up the sender of an SMS; a number that the provider reports as reassigned is freed.
+        """Look up the sender of an SMS. A number that was reassigned loses its former owner.
+
+        The provider knows which numbers were reassigned.
 
         Raises:
             Forbidden: The id of the SMS came from another address before.
@@ -54,7 +56,7 @@ class DirectChats:
         """Open the chat, and create the user if missing; concurrent SMS create each only once.
 
         Args:
-            instead_of: The chat that was discarded, or that its person has left.
+            instead_of: The chat to replace, which was discarded, or which its person has left.
 
         Raises:
             NotFound: The line's agent was deleted.
@@ -116,7 +118,7 @@ class DirectChats:
         return direct
 
     def _commit(self, silent: AddressOwner | None, writes: Sequence[Write]) -> None:
-        """Commit the writes of a new chat, and take the address from an owner who was silent."""
+        """Commit the writes of a new chat, and take the address from its silent owner, if any."""
         former = (
             User.read(self.table, User.key_of(silent.tenant, silent.user_id)) if silent else None
         )

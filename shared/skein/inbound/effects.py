@@ -16,7 +16,7 @@ from skein.services.choices.effect import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberEffect(AnswerEffect):
-    """The effect of the answer: yes proves the number; after no, the sender is a new person."""
+    """After a yes, the number is proven; after a no, its sender is a new person."""
 
     takes_place: ClassVar[bool] = False  # the person cannot go on before answering
 

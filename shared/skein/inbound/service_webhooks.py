@@ -248,7 +248,7 @@ class WebhookServices:
     def _agents_there(
         self, webhook_service: WebhookService, chat_id: str | None
     ) -> Sequence[tuple[str, Chat | None]]:
-        """Read the service's existing agents, each with the named chat if the agent is a member.
+        """Read a service's agents that still exist, each with the named chat if it is a member.
 
         A discarded chat is left out.
         """
@@ -276,7 +276,7 @@ class WebhookServices:
         ]
 
     def _commit(self, writes: Sequence[Write]) -> bool:
-        """Create the runs; return False if an earlier copy of the webhook created them."""
+        """Create the runs; return False if they exist, because the webhook was received before."""
         try:
             self.table.transact(writes)
         except ConditionFailed:

@@ -3,8 +3,8 @@
 Skein can ask Twilio, which knows which US numbers were reassigned, and it can ask the person.
 
 The transaction that posts the SMS after the silence marks the number's owner
-(`AddressOwner.unproven`) and the sender's route, which each prompt reads. The answer removes the
-mark.
+(`AddressOwner.unproven`), and the sender's route, which is read for each prompt. The person's
+answer removes the mark.
 """
 
 import logging
@@ -62,10 +62,10 @@ class SilentNumbers:
         return reassigned
 
     def ask(self, sms: Message, owner: AddressOwner, agent_id: str, days: int) -> None:
-        """Ask in an SMS's chat whether the number is still the owner's, unless already asked.
+        """Ask in the chat of an SMS whether the number is still the owner's, unless asked before.
 
-        If the question cannot be posted, the next SMS triggers it again. An expired question is
-        asked again on another day.
+        If the question cannot be posted, it is asked after the next SMS. If the question expires,
+        it is asked again on another day.
 
         Args:
             sms: The SMS as stored.

@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmsReceiver:
-    """Receiver of inbound SMS."""
+    """The service that receives inbound SMS."""
 
     table: Table
     clock: Clock
@@ -80,9 +80,9 @@ class SmsReceiver:
 
         The first contact creates the sender and the chat. A new chat is also created if the line
         now belongs to another agent, or if the old chat was discarded or its person has left it.
-        Keywords such as STOP are recorded and do not trigger an agent. A code that belongs to a
-        question answers it in the chat of the question. Any other code is recorded, and its sender
-        gets a notice.
+        Keywords such as STOP are recorded and do not trigger an agent. A code that belongs to an
+        open question answers it in the chat of the question. Any other code is recorded, and its
+        sender gets a notice.
 
         Returns:
             The message. None if the SMS is not stored because it has neither text nor media, or
@@ -195,7 +195,7 @@ class SmsReceiver:
         return posted
 
     def _admitted(self, arrived: ArrivedSms, direct: DirectChat) -> ExceededLimit | None:
-        """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
+        """Charge an SMS to its sender's rate limits, unless it was delivered before."""
         line, _, sms, lookup = arrived
         sender = MemberRef(kind="user", id=direct.user_id)
         tenant, chat_id, sid = line.tenant, direct.chat_id, sms.client_id
@@ -222,7 +222,7 @@ class SmsReceiver:
         return sms.model_copy(update={"media": tuple(files)})
 
     def _within_limit(self, line: Line, direct: DirectChat, sms: InboundSms) -> InboundSms:
-        """Charge the files of an SMS; files over the limit are named but not fetched."""
+        """Charge the files of an SMS; those over the limit are listed but not fetched."""
         if not sms.media:
             return sms
         try:
@@ -243,7 +243,7 @@ class SmsReceiver:
     def _post(
         self, arrived: ArrivedSms, direct: DirectChat, kind: StoredKind, over: ExceededLimit | None
     ) -> PostedMessage:
-        """Post an SMS in one transaction with all writes for its kind."""
+        """Post an SMS in one transaction with all writes that its kind requires."""
         line, route, sms, _ = arrived
         limit = reason_of_limit(over.what) if over is not None else None
         countries = self.settings.overridden(direct.overrides).answered_countries
@@ -293,7 +293,7 @@ class SmsReceiver:
         over: ExceededLimit | None,
         posted: PostedMessage,
     ) -> None:
-        """Carry out the effects of a stored SMS, each of them idempotent."""
+        """Carry out the effects of a stored SMS, each of which is idempotent."""
         line = arrived.line
         if isinstance(kind, ContinuationRequest) and posted.created:
             self.continuations.send(kind)
@@ -331,11 +331,11 @@ class SmsReceiver:
         direct: DirectChat,
         agent_id: str,
     ) -> None:
-        """Post a notice that explains the missing answer, if the sender is over a limit.
+        """Post a notice that explains why there is no answer, if the sender is over a limit.
 
-        An SMS that was stored before the sender went over the limit causes no notice. If an SMS
-        that was stored after that is delivered again, the notice is posted again, in case the first
-        attempt failed before the notice was stored.
+        An SMS that was stored before the sender went over the limit causes no notice. If the
+        provider delivers a later SMS again, the notice is posted again, in case the first attempt
+        failed before the notice was stored.
         """
         if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
             self.notices.over_limit(
@@ -349,8 +349,9 @@ class SmsReceiver:
     def _counts(self, keyword: Keyword, over: ExceededLimit, arrived: ArrivedSms) -> bool:
         """Return whether a keyword from a sender who is over a limit is stored.
 
-        A STOP that has an effect is always stored. A START is not stored if the sender writes too
-        much, so a sender who alternates the two is limited, too.
+        A STOP is stored if it has an effect. A START is stored if it has an effect, unless the
+        sender has sent too many messages. So a sender who sends STOP and START in turn is limited,
+        too.
         """
         opted_out = self.kinds.opted_out(arrived)
         if keyword == "start":
@@ -371,7 +372,7 @@ class SmsReceiver:
         return self.kinds.unproven(direct.owner, direct.overrides, direct.channel)
 
     def _heard(self, direct: DirectChat, word: Keyword | None = None) -> Write:
-        """Return the write that records an SMS from the address.
+        """Return the write that records in the address's owner that an SMS arrived.
 
         START also records the consent to texts, and STOP revokes the consent.
         """

@@ -57,7 +57,7 @@ class SmsAnswers:
     ) -> CodeMatch | Unsure | None:
         """Match an SMS that is not a keyword against the open questions of its sender.
 
-        Only an SMS with a six-digit number, or an SMS that just says yes or no, costs a read.
+        The questions are read only if the SMS has a six-digit number, or just says yes or no.
 
         Args:
             chat_id: The chat of the line, in which a typed yes or no answers. None if the line has
@@ -65,7 +65,8 @@ class SmsAnswers:
 
         Returns:
             None for an ordinary SMS. That includes a six-digit number from a person who has no
-            question with codes and had none within the last day, because it may be an order number.
+            question with codes and had none within the last day, because the number may be, for
+            example, an order number.
         """
         now = self.clock.now()
         if could_answer(sms.answer):
@@ -97,8 +98,8 @@ class SmsAnswers:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 
         Args:
-            route: The route of the SMS. None if the SMS came on a different route than the chat's;
-                the chat's route then does not change.
+            route: The route of the SMS. None if the SMS came on another route than the chat's, so
+                that the chat's route does not change.
             overrides: See `NewMessage`.
             no_run_reason: See `NewMessage`.
             conditions: Further writes: the record of the SMS, and the condition that the number
@@ -148,9 +149,9 @@ class SmsAnswers:
     def refusal(
         self, tenant: str, user_id: str, coded: MatchedAnswer, sms: InboundSms
     ) -> Refusal | None:
-        """Return why a matching answer was not accepted; None for a typed yes or no.
+        """Return why an answer that matched was not accepted; None for a typed yes or no.
 
-        A typed answer is an ordinary message once the question has ended or someone has written
+        A typed yes or no is an ordinary message if the question has ended, or someone has written
         since.
         """
         if coded.code is None:
@@ -192,7 +193,8 @@ class SmsAnswers:
     def explain(self, refusal: Refusal, message: Message, agent_id: str) -> None:
         """Post a notice that explains why the code in an SMS is not accepted (idempotent).
 
-        The effect of the question may suppress the notice, or add writes to its transaction.
+        The effect of the question's purpose may prevent the notice, or add writes to its
+        transaction.
 
         Args:
             refusal: Why the code is not accepted.
@@ -218,7 +220,9 @@ class SmsAnswers:
             logger.info("notice skipped: the chat or its agent is gone", extra=extra)
 
     def _counted_post(self, notice: NewMessage, refusal: Refusal) -> None:
-        """Post a notice with the writes of the question's effect, if the effect allows a notice.
+        """Post a notice, and the writes that the effect of the question's purpose adds to it.
+
+        Nothing is posted if the effect prevents the notice.
 
         Raises:
             ConditionFailed: Another writer has changed what the effect stores; the caller retries.

@@ -1,6 +1,7 @@
 """Missing SMS: hours in which no SMS arrived, although some did at the same time a week ago.
 
-A number whose webhook points elsewhere, or a revoked account, causes no error here: SMS just stop.
+If the webhook of a number points elsewhere, or the account is revoked, nothing fails here: SMS just
+stop. So the silence itself is counted.
 """
 
 import logging
@@ -32,7 +33,7 @@ class SmsHours:
         self._noted: datetime | None = None
 
     def record(self) -> None:
-        """Record that an SMS arrived in this hour; only a container's first one costs a write."""
+        """Record that an SMS arrived in this hour; a container writes this once an hour."""
         hour = self._hour()
         if hour == self._noted:
             return
@@ -45,7 +46,7 @@ class SmsHours:
         self._noted = hour
 
     def check(self) -> None:
-        """Count a silence if the last full hours had no SMS, but had some a week ago."""
+        """Count a silence if the last full hours had no SMS, but each had some a week ago."""
         hours = [self._hour() - HOUR * back for back in range(1, SILENT_HOURS + 1)]
         before = [hour - WEEK for hour in hours]
         found = self._table.get_many([SmsHourRecord.key_of(hour) for hour in (*hours, *before)])

@@ -77,7 +77,7 @@ class SmsKinds:
         return self._without_answer(arrived, answer)
 
     def not_accepted(self, arrived: ArrivedSms, matched: MatchedAnswer) -> StoredKind:
-        """Return the kind of an SMS whose answer was refused because its question has ended."""
+        """Return the kind of an SMS that matched a question but was not accepted as its answer."""
         owner, tenant = arrived.lookup.owner, arrived.line.tenant
         if owner is None:
             return self._without_answer(arrived, None)
@@ -125,7 +125,7 @@ class SmsKinds:
     def _answer(
         self, arrived: ArrivedSms
     ) -> MatchedAnswer | EarlierAnswer | Refusal | Unsure | None:
-        """Return the answer in an SMS, or why its code is not accepted; None if it has neither."""
+        """Return the answer in an SMS, or why its code is not accepted; None for any other SMS."""
         line, _, sms, lookup = arrived
         owner = lookup.owner or lookup.silent_owner
         if owner is None:

@@ -16,7 +16,7 @@ def secret_of(nonce: str, *, key: str) -> str:
 
 
 def sign(secret: str, sent_at: str, body: bytes) -> str:
-    """Return the hex HMAC-SHA256 of `t.body`; the key is the text of `secret`."""
+    """Return the HMAC-SHA256 of `<sent_at>.<body>` in hex, with the text of `secret` as the key."""
     signed = b".".join([sent_at.encode(), body])
     return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
