@@ -91,7 +91,7 @@ def events_of(change: ItemChange) -> Iterator[Event]:
 
 
 def _of_message(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the events of a message that is new, or a choice that was answered."""
+    """Yield the events of a new message, of an answered choice, and of a limit that was reached."""
     if not change.alters("choice", "reason"):
         return
     message = change.new(Message)
@@ -120,7 +120,7 @@ def _of_message(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_run(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the events of a run that has ended, or has reached a limit."""
+    """Yield the events of a run that has ended, and of a limit that it has reached."""
     if Step.is_stored_as(change.after or {}) or not change.alters("status", "reason"):
         return
     run = change.new(Run)
@@ -139,7 +139,7 @@ def _of_run(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_delivery(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the events of a delivery whose status has changed."""
+    """Yield the events of a delivery whose status has changed, and of a limit it has reached."""
     if not change.alters("status", "reason"):
         return
     delivery = change.new(Delivery)
@@ -180,9 +180,9 @@ def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the events of a chat that waits on the desk, and of its return.
+    """Yield the events of a chat that begins to wait on the desk, and of its return to the agents.
 
-    A chat that is taken over without waiting has no event that requests a person.
+    A chat that an operator takes over without a request has no event `help.requested`.
     """
     stay = change.new(DeskStay)
     ids: dict[str, Any] = {"chat_id": stay.chat_id, "stay_id": stay.id}
@@ -221,7 +221,7 @@ def _of_erasure(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_source(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the event of a source of knowledge that was not read three times in a row."""
+    """Yield the event of a source of knowledge that could not be read three times in a row."""
     source = change.after or {}
     if change.alters("failures") and source.get("failures") == SOURCE_FAILURES:
         data = {"source_id": source["id"], "failures": SOURCE_FAILURES}

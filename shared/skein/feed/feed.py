@@ -1,11 +1,11 @@
 """Feed: the jobs that follow from changes of the table.
 
-`HANDLERS` has the functions for each kind of item. The filters of the function `Feed` in
-`template.yaml` select the changes, so a new kind also needs a filter.
+`HANDLERS` lists the functions that make jobs, for each kind of item. The filters of the function
+`Feed` in `template.yaml` select the changes, so a new kind also needs a filter.
 
 A change may arrive twice, late, after a newer change and, rarely, not at all. So a job only names
-the item to look at, and the worker reads the current items. The recall sweep finds messages that
-were missed.
+the item to look at, and the worker reads the current items. The recall sweep finds messages whose
+changes did not arrive.
 """
 
 import logging
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 
 class _FollowingJob(NamedTuple):
-    """A job, and the positions of the changes that it follows from."""
+    """A job, and the positions of the changes from which it follows."""
 
     job: Job
     positions: tuple[int, ...]
@@ -59,7 +59,7 @@ class _FollowingJob(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """Sender of the jobs that follow from changes of the table."""
+    """Sends the jobs that follow from changes of the table."""
 
     dispatch: Dispatch
     services: Services
@@ -95,7 +95,7 @@ class Feed:
         return frozenset(failed)
 
     def _send(self, queue: QueueName, following: Sequence[_FollowingJob], failed: set[int]) -> None:
-        """Send jobs of one queue; add the positions of their changes to `failed` if that fails."""
+        """Send jobs to one queue; if that fails, add the positions of their changes to `failed`."""
         if not following:
             return
         try:
@@ -105,9 +105,10 @@ class Feed:
             failed.update(position for each in following for position in each.positions)
 
     def _queued(self, changes: Sequence[ItemChange], failed: set[int]) -> Iterator[_FollowingJob]:
-        """Queue the events, which are sent in the order of the changes, and yield a job per lane.
+        """Queue the events of changes, and yield one job for each lane of events.
 
-        If an event cannot be queued, all later events wait, so that the order is kept.
+        Events are sent in the order of the changes. So if an event cannot be queued, all later
+        events wait for the next try.
         """
         lanes: dict[Job, tuple[int, ...]] = defaultdict(tuple)
         queues = [self.services.get(each) for each in IN_ORDER]
@@ -126,9 +127,10 @@ class Feed:
             yield _FollowingJob(job, positions)
 
     def _unwanted(self, job: Job, change: ItemChange) -> bool:
-        """Return whether the deployment has disabled the feature that the job serves.
+        """Return whether a job serves a feature that the deployment has disabled.
 
-        Changes to indexed items count even if recall is disabled.
+        If recall is disabled, changes of items that exist already are still handled, because these
+        items may be in its index.
         """
         if isinstance(job, PushJob):
             return not self.settings.live
@@ -142,7 +144,7 @@ def _warn_of(change: ItemChange, error: Exception) -> None:
 
 
 def _of_message(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of a message that is new, was rewritten or is gone."""
+    """Yield the recall job of a message that is new, was rewritten or was deleted."""
     if not change.alters(*WORDS):
         return
     versions = list(Message.each_of(_images(change)))
@@ -157,12 +159,12 @@ def _of_message(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of an agent that has left, or that has rejoined.
+    """Yield the recall job of an agent that has left a chat, or that has joined again.
 
-    A worker with a stale membership may have indexed messages that were posted after the agent
-    left. The job removes them. The job of an agent that has rejoined removes its earlier messages.
-    An agent that joins for the first time needs no job, because the jobs of later messages include
-    it.
+    After an agent has left, a worker that does not know it yet may index messages that were posted
+    since. The job removes them. If the agent joins again, the job removes the messages from before.
+    An agent that joins for the first time needs no job, because the jobs of later messages index
+    them for this agent, too.
     """
     item = change.after if change.before is None else change.before
     if item is None or (change.before is not None and change.after is not None):
@@ -189,7 +191,7 @@ def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_shared_words(change: ItemChange) -> Iterator[Job]:
-    """Yield the job for words that a person has chosen not to share."""
+    """Yield the recall job of messages that a person has decided not to share."""
     after = change.after.get("sharing") if change.after is not None else None
     before = change.before.get("sharing") if change.before is not None else None
     if after is None or after == before or change.after is None:
@@ -206,7 +208,7 @@ def _of_shared_words(change: ItemChange) -> Iterator[Job]:
 
 
 def _of_own_words(change: ItemChange) -> Iterator[Job]:
-    """Yield the job of a memory that sharing rules may show and that is new, changed or gone."""
+    """Yield the recall job of a new, changed or deleted memory that sharing rules may show."""
     if change.alters("text", "made_from", "scope"):
         memory = OwnWordsMemory.from_item([*_images(change)][-1])
         yield RecallJob(
@@ -240,14 +242,15 @@ HANDLERS: Mapping[str, tuple[Handler, ...]] = {
 
 
 def _images(change: ItemChange) -> Iterator[Item]:
-    """Yield the item before and after a change, where it existed."""
+    """Yield the item before and after a change; only one of them if it is new or gone."""
     yield from (item for item in (change.before, change.after) if item is not None)
 
 
 def _merged(found: Iterable[_FollowingJob]) -> Iterator[_FollowingJob]:
     """Merge the jobs for neighboring messages of a chat, and the pushes of a chat; yield all jobs.
 
-    Messages that are far apart keep their own jobs, since the worker reads all messages in between.
+    Messages that are far apart keep their own jobs, because the worker of a job reads all messages
+    from its first to its last.
     """
     ranges: dict[tuple[object, ...], list[tuple[RecallJob, tuple[int, ...]]]] = defaultdict(list)
     pushes: dict[tuple[str, str], list[tuple[PushJob, tuple[int, ...]]]] = defaultdict(list)
