@@ -1,4 +1,4 @@
-"""Connect people to the live channel, and push frames to them."""
+"""Connect people to the live channel, and send frames to them."""
 
 __all__ = [
     "answer_streams",

@@ -1,4 +1,4 @@
-"""Frames of a streamed answer: who may receive them now, and what each connection still needs."""
+"""Frames of a streamed answer: who may get them now, and what each connection lacks."""
 
 import logging
 from collections.abc import Callable
@@ -30,11 +30,11 @@ class AnswerListeners(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerFinder:
-    """Finder of the people who may receive a frame of an activation's answer.
+    """Finds the connections that may receive a frame of an activation's answer now.
 
     Args:
         readers: The readers for whom the activation was made.
-        connected_ids: The ids of those readers who were connected.
+        connected_ids: The ids of those readers who were connected at that time.
         sharing: What the activation's prompt shows by sharing rules; None if it shows no such
             content.
     """
@@ -50,7 +50,7 @@ class ListenerFinder:
         """Return who may receive a frame now, in one read, or two if sharing rules were used.
 
         Args:
-            with_words: Whether the frame has words, or retracts words.
+            with_words: Whether the frame has words; False for a frame that retracts words.
 
         Returns:
             The listeners; None if the chat is gone, the agent has left the chat, another worker has
@@ -112,7 +112,7 @@ class _Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFrames:
-    """Sender of the words of an answer that each connection has not received yet.
+    """Sends the words of an answer that each connection does not have yet.
 
     Only one task at a time may use its state.
 
@@ -130,7 +130,7 @@ class AnswerFrames:
     _lost: set[str] = field(default_factory=set)  # connections that may have missed words
 
     def send(self, listeners: AnswerListeners, words: str) -> None:
-        """Update all connections to the given words; "" retracts the words that they have."""
+        """Make all connections show the given words; "" retracts the words that were sent."""
 
         def push(connection: OpenConnection) -> None:
             self._push(connection.id, self._frames(listeners, connection.id, words))
@@ -140,7 +140,7 @@ class AnswerFrames:
     def _frames(
         self, listeners: AnswerListeners, connection_id: str, words: str
     ) -> list[DeltaFrame | RetractFrame]:
-        """Return the frames that a connection has not received yet, and mark them as sent."""
+        """Return the frames that a connection does not have yet, and record them as sent."""
         frames: list[DeltaFrame | RetractFrame] = []
         sent = self._sent.get(connection_id)
         if self.after_earlier if sent is None else not words.startswith(sent.text):

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerStreams:
-    """Sender of answers while the model writes them.
+    """The service that streams answers while the model writes them.
 
     Args:
         table: The table, which is read before each frame to check who may read the chat.
@@ -95,7 +95,8 @@ class AnswerStreams:
     def finish(self) -> None:
         """Wait, for at most one second, until the last frames of a turn are sent.
 
-        A container is suspended between invocations, and would send these frames much later.
+        The container may be suspended after the invocation, and would then send these frames much
+        later.
         """
         self.background.finish(RETRACT_SECONDS)
 
@@ -103,8 +104,9 @@ class AnswerStreams:
 class AnswerStream:
     """The stream of one activation's answer; see `AnswerStreams.open`.
 
-    The turn passes on the model's text so far. One background task at a time sends the start of
-    the text that is certain to be posted, waits for the pause, and sends again if there is more.
+    The turn calls `show` with all that the model has written so far. One background task at a time
+    sends the start of the text that is certain to be posted, waits for the pause, and sends again
+    if there is more.
     """
 
     def __init__(
@@ -131,10 +133,10 @@ class AnswerStream:
         self._failures = 0  # in a row
 
     def show(self, text: str) -> None:
-        """Send the new words of an answer that are certain to be posted, with pauses (`PAUSES`).
+        """Send what is new and certain to be posted of an answer, with pauses (`PAUSES`).
 
         Args:
-            text: The whole text of the model so far.
+            text: All that the model has written so far.
         """
         with self._lock:
             if self._stopped or self._failures >= MAX_FAILURES:
@@ -153,7 +155,9 @@ class AnswerStream:
         self._send_later()
 
     def stop(self, final: str | None) -> None:
-        """Send no more words: the answer is complete.
+        """Send no more words, because the answer is complete.
+
+        Words that were sent are retracted unless the final message begins with them.
 
         Args:
             final: The message that will be posted; None if no message will be posted.
@@ -175,7 +179,7 @@ class AnswerStream:
             self.stop(None)
 
     def _send_later(self) -> None:
-        """Send when the pause after the last frame is over."""
+        """Start one task that sends when the pause after the last frame is over."""
         with self._lock:
             if self._waiting:
                 return
@@ -211,7 +215,7 @@ class AnswerStream:
             self._send_later()
 
     def _send_start(self, text: str) -> None:
-        """Send the certain start of a text, or a retract for "", unless already sent."""
+        """Send the start of a text that is certain to be posted; "" retracts what was sent."""
         words = self._start_of(text) if text else ""
         if words == self._shown or (text and not words):
             return

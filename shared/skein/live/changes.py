@@ -16,7 +16,7 @@ SHOWN_OF_CHAT = ("title", "roster", "owners", "invited", "respond", "consolidate
 
 
 def push_of_message(change: ItemChange) -> Iterator[PushJob]:
-    """Yield the job of a message that is new or was rewritten; an expired message has no frame."""
+    """Yield the job of a message that is new or was rewritten; none if the message has expired."""
     if change.after is None or not change.alters(*SHOWN_OF_MESSAGE):
         return
     message = change.new(Message)
@@ -25,7 +25,7 @@ def push_of_message(change: ItemChange) -> Iterator[PushJob]:
 
 
 def push_of_media(change: ItemChange) -> Iterator[PushJob]:
-    """Yield the job of a file in a message, if what the message shows of the file has changed."""
+    """Yield the job of a file in a message, if what the message shows of it has changed."""
     if change.before is None or change.after is None or not change.alters(*SHOWN_OF_MEDIA):
         return
     file = change.new(MediaFile)
@@ -34,7 +34,7 @@ def push_of_media(change: ItemChange) -> Iterator[PushJob]:
 
 
 def push_of_run(change: ItemChange) -> Iterator[PushJob]:
-    """Yield the job of a run of a chat whose status or reason has changed."""
+    """Yield the job of a chat's run whose status or reason has changed."""
     if change.after is None or Step.is_stored_as(change.after):
         return
     if not change.alters("status", "reason"):
@@ -82,8 +82,8 @@ def push_of_chat(change: ItemChange) -> Iterator[PushJob]:
 def merged_pushes(jobs: Iterable[PushJob]) -> PushJob:
     """Merge the jobs of one chat into one job; too many events become one `resync`.
 
-    People who have left or are invited still get their events, because a `resync` does not reach
-    them.
+    The events of people who have left or are invited are kept even then, because a `resync` is only
+    sent to members.
     """
     first, *rest = jobs
     events = dict.fromkeys([*first.events, *(event for job in rest for event in job.events)])

@@ -32,7 +32,7 @@ _FRAMES: TypeAdapter[Any] = TypeAdapter(ClientFrame)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFrames:
-    """Receiver of the frames that clients send.
+    """The service that handles the frames that clients send.
 
     Args:
         connections: Finds the person of a connection, answers a ping, and closes connections.

@@ -154,7 +154,7 @@ class LiveConnections:
                 self.disconnect(each.id)
 
     def answer(self, connection_id: str, frame: Resource) -> None:
-        """Send a frame to one connection; the frame may be lost."""
+        """Send a frame to one connection. If sending fails, the frame is lost."""
         with suppress(ConnectionGone, Transient):
             self.sockets.push(connection_id, frame.model_dump_json())
 

@@ -121,7 +121,7 @@ class Devices:
     def move(self, tenant: str, old: str, new: str) -> None:
         """Move the devices of a former user to the user into which it was merged (idempotent).
 
-        If the user then has more than 20, the next registration removes the oldest ones.
+        If the user then has more than 20 devices, the next registration removes the oldest ones.
         """
         optimistic(self.clock, lambda: self._move_once(tenant, old, new))
 

@@ -1,8 +1,8 @@
 """Notifications: notify the phones of a chat's people when someone else has written.
 
-A notification contains no words of the chat. It is sent by the job of the live channel after the
-frames, so that a person who is looking at the chat gets none. A job may be handled twice; the
-second notification then replaces the first on the phone.
+A notification contains no words of the chat. The push job sends it after the frames, so that a
+person who is looking at the chat gets none. If a job is handled twice, the second notification
+replaces the first on the phone.
 """
 
 import logging
@@ -39,7 +39,7 @@ class _Ring(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notifier:
-    """Sender of notifications to the phones of a chat's people.
+    """The service that sends notifications to the phones of a chat's people.
 
     Args:
         devices: Removes devices that are gone.
@@ -56,7 +56,7 @@ class Notifier:
     metrics: Metrics
 
     def notify(self, job: PushJob, snapshot: ChatSnapshot, reached: Collection[str]) -> None:
-        """Notify the people who have not read a job's newest message by someone else.
+        """Notify people of a job's newest message that someone else wrote and they have not read.
 
         Args:
             reached: The ids of the connections that were sent all their frames of the job.
@@ -140,7 +140,7 @@ class Notifier:
 
 
 def _by_app(membership: Membership, snapshot: ChatSnapshot) -> bool:
-    """Return whether a member is a person who reads the chat in the app, and not by SMS."""
+    """Return whether a member is a person who reads the chat in the app instead of by SMS."""
     if not membership.active or membership.member.kind != "user":
         return False
     return snapshot.chat.kind != "direct" or membership.route is None
@@ -154,7 +154,7 @@ def _rings_for(message: Message, reader: Membership) -> bool:
 
 
 def _text_of(message: Message) -> str:
-    """Return the text that a phone shows for a message, without the message's words."""
+    """Return what a phone shows for a message: who wrote, but not the words."""
     return f"{message.sender.name} {'wrote' if message.sender.kind == 'user' else 'answered'}"
 
 

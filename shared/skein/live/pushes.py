@@ -75,7 +75,7 @@ _Send = tuple[OpenConnection, Sequence[Frame]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushes:
-    """Sender of frames to the people of a chat.
+    """The service that sends frames to the people of a chat.
 
     Args:
         connections: Forgets connections that are gone.
@@ -95,7 +95,8 @@ class Pushes:
         """Send the frames for a chat's changes to all its people who are connected.
 
         One read gets the chat. Further reads get the people's connections, and the items that the
-        job names. More frames need no more reads. Phones are notified after that.
+        job names. The number of reads does not grow with the number of frames. Phones are notified
+        after the frames.
 
         Raises:
             Transient: The table or the push provider is out of reach.
@@ -165,9 +166,9 @@ class Pushes:
         return [listener for listener in listeners if listener.connections]
 
     def send(self, connection: OpenConnection, frames: Sequence[Frame]) -> SentFrames:
-        """Send frames to one connection in order; after a failed frame, the rest are lost.
+        """Send frames to one connection in order; after a failed frame, the rest are not sent.
 
-        Frames for a connection that is gone do not count as lost.
+        If the connection is gone, its frames do not count as failed.
         """
         pushed = lost = 0
         try:

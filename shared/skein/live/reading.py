@@ -1,8 +1,8 @@
 """The people of a chat who are connected to the live channel when an agent answers there.
 
-Their connections are read in a batch that is read for the prompt anyway, and only if the answer can
-be streamed. An answer can be streamed in text mode, in the run's own chat, if the chat is not on a
-line and has at most 20 people.
+The batch of reads for the prompt also reads their connections, if the answer can be streamed. An
+answer can be streamed in text mode, in the run's own chat, if the chat is not on a line and has at
+most 20 people.
 """
 
 from collections.abc import Mapping

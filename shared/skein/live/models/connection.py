@@ -83,7 +83,8 @@ class OpenConnection(Value):
     """A connection in the list of its person.
 
     Attributes:
-        opened_at: When the connection was opened. The gateway accepts frames for it shortly after.
+        opened_at: When the connection was opened. The gateway accepts frames for the connection
+            only a moment later.
         shows: The chat that the client shows to the person, as last reported; None for no chat.
     """
 
@@ -126,7 +127,8 @@ class PersonConnections(Stored):
     def replacement(self, connections: tuple[OpenConnection, ...], now: datetime) -> Put | Delete:
         """Return the write that replaces the connections (optimistic lock).
 
-        An expired item counts as missing here, as it does in reads.
+        An expired item counts as missing in the condition of this write, because reads ignore it,
+        too.
         """
         condition = Is("version", self.version) if self.version else gone(now)
         if not connections:
