@@ -1,8 +1,8 @@
-"""Copies of files for the messages of agents, which keep their provenance.
+"""Copies of files for the messages of agents; a copy keeps the provenance of its original.
 
 A copy is created like an upload: first its item, then the file in the bucket, then the message that
-includes it. If the run dies in between, the tick finds the item by its due pointer and deletes it
-after a day.
+includes it. If the run dies in between, the due pointer of the item leads the tick to it after a
+day, and the copy is deleted.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class DocumentText(NamedTuple):
 
     Attributes:
         text: The document as it is now.
-        authors: The people whose words it can contain, by digest.
+        authors: The people whose words the document can contain, by digest.
     """
 
     text: str
@@ -55,7 +55,7 @@ class CopiedFiles:
     """The service that finds the files that agents send, and copies them for their messages.
 
     Args:
-        files: Returns the file store, which most runs never need.
+        files: Returns the file store. It is called only when needed, which is rare.
     """
 
     table: Table
@@ -154,7 +154,7 @@ class CopiedFiles:
 
 
 def _described(original: Original, held: Authors) -> dict[str, Any]:
-    """Return the description and the authors that a copy takes from its original.
+    """Return the attributes that a copy takes from its original, and the copy's authors.
 
     Args:
         held: The authors of the words that the sending run was shown, by digest.
@@ -173,7 +173,7 @@ def _described(original: Original, held: Authors) -> dict[str, Any]:
 
 
 def _put_into(copy: MediaFile, chat: Chat, now: datetime) -> Update:
-    """Return the write that puts a copy into the next message of a chat."""
+    """Return the write that makes a copy part of a chat's next message."""
     until = media_kept_until(chat, now)
     return Update(
         copy.key,

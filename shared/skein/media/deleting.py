@@ -20,7 +20,7 @@ class MediaDeletion:
     """The service that deletes pictures and files.
 
     Args:
-        files: Returns the file store, which most callers never need.
+        files: Returns the file store. It is called only when needed, which is rare.
     """
 
     table: Table

@@ -4,8 +4,8 @@ A model that accepts pictures describes each picture of a message, as a task of 
 engine. The model is shown only the picture, so the description can't contain words of other people
 than the picture's sender. A document needs no model: its beginning serves as the description.
 
-The description is stored with the file, for the API, and with the message, so that the history,
-summaries, consolidation and recall have it. It is erased with the message.
+The description is stored with the file, for the API, and with the message, for the history,
+summaries, consolidation and recall. It is erased with the message.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
-    """The description of one picture, by a model that accepts pictures.
+    """Task that describes one picture with a model that accepts pictures.
 
     Each claim counts as a try, even if the worker dies. After three tries, the picture remains
     without a description.
@@ -89,7 +89,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
         return claimed
 
     def read(self, claim: MediaFile) -> Iterator[Iterator[bytes]]:
-        """Read the picture for one question; ask nothing if the picture is gone."""
+        """Read the picture, about which one question is asked; no question if it is gone."""
         content = self.files.get(claim.file_name)
         if content is None:
             self._settle(claim, claim.kept_until)
@@ -131,7 +131,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
         self._settle(claim, claim.kept_until if RETRY.is_over(tries=tries) else next_try)
 
     def release(self, claim: MediaFile, outcome: Outcome) -> None:
-        """Give the try back if the budget is spent."""
+        """Release the claim; if the budget is used up, this claim does not count as a try."""
         if outcome.not_before is not None:
             tries = claim.description_tries - 1
             self._settle(claim, outcome.not_before, {"description_tries": tries or None})

@@ -1,8 +1,8 @@
 """Receipt of pictures and files: fetch or read each, check it, and store it without metadata.
 
-A webhook or an upload creates an item in the state `pending`, with a due pointer. This worker may
-die at any time: the file is stored before its item becomes `ready`, and if the item was deleted in
-the meantime, the next job deletes the file.
+A webhook or an upload creates an item in the state `pending`, with a due pointer. The worker stores
+the file before the item becomes `ready`, so it may die at any time. If the item was deleted in the
+meantime, the file is deleted, too.
 """
 
 import hashlib
@@ -45,8 +45,8 @@ class MediaReceiver:
     """Worker that receives pictures and files, and deletes expired ones.
 
     Args:
-        sms: Returns the provider that holds files of messages.
-        reader: Returns the libraries that read files, which are large.
+        sms: Returns the provider, which stores the files of messages until they are fetched.
+        reader: Returns the libraries that read files. They are large, so they are loaded late.
     """
 
     table: Table
@@ -91,7 +91,7 @@ class MediaReceiver:
         return _described(checked) | {"small_size": self._stored_small(file, checked)}
 
     def _stored_small(self, file: MediaFile, checked: CheckedFile) -> int | None:
-        """Store a smaller copy of a picture that does not fit in an MMS; return its length."""
+        """Store a small copy of a picture that does not fit in an MMS; return the copy's size."""
         carried = checked.content_type in MMS_TYPES and len(checked.content) <= SMALL_BYTES
         if checked.width is None or carried:
             return None
@@ -104,7 +104,7 @@ class MediaReceiver:
         return len(small) if small is not None else None
 
     def _content(self, file: MediaFile) -> bytes:
-        """Return the file as it was sent.
+        """Return the bytes of a file as it was sent or uploaded.
 
         Raises:
             MediaRefused: The file is gone, or is not the announced one.
@@ -127,7 +127,7 @@ class MediaReceiver:
         return fetched
 
     def _settle(self, file: MediaFile, result: dict[str, Any]) -> None:
-        """Write the result, unless the file was deleted or another worker was faster."""
+        """Store the result in the item, unless it was deleted or another worker was faster."""
         over = {"source": None, "sha256": None, "due_tries": None}
         due = due_pointer("media", file.key, file.kept_until)
         try:
@@ -141,7 +141,7 @@ class MediaReceiver:
         logger.info("file received", extra={**_named(file), "state": result["state"]})
 
     def _end_waits(self, file: MediaFile) -> None:
-        """Start the runs for which this was the last missing file."""
+        """Start the runs that have waited for this file, if they wait for no other file."""
         with suppress(NotFound):
             agents = read_snapshot(self.table, file.tenant, file.chat_id).agents
             for agent in agents:
@@ -150,7 +150,7 @@ class MediaReceiver:
                     optimistic(self.clock, partial(self._end_wait, agent, file.id))
 
     def _end_wait(self, agent: Membership, media_id: str) -> None:
-        """Remove a file from the files that an agent waits for; start the run if no file is left.
+        """Remove a file from the files for which an agent waits; start the run if none is left.
 
         Raises:
             ConditionFailed: The agent waits for other files now; the caller reads again.
@@ -176,13 +176,13 @@ class MediaReceiver:
 
 
 def _failed(file: MediaFile, reason: str) -> dict[str, Any]:
-    """Return the attributes of the item of a rejected file."""
+    """Return the attributes to store in the item of a rejected file."""
     logger.info("file not accepted", extra={**_named(file), "why": reason})
     return {"state": "failed", "reason": reason}
 
 
 def _described(checked: CheckedFile) -> dict[str, Any]:
-    """Return the attributes of the item of a checked file."""
+    """Return the attributes to store in the item of a checked file."""
     text = checked.text or ""
     return {
         "state": "ready",

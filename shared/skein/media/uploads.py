@@ -1,7 +1,7 @@
 """Uploads by people's apps, the messages that include them, and links to files.
 
-An app announces a file, uploads it to a signed URL, and posts a message that names it. Before the
-message is posted, only the uploader can see the file.
+An app announces a file, uploads it to a signed URL, and posts a message that names the file. Until
+the message is posted, only the person who uploaded the file can see it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ LINK_SECONDS = 300
 
 
 class BegunUpload(NamedTuple):
-    """An upload that a client may now send, and until when."""
+    """An upload that a client may now send, and the end of the time for it."""
 
     file: MediaFile
     signed: SignedUpload
@@ -92,7 +92,7 @@ class MediaUploads:
         return self._signed(file)
 
     def begun(self, tenant: str, person: NamedMember, chat_id: str, media_id: str) -> BegunUpload:
-        """Return the upload for a repeated announcement, with a newly signed URL.
+        """Return the upload for a repeated announcement of a file, with a newly signed URL.
 
         Raises:
             NotFound: The person is not a member of the chat any more, or the file was deleted.
@@ -182,7 +182,8 @@ class MediaUploads:
     ) -> Sequence[Write]:
         """Return the writes that attach files to the next message of the chat.
 
-        A repeated post needs no writes: its `client_id` finds the message that has the files.
+        If the post is a repeated call, no writes are needed: its `client_id` finds the message,
+        which already has the files.
         """
         member = snapshot.member(new.sender)
         if member is None:
