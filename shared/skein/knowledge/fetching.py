@@ -49,7 +49,7 @@ class Fetcher:
         """Return the passages of a file.
 
         Args:
-            name: The name of the file, whose ending tells a CSV file from another text.
+            name: The name of the file. Its ending tells a CSV file from other texts.
 
         Raises:
             Unprocessable: The file is empty, encrypted, scanned or binary.
@@ -63,12 +63,12 @@ class Fetcher:
         """Read a page, or the pages of a sitemap.
 
         Args:
-            known: The passages as last read; those of an unchanged page are kept.
+            known: The passages as last read. If a page has not changed, its passages are kept.
             validators: The validators of the pages as last read.
             until: When to give up.
 
         Raises:
-            Unprocessable: A page was not read; the message says why.
+            Unprocessable: A page could not be read; the message says why.
         """
         answer = self._asked(url, validators)
         if answer.status == UNCHANGED:
@@ -134,10 +134,10 @@ class Fetcher:
 
 
 def pages_of_sitemap(content: bytes, url: str) -> list[str]:
-    """Return the pages of a sitemap that are on its own host, at most 200.
+    """Return the pages of a sitemap that are on the sitemap's own host, at most 200.
 
     Raises:
-        Unprocessable: It lists other sitemaps, or no page of its host.
+        Unprocessable: The sitemap lists other sitemaps, or no page of its host.
     """
     if b"<sitemapindex" in content[:BEGINNING]:
         raise Unprocessable("url: it lists other sitemaps; name one of them")
@@ -163,7 +163,7 @@ def _validators(answer: HttpAnswer) -> tuple[str, str]:
 
 
 def _kind_of(content: bytes, content_type: str) -> str:
-    """Return the format of a file by its first bytes, and of texts by their media type."""
+    """Return the format of a file: by its first bytes or, for a text, by its media type."""
     begin = content[:BEGINNING].lstrip().lower()
     if begin.startswith(b"%pdf-"):
         return "pdf"

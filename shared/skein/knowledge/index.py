@@ -35,8 +35,8 @@ class IndexedSource(NamedTuple):
     """One version of a source, with the vectors of its passages.
 
     Attributes:
-        as_of: When its text was read, in the form of RFC 3339.
-        vectors: The vectors, in the form of `in_bytes`, one after the other.
+        as_of: When the text of the version was read, in the form of RFC 3339.
+        vectors: The vectors of the passages, each in the form of `in_bytes`, joined in order.
     """
 
     id: str
@@ -50,7 +50,7 @@ class IndexedSource(NamedTuple):
     def from_file(
         cls, content: bytes, source_id: str, version: int, name: str, as_of: str
     ) -> "IndexedSource":
-        """Return the source whose passages are in a file that `source_file` made."""
+        """Return the source whose passages are in a file made by `source_file`."""
         (rows, _), vectors = _unpacked(content)
         return cls(source_id, version, name, as_of, _passages(rows), vectors)
 
@@ -94,7 +94,7 @@ class IndexFile:
     """The sources of one audience, and the index of their passages.
 
     Attributes:
-        size: About how many bytes it takes in memory, if it was read from a file.
+        size: The approximate size in memory in bytes, if the index was read from a file.
     """
 
     sources: Sequence[IndexedSource]
@@ -140,7 +140,7 @@ class IndexFile:
 
 
 def best_passages(files: Sequence[IndexFile], query: IndexQuery) -> list[FoundPassage]:
-    """Return the passages of all files, best first; equally good ones keep their order."""
+    """Return the passages of all files, best first. Equally good passages keep their order."""
     scored = scores([file.index for file in files], query)
     found = [
         passage._replace(score=score)
@@ -169,8 +169,8 @@ class KnowledgeFiles:
     """The service that stores and reads files, which never change once they are stored.
 
     Args:
-        files: Returns the bucket, which agents without sources never need.
-        embeddings: Returns the embeddings, by whose size files are read.
+        files: Returns the bucket. It is called only if an agent has sources.
+        embeddings: Returns the embeddings, whose number of components is needed to read a file.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class KnowledgeFiles:
         )
 
     def index(self, name: str) -> IndexFile | None:
-        """Return an index; None if its file was replaced and deleted.
+        """Return an index; None if its file was deleted because a newer one has replaced it.
 
         Raises:
             Transient: The bucket failed.
@@ -225,7 +225,7 @@ class KnowledgeFiles:
 
 
 def name_of_index(tenant: str, version: int, content: bytes) -> str:
-    """Return a name that no other change of the head uses."""
+    """Return the name of a new index, which no other change of the head uses."""
     return f"knowledge/{_part(tenant)}/index/{version}-{_digest(content)}"
 
 
@@ -234,7 +234,7 @@ def name_of_source(tenant: str, source_id: str, content: bytes) -> str:
 
 
 def name_of_upload(tenant: str, upload_id: str) -> str:
-    """Return where a file lies until it is read; the bucket deletes it after a day."""
+    """Return the name of an uploaded file until it is read. The bucket deletes it after a day."""
     return f"incoming/{_part(tenant)}/sources/{_part(upload_id)}"
 
 

@@ -20,9 +20,10 @@ class SourcePassage(NamedTuple):
     """A part of a source.
 
     Attributes:
-        place: Where it is, such as its headings, a page or a row; may be empty.
-        text: Its text, at most 900 characters.
-        url: The address of its web page; None for other sources.
+        place: Where the part is in the source, such as under which headings, on which page or in
+            which row; may be empty.
+        text: The text of the part, at most 900 characters.
+        url: The address of the web page; None for other sources.
     """
 
     place: str

@@ -1,8 +1,8 @@
-"""Publish changes of sources: store new indexes, then name all of them in one write.
+"""Publish changes of sources: store new indexes, then list all of them in one write.
 
-A change reserves the names of the files that it is about to store, so that none is left behind by
-a worker that dies: the next change of the tenant deletes them. A prompt reads the head once, so it
-sees all sources before a change or all after it.
+Before a change stores files, it reserves their names. If its worker dies, the tenant's next change
+deletes these files, so none is left behind. A prompt reads the list (the head) once, so it sees
+either all sources before a change, or all sources after it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Publisher:
     embeddings: Callable[[], TextEmbeddings]
 
     def publish(self, change: Callable[[], PlannedChange]) -> Source:
-        """Make a change, and replace the indexes that it concerns.
+        """Make a change, and replace the indexes that contain the source.
 
         Args:
             change: Reads the source, and returns the change.
@@ -71,7 +71,7 @@ class Publisher:
         return source
 
     def write(self, source: Source, values: Mapping[str, Any]) -> Source:
-        """Change values of a source of which its index knows nothing.
+        """Change values of a source that are not part of an index.
 
         Raises:
             ConditionFailed: The source was changed since it was read.
@@ -140,7 +140,7 @@ class Publisher:
         left: SourceGroup | None,
         after: Source,
     ) -> Iterator[tuple[IndexedGroup, bytes]]:
-        """Yield the groups of the source, before and after the change, with their new indexes."""
+        """Yield the source's groups, before and after the change, with their new indexes."""
         dimensions = self.embeddings().dimensions
         for name in dict.fromkeys((left, after.group)):
             files = (self.files.get(each.file) for each in replaced if each.group == name)
@@ -186,13 +186,13 @@ def _version(source: Source, restored_from: int | None) -> list[Write]:
 
 
 def _changed(before: Source, values: Mapping[str, Any]) -> tuple[Source, Update]:
-    """Return a changed source, and the write on condition that it is as it was read."""
+    """Return a changed source, and the write that stores it unless another writer was faster."""
     at = values.get("next_at", before.next_at)
     due = due_pointer("source", before.key, at) if at is not None else NOT_DUE
     return revise(before, values, also={"due_tries": None, **due}, lock="revision")
 
 
 def _replaced(head: KnowledgeHead, **values: Any) -> tuple[KnowledgeHead, Write]:
-    """Return a changed head, and the write on condition that the head is as it was read."""
+    """Return a changed head, and the write that stores it unless another writer was faster."""
     new, write = revise(head, values)
     return new, write if head.version else Put(new.key, new.attributes(), Missing())

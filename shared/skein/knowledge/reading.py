@@ -1,4 +1,4 @@
-"""Read sources in the background, and take their text over unless a guard holds it back."""
+"""Read sources in the background, and publish their new texts unless a guard holds them back."""
 
 import logging
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class SourceReader:
                 self._read(source, min(deadline, now + READ_TIME))
 
     def _read(self, source: Source, until: datetime) -> None:
-        """Read a source, and take its text over; or keep the old one, and say why."""
+        """Read a source, and use its new text; if that fails, keep the old text and record why."""
         try:
             passages, validators = self._passages(source, until)
         except Unprocessable as refused:
@@ -88,6 +88,8 @@ class SourceReader:
 
     def _take_over(self, source: Source, text: SourceText, content: bytes) -> None:
         """Store a text, and make it the newest version unless the guard holds it back.
+
+        The guard holds back a web text that is much shorter than the previous one.
 
         Raises:
             Conflict: An operator has changed the source since it was read.
@@ -124,7 +126,7 @@ class SourceReader:
             self.files.delete(name_of_upload(source.tenant, upload))
 
     def _failed(self, source: Source, why: str) -> None:
-        """Keep the old text, and say why there is no newer one."""
+        """Keep the old text, and record why there is no newer one."""
         failures, now = source.failures + 1, self.clock.now()
         values = {
             "state": "failed" if source.text is None else "held",

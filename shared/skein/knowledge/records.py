@@ -177,7 +177,7 @@ class Sources:
         )
 
     def passages(self, tenant: str, source_id: str, version: int) -> Sequence[SourcePassage]:
-        """Return the text of a version; see `restore`.
+        """Return the text of a version. Version 0 is the text that is held back.
 
         Raises:
             NotFound: The source or the version does not exist.
@@ -190,7 +190,7 @@ class Sources:
     ) -> Source:
         """Give a source the fields and the text of an earlier version, as a new version.
 
-        Version 0 has the text that is held back; restoring it takes it over.
+        Version 0 stands for the text that is held back. To restore it is to accept it.
 
         Raises:
             NotFound: The source or the version does not exist.
@@ -248,10 +248,10 @@ class Sources:
 
 
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a source, if they can work together.
+    """Return the fields of a source, after checking that they are valid together.
 
     Raises:
-        Unprocessable: They cannot.
+        Unprocessable: They are not.
     """
     try:
         return dict(

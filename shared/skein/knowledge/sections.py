@@ -1,10 +1,10 @@
 """KNOWLEDGE: what the business has written.
 
-- Read: the head, and for sources of roles, the people of the chat. The indexes that the head names
-  come from the bucket, once for each container.
-- Kept: the passages of sources that the agent may use and all readers may see.
-- Order: if all of them fit, whole and in the order of the sources, among the stable sections.
-  Otherwise the best matches, before the recalled messages.
+- What is read: the head, and the people of the chat if there are sources for roles. The indexes
+  that the head names come from the bucket, once for each container.
+- What is kept: the passages of sources that the agent may use and all readers may see.
+- Order: if all passages fit, all of them are shown in the order of the sources, among the stable
+  sections. Otherwise, the best matches are shown, before the recalled messages.
 """
 
 import logging
@@ -57,9 +57,10 @@ class Knowledge(SectionItems):
 
     Attributes:
         best: The best matches, best first.
-        whole: All passages, unless they are surely too long for a prompt.
+        whole: All passages; empty if they are surely too long for a prompt.
         asks: Whether the message to answer asks something.
-        state: Whether there are sources, and they were read.
+        state: `read`; `unavailable` if reading the sources failed; or "" if there are no sources
+            for the agent and its readers.
         roles: The roles that all readers have.
     """
 
@@ -73,7 +74,7 @@ class Knowledge(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the readers if their roles matter."""
+        """Return the keys of the readers if there are sources for roles."""
         head, people = _head(read), read.readers.people
         matter = any(group.audience == "roles" for group in head.groups)
         if not matter or len(people) > MAX_READERS or read.readers.visitors:
@@ -81,7 +82,7 @@ class Knowledge(SectionItems):
         return [User.key_of(read.run.tenant, person) for person in people]
 
     def authors(self) -> Iterable[Authors]:
-        """Return the sources as one tool: their words inform, and never instruct."""
+        """Return the author of all sources, which counts as a tool: its words never instruct."""
         return [AUTHOR] if self.best or self.whole else []
 
     @property
@@ -106,7 +107,7 @@ class PromptKnowledge:
     metrics: Metrics
 
     def begin(self, read: SectionReads, known: BeginInput) -> Load:
-        """See `SectionLoader`; the indexes are only known once the head is read."""
+        """See `SectionLoader`. No calls start here, because the head is not read yet."""
         return self._load
 
     def _load(self, given: LoadInput) -> Knowledge:
@@ -145,9 +146,9 @@ def asks(text: str) -> bool:
 
 
 def question_of(read: SectionReads) -> tuple[str, str]:
-    """Return the text to answer, and the text to search by.
+    """Return the text to answer, and the text to search for.
 
-    A short text may be a follow-up, which is searched with the person's message before it.
+    A short text may be a follow-up. It is searched together with the person's message before it.
     """
     text = query_of(read)
     if not text or len(stems_of(text)) >= FEW:
@@ -189,7 +190,7 @@ def knowledge_whole(given: SectionInput) -> Section | None:
 
 
 def knowledge(given: SectionInput) -> Section | None:
-    """Render the best passages; or that nothing fits, if the message asks something."""
+    """Render the best passages, or say that nothing fits if the message asks something."""
     found = given.reading.of(Knowledge)
     if found.state == "unavailable" and found.asks:
         return one_line("KNOWLEDGE", render("knowledge_unavailable"), given.counter)

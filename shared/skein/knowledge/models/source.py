@@ -79,7 +79,7 @@ class NamedSource(SourceFields):
 
 
 SOURCE_FIELDS = tuple(NamedSource.model_fields)
-"""The fields of a source that its versions keep."""
+"""The fields of a source of which each version keeps the values."""
 
 
 class SourceText(Value):
@@ -100,13 +100,13 @@ class Source(NamedSource, Stored):
     """A text, file or page of the business that agents may use.
 
     Attributes:
-        version: The number of the newest version; 0 before a text was read.
+        version: The number of the newest version; 0 until a text was read.
         revision: The optimistic lock, which every change raises.
-        text: The text that agents may use; None before one was read.
-        held: A newer text that was not taken over; an operator may accept it.
-        upload: The file that is to be read; None for a URL, and once it was read.
-        error: Why the newest text was not taken over; None if it was.
-        failures: How often in a row the URL was not read.
+        text: The text that agents may use; None until a text was read.
+        held: A newer text that is held back until an operator accepts it, if any.
+        upload: The file to read; None for a URL, and after the file was read.
+        error: Why the newest text does not replace the previous one; None if it does.
+        failures: How often in a row the source could not be read.
         files: The files that may be in the bucket for this source.
         checked_at: When the source was last read without an error.
         next_at: When the source is read next.
@@ -148,7 +148,7 @@ class Source(NamedSource, Stored):
 
     @property
     def group(self) -> "SourceGroup | None":
-        """The group whose index has the source; None if agents may not use the source now."""
+        """The group whose index contains the source; None if agents may not use the source now."""
         if not self.enabled or self.deleted or self.text is None:
             return None
         return SourceGroup(self.audience, self.roles, tuple(sorted(set(self.agents))))
@@ -160,10 +160,10 @@ class Source(NamedSource, Stored):
 
 
 class SourceVersion(Stored):
-    """One version of a source: its fields and its text as they were then.
+    """One version of a source: the fields and the text that the source had then.
 
     Attributes:
-        restored_from: The version that was restored, if this one is a roll-back.
+        restored_from: The earlier version that this version restores, if any.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("SOURCEVERSION#")
@@ -204,7 +204,7 @@ class SourceVersion(Stored):
 
 
 class SourceGroup(NamedTuple):
-    """Sources for the same audience and the same agents share an index.
+    """The sources for the same audience and the same agents, which share an index.
 
     Attributes:
         agents: The ids of the agents; empty for all.
@@ -231,11 +231,12 @@ class IndexedGroup(Value):
 
 
 class KnowledgeHead(Stored):
-    """The files that prompts search now, which one write replaces together.
+    """The files that prompts search now, all of which are replaced in one write.
 
     Attributes:
         version: The optimistic lock.
-        building: The files that a change is about to store. They stay here if its worker dies.
+        building: The files that a change is about to store. If its worker dies, they stay listed
+            here, and the next change deletes them.
         stale: Replaced files that are still to be deleted.
     """
 
