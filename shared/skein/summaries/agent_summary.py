@@ -45,10 +45,10 @@ class AgentSummaries(SummaryTask):
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
         """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
 
-        If no other chat can show the summary, the messages count as summarized. When a chat is
-        created that can show it, that chat requests it with its own job (`SummaryJob.wanted_in`).
-        Such a job also makes this chat due for upkeep, which requests the summary again if this
-        attempt fails.
+        If no other chat can show the summary, the messages count as summarized. A chat that is
+        created later, and that can show the summary, requests it with a job of its own
+        (`SummaryJob.wanted_in`). Such a job also makes the summarized chat due for upkeep, which
+        requests the summary again if this attempt fails.
         """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, agent = snapshot.chat, MemberRef(kind="agent", id=job.agent_id or "")
@@ -83,7 +83,7 @@ class AgentSummaries(SummaryTask):
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
         """Read the newest messages, and render the question.
 
-        Without any new messages, or if the agent is deleted, there is no question.
+        There is no question if there are no new messages, or if the agent is deleted.
         """
         chat, member = claim.chat, claim.member
         if member is None:
@@ -117,8 +117,7 @@ class AgentSummaries(SummaryTask):
     def _missing(self, chat: Chat, rows: Sequence[Item], covered: int, first_seq: int) -> int:
         """Count the messages between the summary and the messages in the question.
 
-        Messages that were not read are counted by their numbers, so notices among them are counted,
-        too.
+        Of messages that were not read, only the numbers are known, so this count includes notices.
         """
         read_from = rows[-1]["seq"]
         between = (each.seq for each in messages_for_elsewhere(chat, rows))
@@ -138,7 +137,7 @@ class AgentSummaries(SummaryTask):
 
 
 def changed(member: Membership, was: SummaryState | None, change: Mapping[str, object]) -> Update:
-    """Return the write that changes a membership if it is open and its state is still `was`."""
+    """Return the write that changes a membership, if it is open and its state is still `was`."""
     as_read = Is("summary_state", _stored(was))
     condition = all_of(as_read, Absent("left_seq"), Is("chat_id", member.chat_id))
     stored = {name: _stored(value) for name, value in change.items()}

@@ -67,13 +67,14 @@ class ChatTitles(ChatSummaryTask):
         }
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the change that removes the state when there is a title."""
+        """Return the change that removes the state of the attempts once there is a title."""
         return {"title_state": None} if made else {}
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:
         """Return whether a new title still fits the chat.
 
-        It does not fit if there is another title, a new reader or a deletion since.
+        It does not fit if, since the claim, the chat has got another title or a new reader, or a
+        message was deleted.
         """
         same_start = first_to_summarize(fresh) == first_to_summarize(chat)
         unnamed = not fresh.named and not fresh.title

@@ -45,7 +45,7 @@ TITLE_SCHEMA: dict[str, object] = {
 def ask_agent(
     agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message], *, missing: int = 0
 ) -> tuple[ModelMessage, ...]:
-    """Render the question for an agent's summary of a chat; the agent's own lines are by `You`.
+    """Render the question for an agent's summary of a chat, in which `You` is the agent.
 
     In a chat with many agents, each agent has its own question, so the system prompt is cut.
 

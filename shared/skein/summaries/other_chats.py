@@ -37,8 +37,8 @@ class OtherChats:
     def can_show(self, chat: Chat, agent: MemberRef, now: datetime) -> bool:
         """Return whether another chat of the agent has readers who may see its summary of `chat`.
 
-        A private chat of other people is not found, because it is not listed under the agent. The
-        job of such a chat requests summaries itself (`wanted_in`).
+        Private chats of other people are not found, because they are not listed under the agent.
+        The upkeep of such a chat requests the summaries that its prompts show (`wanted_in`).
         """
         people = chat.person_ids
         if len(people) > PEOPLE_READ:
@@ -49,9 +49,9 @@ class OtherChats:
         )
 
     def wanted_in(self, chat: Chat, agent: MemberRef, now: datetime) -> list[OwnChat]:
-        """Return other chats that prompts in `chat` would show, but whose summary is stale.
+        """Return the other chats that prompts in `chat` would show, but whose summary is stale.
 
-        Chats whose summary is renewed anyway are left out.
+        Chats whose summary is renewed without a request from `chat` are left out.
 
         Returns:
             At most ten chats with a message in the last six hours, newest first.
@@ -70,9 +70,9 @@ class OtherChats:
     def _needs_asking(self, chat: Chat, other: OwnChat, now: datetime) -> bool:
         """Return whether a summary is stale and is renewed only if `chat` requests it.
 
-        Normally, a chat with a stale summary is due for upkeep, which requests the summary. Upkeep
-        does not find private chats of other people in which the summary could be shown. Such a chat
-        requests the summary itself, unless a cooldown is running.
+        Normally, a chat with a stale summary is due for upkeep, which requests the summary. But
+        upkeep does not find private chats of other people in which the summary could be shown. If
+        `chat` is one of them, it must request the summary, unless a cooldown is running.
         """
         state = other.member.summary_state or SummaryState()
         untried = state.model_copy(update={"tried_seq": 0})

@@ -1,8 +1,9 @@
 """Common part of the background tasks that renew summaries and titles.
 
-A worker claims a summary by writing the time of the claim into its state. This also begins the
-cooldown. The worker's later writes fail if another worker has changed the state. The chat is due
-for upkeep as long as a summary is stale, so a crash delays a renewal by at most one cooldown.
+A worker claims a summary by writing the time of the claim into the summary's state. This also
+begins the cooldown. The worker's later writes fail if another worker has changed the state. The
+chat is due for upkeep as long as a summary is stale, so a crash delays a renewal by at most one
+cooldown.
 """
 
 from abc import abstractmethod
@@ -59,10 +60,10 @@ class SummaryRequest(NamedTuple):
         seq: The newest message that the summary covers.
         from_seq: The first message on which the summary is based, over all renewals.
         authors: The people whose words are in the summary, by digest.
-        words: The people to charge: those whose words are in a question for the first time.
+        words: The people to charge: those whose words no earlier question has included.
         prompt: The messages to the model; empty if there is nothing to summarize.
         schema: The JSON schema of the answer.
-        fit: Parses the summary in the answer; returns None if the answer has no valid summary.
+        fit: Returns the summary in an answer; None if the answer has no valid summary.
     """
 
     seq: int
@@ -78,9 +79,9 @@ class SummaryRequest(NamedTuple):
 class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     """Task that renews one kind of summary, with at most one model call per summary and cooldown.
 
-    If the model fails or its answer is invalid, the old summary is kept, and the next attempt
-    follows after the cooldown. If the tenant's daily budget is spent, the next attempt follows on
-    the next day. During a pause of background work, it follows after at least an hour.
+    If the model fails or its answer is invalid, the old summary is kept, and the next attempt comes
+    after the cooldown. If the tenant's daily budget is used up, the next attempt comes on the next
+    day. During a pause of background work, it comes after at least an hour.
     """
 
     name: ClassVar[str] = "summary"
@@ -100,14 +101,14 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
     def settle(
         self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
     ) -> None:
-        """Store the state after the claim, and the new fields.
+        """Store the new state, and the other new values in `made`.
 
         Raises:
             Overtaken: Another worker has claimed the summary, or the chat has changed.
         """
 
     def read(self, claim: SummaryClaim) -> Iterator[Iterator[SummaryRequest]]:
-        """Read the messages as one series, with at most one question."""
+        """Read the messages as one series of batches, with at most one question."""
         yield self._series(claim)
 
     def _series(self, claim: SummaryClaim) -> Iterator[SummaryRequest]:
@@ -144,7 +145,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, settled, self.made(claim, batch, answer))
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
-        """Return the fields to store; an agent summary includes the title that its readers know."""
+        """Return the new values to store; an agent summary also gets the title of the chat."""
         summary = Summary(
             text=text,
             from_seq=batch.from_seq,
@@ -162,7 +163,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, claim.state.model_copy(update={"failures": failures}), {})
 
     def release(self, claim: SummaryClaim, outcome: Outcome) -> None:
-        """Postpone the next attempt if the budget is spent.
+        """Postpone the next attempt if the budget is used up.
 
         Attempts that wait for the tenant's budget or for the end of a pause are spread over an
         hour.
@@ -200,21 +201,21 @@ class ChatSummaryTask(SummaryTask):
     Each write raises the chat's version.
 
     Attributes:
-        stored_in: The attribute of the chat that has the state.
+        stored_in: The name of the chat's attribute in which the summary's state is stored.
     """
 
     stored_in: ClassVar[str]
 
     @abstractmethod
     def renewal_at(self, chat: Chat) -> datetime | None:
-        """Return when the renewal is allowed; None if none is needed."""
+        """Return when the summary or title may be renewed; None if it needs no renewal."""
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:
         """Return whether a result made from `chat` still fits the current chat, `fresh`."""
         return fresh.epoch == chat.epoch
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return further fields to store, which are derived from the new fields."""
+        """Return further values to store, which are derived from the new ones in `made`."""
         return {}
 
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:

@@ -34,12 +34,11 @@ class Upkeep:
     """Worker that updates a chat's derived data and sends jobs for stale summaries.
 
     Derived data is the activity hour (which moves the chat up in its members' lists), the members'
-    names, a group's retention and the location of closed memberships. Other workers renew the
-    summaries.
+    names, and a group's retention. Other workers renew the summaries.
 
     Two upkeeps do more: the first one of an hour, and the first one after an agent has joined. They
     run the recall sweep, which finds messages that are missing in the index. They also send jobs
-    for stale summaries of the agents' other chats that prompts in this chat would show.
+    for the stale agent summaries of other chats that prompts in this chat would show.
     """
 
     table: Table
@@ -101,7 +100,7 @@ class Upkeep:
         return [renewal.job for renewal in after if renewal.at <= now]
 
     def _wanted(self, snapshot: ChatSnapshot) -> list[SummaryJob]:
-        """Return jobs for stale agent summaries of other chats that prompts here would show."""
+        """Return jobs for the stale agent summaries of other chats that prompts here would show."""
         chat, now = snapshot.chat, self.clock.now()
         return [
             SummaryJob(
