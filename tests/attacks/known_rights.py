@@ -151,4 +151,17 @@ CONTESTED: dict[str, Story] = {
         ),
         Write(who=BOB.id, chat=BOBS_PHONE.id, text="Yes please"),
     ),
+    "group_gets_an_owner_as_soon_as_it_is_open": (
+        Open(who=CAROL.id, whom=ALICE.id),
+        Say(
+            who=BOB.id,
+            chat="chat_opened",
+            to=COACH.id,
+            asked=1,
+            events=(
+                Open(who=CAROL.id, whom=BOB.id, visibility="private"),
+                MakeOwner(by=CAROL.id, chat="chat_opened", who=BOB.id),
+            ),
+        ),
+    ),
 }

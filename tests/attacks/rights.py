@@ -160,18 +160,17 @@ class Rights:
         """Check who became an owner of a group, and who is not in it any more."""
         if chat.kind == "direct":
             return
-        new, owners = chat.id not in self._owners, self._owners.get(chat.id, set())
-        grown = _owners(chat) - owners
+        new, owners = chat.id not in self._owners, set(self._owners.get(chat.id, ()))
         gone = self._members.get(chat.id, set()) - set(people_of(chat))
         for step in done:
-            if new and isinstance(step, Open):
-                grown.discard(step.who)
-            if isinstance(step, MakeOwner) and step.by in owners:
-                grown.discard(step.who)
+            opened = new and isinstance(step, Open)
+            if opened or (isinstance(step, MakeOwner) and step.by in owners):
+                owners.add(step.who)
             if isinstance(step, Leave | Erase):
                 gone -= self._ids.get(step.who, {step.who})
             if isinstance(step, Remove) and step.by in {step.who, *owners}:  # all may leave
                 gone.discard(step.who)
+        grown = _owners(chat) - owners
         if grown:
             raise Wrong(f"{_names(grown)} became an owner of {titled(chat.id)}")
         if gone & set(self._stage.given):

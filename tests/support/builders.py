@@ -356,7 +356,7 @@ class World:
                 case SummaryJob() | ConsolidationJob() | ReflectionJob():
                     self.work(self._task_of(job), job)
                 case ErasureJob() | VisitJob():
-                    self._erase(job, long)
+                    self._erase_for(job, long)
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
                 case (
@@ -372,7 +372,7 @@ class World:
                 case _:
                     raise AssertionError(f"no worker for {job}")
 
-    def _erase(self, job: ErasureJob | VisitJob, deadline: datetime) -> None:
+    def _erase_for(self, job: ErasureJob | VisitJob, deadline: datetime) -> None:
         """Play a job that erases a person."""
         if isinstance(job, VisitJob):
             self.app.get(Visits).forget(job)
