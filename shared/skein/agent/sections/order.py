@@ -97,12 +97,12 @@ NEEDS: Mapping[Callable[[SectionInput], Section | None], type[SectionItems]] = {
     handed_back: Briefings,
     done_before: RecordedCalls,
 }
-"""The kind of items that a section renders. If the reading has none, the section is skipped."""
+"""The kind of items that each section renders. Without such items, the section is skipped."""
 IN_CHAT: Mapping[Callable[[SectionInput], Section | None], str] = {
     desk: "desk",
     outreach: "contact_order",
 }
-"""The attribute of the active chat that a section renders. If unset, the section is skipped."""
+"""The attribute of the active chat that each section renders. If unset, the section is skipped."""
 ITEMS: tuple[type[SectionItems], ...] = (
     History,
     MessageMedia,
@@ -127,9 +127,9 @@ LOADERS: Mapping[type[SectionItems], type[SectionLoader]] = {
     RecalledMessages: PromptRecall,
     Knowledge: PromptKnowledge,
 }
-"""The services that load items which no key or query finds."""
+"""The services that load the kinds of items which no key or query finds."""
 HEADS = tuple(each.head for each in ITEMS if each.head is not None)
-"""The items, one for each tenant, without which a kind of items is neither read nor loaded."""
+"""Items of a tenant: without one of them, the tenant has no items of the kind with this `head`."""
 
 
 def _overriding(method: str) -> tuple[type[SectionItems], ...]:

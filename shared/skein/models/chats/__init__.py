@@ -1,4 +1,4 @@
-"""Define chats, memberships, messages and the records about them."""
+"""Models of chats, memberships and messages, and of the records about them."""
 
 __all__ = [
     "borrowed",

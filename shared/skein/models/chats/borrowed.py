@@ -31,7 +31,7 @@ class BorrowedMessage(Value):
         seq: The number of the message in its chat.
         author: The sender's name when the context was borrowed.
         text: The text, at most 2,000 characters.
-        authors: The people whose words the message or its chat's title may contain, by digest.
+        authors: The people whose words the message or its chat's title may contain, as digests.
     """
 
     seq: int

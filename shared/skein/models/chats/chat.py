@@ -170,10 +170,11 @@ class Chat(ChatFields, Stored):
         formerly: The current ids of people who have posted here under other ids, by their old ids.
         summary: The chat summary, in the third person.
         summary_state: When the chat summary was last renewed, and whether that succeeded.
-        made_title: The messages from which the light model made the title; None for other titles.
+        made_title: The messages from which the light model made the title; None if it did not make
+            it.
         title_state: When the light model was last asked for a title, and how often that failed.
         named: Whether a person has set or removed the title, so that no title is generated.
-        title_authors: The people whose words the title contains, by digest.
+        title_authors: The people whose words the title contains, as digests.
         pinned: The chat summary as prompts show it until the history window moves.
         activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
         listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
@@ -181,7 +182,8 @@ class Chat(ChatFields, Stored):
         consolidation_at: When the messages may be consolidated; the due time of `Consolidation`.
         epoch: A counter that an erasure raises; part of every cache key.
         documents: The ids of the documents that the chat owns.
-        person_seq: For a direct chat, the newest text of its person, or 0; resets do not count.
+        person_seq: For a direct chat, the number of its person's newest text; 0 for none. Resets do
+            not count.
         session: For a direct chat, the session since the last gap or reset.
         overrides: For a direct chat, the overrides of agent, line and tenant as they were when a
             person last posted.
@@ -494,7 +496,7 @@ class Message(Stored):
         depth: The chain depth: 0 for a person's message; for an agent's message, the chain depth of
             its run plus 1.
         run_id: For an agent's message, the run that posted it.
-        authors: For an agent's message, the people whose messages that run was shown, by digest.
+        authors: For an agent's message, the people whose messages that run was shown, as digests.
         traced_to: For an agent's message, the person whose message led to the run.
         expects_reply: Whether the sender waits for an answer.
         choice: The question and its answer, for a message of the kind `choice`.
@@ -515,7 +517,8 @@ class Message(Stored):
         noticed_rules: The sharing rules that the message announces to the person of a direct chat.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
-        reason: Why the message started no run of the agents that are not in `runs` or `reasons`.
+        reason: Why the message started no run of an agent that is neither in `runs` nor in
+            `reasons`.
         reasons: The reasons for individual agents, by agent id, if they differ from `reason`.
         deliveries: The deliveries of the message to phones.
         undelivered: Why people of a direct chat get no SMS with this message of an agent.
@@ -606,7 +609,7 @@ class Message(Stored):
 
     @property
     def words(self) -> Authors:
-        """The people whose words the message may contain, by digest."""
+        """The people whose words the message may contain, as digests."""
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property

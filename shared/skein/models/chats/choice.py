@@ -15,7 +15,7 @@ from skein.models.visibility.audience import Audience
 QUESTION = "question"
 """The purpose of questions that an agent asks. Skein asks questions with other purposes."""
 CALL = "tool"
-"""The purpose of a question whether to call a tool of the tenant."""
+"""The purpose of questions about whether to call one of the tenant's own tools."""
 IN_TALK = frozenset({QUESTION, CALL})
 """The purposes of questions whose answers start the agent; such questions are conversation."""
 CONSENT = "consent"
@@ -136,7 +136,7 @@ class Choice(Value):
 
     @property
     def agrees_to_call(self) -> bool:
-        """Whether the answer lets a call to a tool of the tenant be made."""
+        """Whether the person has agreed to the call of one of the tenant's own tools."""
         return self.purpose == CALL and self.answer is not None and self.answer.option != NO
 
     def option(self, option_id: str) -> Option | None:

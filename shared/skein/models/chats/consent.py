@@ -53,7 +53,7 @@ class Consent(Stored):
         agent_name: The name of the agent at the time.
         text: The exact text to post; empty once the person has deleted it.
         posts: The chats in which the text is posted.
-        notified: Whether the person was notified of each post that failed.
+        notified: Whether the person was notified of all posts that failed.
         version: The optimistic lock: every change raises it.
         created_at: When the person agreed.
         expires_at: When the consent and its question expire, in seconds since 1970.
@@ -130,7 +130,7 @@ class Consent(Stored):
 
     @property
     def failed(self) -> tuple[ConsentedDestination, ...]:
-        """The chats in which the text was not posted although the person did not delete it."""
+        """The chats in which the text could not be posted; a deleted text does not count."""
         return tuple(post for post in self.posts if post.failure not in {None, "deleted"})
 
     @property

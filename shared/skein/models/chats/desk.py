@@ -87,7 +87,7 @@ class Briefing(Value):
         from_seq: The chat's `last_seq` when the holder took the chat.
         seq: The chat's `last_seq` when the chat was handed back.
         audience: The people who were present from `from_seq` on.
-        authors: The people whose words the text may contain, by digest.
+        authors: The people whose words the text may contain, as digests.
         silent: Whether the chat was handed back automatically.
     """
 

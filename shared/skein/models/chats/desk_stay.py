@@ -30,7 +30,7 @@ class DeskStay(Stored):
         agent_id: The agent that asked for a person; None if no agent did.
         reason: Why the agent asks for a person, in its own words; shown only to the holder.
         summary: The agent's summary of the matter; shown only to the holder.
-        authors: The people whose words the reason, summary and briefing may contain, by digest.
+        authors: The people whose words the reason, summary and briefing may contain, as digests.
         made_from: The messages of the chat from which the agent wrote the reason and the summary.
         noticed_at: When the people of the chat were notified that a person was requested; None
             before that.
@@ -38,8 +38,8 @@ class DeskStay(Stored):
         briefing: The holder's note to the agents at the end.
         ended_at: When the stay ended; None while it lasts.
         ended_by: Why it ended.
-        notified: Whether the people of the chat were notified of an end that the holder did not
-            choose.
+        notified: If the holder did not end the stay, whether the people of the chat were notified
+            of its end.
         version: The optimistic lock: every change raises it.
         expires_at: When the stay expires, in seconds since 1970, like a message of the same time.
     """

@@ -41,7 +41,7 @@ class MediaFile(LeasedItem):
 
     Attributes:
         sender: The person or agent that sent or uploaded the file.
-        authors: For an agent's file, the people whose words the file may contain, by digest.
+        authors: For an agent's file, the people whose words the file may contain, as digests.
         content_type: The media type as claimed; once the file is ready, the real one.
         size: The length in bytes; 0 while it is unknown.
         sha256: The checksum that the client stated for an upload, in hexadecimal.
@@ -109,7 +109,7 @@ class MediaFile(LeasedItem):
 
     @property
     def words(self) -> Authors:
-        """The people whose words the file may contain, by digest."""
+        """The people whose words the file may contain, as digests."""
         return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property

@@ -71,8 +71,8 @@ class Membership(Stored):
         summary_state: When the agent summary was last renewed, and whether that succeeded.
         pinned_thread_id: The thread that runs triggered here begin with.
         consolidated_seq: Watermark: the highest message that the agent has consolidated.
-        consolidated_characters: How many characters of the next message are consolidated, if that
-            message is very long.
+        consolidated_characters: If only the beginning of a very long next message is consolidated,
+            its length in characters.
         own_words_seq: Watermark: the highest message that was read to make memories for sharing
             rules. These memories contain only the person's own words.
         consolidation_failures: The number of consecutive failed attempts to consolidate the next

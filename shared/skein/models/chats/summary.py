@@ -19,7 +19,7 @@ class Summary(Value):
         from_seq: The first message that the summary, or a version before it, is based on.
         seq: The newest message that the summary covers.
         audience: The people who were present for all of these messages.
-        authors: The people who wrote these messages, by digest.
+        authors: The people who wrote these messages, as digests.
         at: When the summary was made.
         title: The chat's title at that time, which the whole audience knew; None if the chat had no
             title.

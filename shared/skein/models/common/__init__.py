@@ -1,4 +1,4 @@
-"""Define base classes, keys and values that all models use."""
+"""Base classes, keys and values that all models use."""
 
 __all__ = [
     "active_item",

@@ -1,4 +1,4 @@
-"""Items, such as outreaches, that must be active while a run writes to people for them."""
+"""Items, such as outreaches, for which runs write to people only while the item is active."""
 
 from typing import Literal
 

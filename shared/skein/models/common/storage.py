@@ -183,7 +183,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Change attributes of an item; without a condition, a missing item is created.
+    """Change attributes of an item; a missing item is created, unless a condition prevents that.
 
     Attributes set to `None` are removed. `add` starts from 0 if the attribute is absent.
     """
@@ -196,7 +196,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an item; a missing item is not an error unless the condition says so."""
+    """Delete an item; a missing item is not an error, unless the condition requires the item."""
 
     key: Key
     condition: Condition | None = None
@@ -222,8 +222,8 @@ class Query:
         index: The index to read; None reads the table itself.
         first: The lowest sort key to return.
         last: The highest sort key to return.
-        limit: The maximum number of items of the page; None for all items, which queries of an
-            index do not support.
+        limit: The maximum number of items of the page; None for all items. A query of an index must
+            have a limit.
         newest_first: Whether to read from the highest sort key down.
         start: The `next_start` of the page before; None for the first page.
     """

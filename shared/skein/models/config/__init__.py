@@ -1,4 +1,4 @@
-"""Define settings that agents, lines, tenants and the stack can override."""
+"""Models of the settings that agents, lines, tenants and the stack can override."""
 
 __all__ = [
     "desk",

@@ -1,4 +1,4 @@
-"""Define SMS, their deliveries, and notifications."""
+"""Models of SMS, their deliveries, and notifications."""
 
 __all__ = [
     "delivery",

@@ -44,13 +44,14 @@ class DeliveryPart(Value):
     Attributes:
         file: The file that is sent with the SMS, if any.
         content: The template in which the SMS is sent; None if the body is sent as it is.
-        segments: The number of the channel's units; for SMS, the segments that the carrier bills.
+        segments: How many of the channel's units the SMS counts as; for SMS, these are the segments
+            that the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and
             while the outcome is unknown; the other values as Twilio reports them.
         sid: Twilio's id of the SMS, once known.
         earlier_sids: Twilio's ids of earlier attempts.
         tries: How often the SMS was posted to Twilio.
-        intent_at: When the intent of the newest post was stored.
+        intent_at: When the intent to make the newest post was stored.
         next_at: When to check the outcome of a post, or to post again.
         error_code: Twilio's error code, if the SMS failed.
     """

@@ -1,4 +1,4 @@
-"""Define agents, users, lines, addresses and webhook services."""
+"""Models of agents, users, lines, addresses and webhook services."""
 
 __all__ = [
     "address_index",

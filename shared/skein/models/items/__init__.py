@@ -1,4 +1,4 @@
-"""Define what all kinds of items that an agent keeps have in common."""
+"""What all kinds of items that an agent keeps have in common."""
 
 __all__ = [
     "agent_item",

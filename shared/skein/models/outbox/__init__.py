@@ -1,4 +1,4 @@
-"""Define due pointers and the jobs of the queues."""
+"""Models of due pointers, and of the jobs in the queues."""
 
 __all__ = [
     "changes",

@@ -1,4 +1,4 @@
-"""Define token buckets and usage counters."""
+"""Models of token buckets, permits, usage counters and prices."""
 
 __all__ = [
     "limit",

@@ -1,4 +1,4 @@
-"""Define triggers, runs, their steps and the requests to language models."""
+"""Models of triggers, of runs and their steps, and of the requests to language models."""
 
 __all__ = [
     "completion",

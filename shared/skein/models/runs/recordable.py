@@ -24,9 +24,9 @@ NO_NAME = "unknown"
 
 
 def recordable_text(text: str) -> str:
-    """Cut the text beside tool calls to 20,000 characters, with a note for the model.
+    """Cut the text of an answer with tool calls to 20,000 characters, and note the cut in it.
 
-    The model sees the text again with the results of its calls. It is not shown to anyone else.
+    Only the model sees the text again, with the results of its calls.
     """
     if len(text) <= MAX_ANSWER_TEXT:
         return text
@@ -37,7 +37,7 @@ def recordable_text(text: str) -> str:
 def recordable_calls(
     calls: Sequence[ToolCall], *, n: int, bytes_left: int, taken: Collection[str] = ()
 ) -> tuple[ToolCall, ...]:
-    """Bound the calls of an answer, and give them ids and names that providers accept.
+    """Limit the size of an answer's calls, and give them ids and names that providers accept.
 
     Arguments that do not fit are cut, and the call is then refused (`ToolCall.cut_from`).
 

@@ -118,7 +118,7 @@ class HeldContent(Value):
         chat_id: The chat that the prompt showed; None if it showed none.
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
-        authors: The people whose messages were in the prompt and the tool results, by digest.
+        authors: The people whose messages were in the prompt and the tool results, as digests.
         outsiders: Whether one of the authors is possibly an outsider; see
             `services/visibility/insiders.py`.
         beyond_session: Whether the content includes messages from outside the current session of
@@ -157,7 +157,7 @@ class HeldContent(Value):
 
         Args:
             audience: The people who were present for everything that the tool has shown.
-            authors: The people whose words the tool has shown, by digest.
+            authors: The people whose words the tool has shown, as digests.
             insiders: The insiders of the run.
         """
         return self.model_copy(
@@ -237,7 +237,8 @@ class Run(Stored):
         attempts: Claims that began work; the run fails after three failed attempts.
         deferrals: How often the run was deferred because the model was down; deferrals are not
             attempts.
-        joined_at: When the deferred run last merged newer messages and began to wait.
+        joined_at: When the run, before its first prompt, last took over the messages of a queued
+            run. The time limit for deferrals starts again then.
         unpaused_at: When the run's newest pause or wait for a reply ended.
         lease_until: The end of the lease of the worker that claimed the run.
         steps_taken: Model answers recorded so far, over all activations.
@@ -349,7 +350,8 @@ class Run(Stored):
     def lives_in(run_id: str, chat_id: str) -> bool:
         """Return whether the run is stored in this chat's partition.
 
-        A run id holds the id of its chat, and that chat may be private.
+        Other chats must not be shown the run's id: it contains the id of its chat, which may be
+        private.
         """
         match = RUN_ID.fullmatch(run_id)
         return match is not None and match["home"] == chat_id
@@ -391,7 +393,7 @@ class Run(Stored):
 
     @property
     def words(self) -> Authors:
-        """The people whose messages the newest activation was shown; many if that is unknown."""
+        """The people whose messages the newest activation was shown; `MANY` if that is unknown."""
         return self.held.authors if self.held is not None else MANY
 
     @property

@@ -22,7 +22,7 @@ class PlanTrigger(Value):
         chat_id: The chat of the plan: the chat in which it was set, or the one that an operator
             named.
         by_operator: Whether an operator set the plan.
-        authors: The people whose messages were shown to the run that set the plan, by digest.
+        authors: The people whose messages were shown to the run that set the plan, as digests.
         made_from: The messages and items from which the plan was made.
         template: The message template of the run's final message, for times when free text may not
             be sent.

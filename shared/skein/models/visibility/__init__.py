@@ -1,4 +1,4 @@
-"""Define who may see what: audiences, provenance, owners and sharing rules."""
+"""Models that decide who may see what: audiences, provenance, owners and sharing rules."""
 
 __all__ = [
     "audience",

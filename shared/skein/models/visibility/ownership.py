@@ -110,10 +110,10 @@ class Owner(Value):
 class Actor(Value):
     """The run or the background work that changes items.
 
-    The default is an unknown actor, whose messages may come from anyone.
+    The default is an unknown actor, which may have been shown messages of anyone.
 
     Attributes:
-        authors: The people whose messages the actor was shown, by digest.
+        authors: The people whose messages the actor was shown, as digests.
         outsiders: Whether an author is possibly an outsider; see `services/visibility/insiders.py`.
     """
 
@@ -223,7 +223,7 @@ class DerivedItem(Stored):
         WORKED_ON: Whether operators give agents items of this kind to work on.
         agent_id: The agent that owns the item; None for a document of a chat.
         audience: The people who were present when the item was made, and so may see it.
-        authors: The people whose messages the model call was shown, by digest; see `provenance`.
+        authors: The people whose messages the model call was shown, as digests; see `provenance`.
         source_chat_id: The chat in which the item was made, if it was made in one.
         by_operator: Whether an operator made or confirmed the item.
         public: Whether an operator marked the item as public, for kinds that can be public.

@@ -64,7 +64,7 @@ class Authors(Value):
 
     @classmethod
     def in_digests(cls, ids: Iterable[str | None]) -> "Authors":
-        """Return the people by digest, so that the result has no ids that must be erased."""
+        """Return the people as digests, so that the result has no ids that must be erased."""
         return cls.of(digest_of(each) for each in ids if each is not None)
 
     @property

@@ -72,7 +72,8 @@ class SharingRule(SharingRuleFields):
     """A sharing rule of a tenant.
 
     Attributes:
-        begins_at: When the rule begins to cover messages: at `starts_at`, or its later creation.
+        begins_at: When the rule begins to cover messages: at `starts_at`, or when the rule was
+            created, whichever is later.
         withdrawn_at: When the rule was deleted; from then on, the rule shares nothing.
     """
 
@@ -86,7 +87,7 @@ class SharingRule(SharingRuleFields):
 
 
 def _between_roles(rules: Iterable[Any]) -> list[Any]:
-    """Leave out rules that name a person; 0.3.0 stored such rules, and they have no effect."""
+    """Leave out rules that name a person: release 0.3.0 stored them, but they have no effect."""
     return [
         rule
         for rule in rules
