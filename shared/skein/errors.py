@@ -27,7 +27,7 @@ SkeinError
   ExtraWriteFailed    the condition of a write added to a post does not hold; nothing was posted
   NotActive           the work that a post belongs to is paused or over; nothing was posted
   LostLease           another worker took over the work; this worker writes nothing more
-  ReadersChanged      the readers of an activation have changed; the activation is rebuilt
+  ReadersChanged      the people who may be shown the used content have changed
   ModelRejected       the model provider refuses this request; a retry does not help
     ModelFiltered     the provider's content filter refuses the request
     GuardrailBlocked  the operator's guardrail blocked the request or the answer

@@ -100,12 +100,14 @@ def review(
 def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     """Return whether the run may end after a step whose calls only send or save something.
 
-    The run continues if someone still expects an answer. In the run's own chat, it also continues
-    after a step that only saves, because many models save first and answer in the next step. If
-    such a step only saves notes for the agent itself (`NOTES`), the run may end.
+    The run continues if a call has failed, or if someone still expects an answer. In the run's own
+    chat, it also continues after a step that only saves, because many models save first and answer
+    in the next step. If such a step only saves notes for the agent itself (`NOTES`), the run may
+    end.
 
-    In a chat where the model's text is posted, the text of a step that only saves is the answer,
-    and the run may end. If the step also sends messages, the model is asked again.
+    In a chat where the model's text is posted, the silence token ends the run, and so does the text
+    of a step that only saves: it is the answer. If the step also sends messages, the model is asked
+    again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.

@@ -1,8 +1,8 @@
 """Context loader: reads everything for a prompt, or only a degraded context.
 
-If reading everything fails or takes too long, a degraded context with only the current message is
-used, so that a waiting person still gets an answer. People outside the context roll-out also get
-prompts with only the current message.
+If reading everything fails or takes too long, a degraded context with only the messages to answer
+is used, so that a waiting person still gets an answer. Prompts for people outside the context
+roll-out also show only the messages to answer.
 """
 
 import logging

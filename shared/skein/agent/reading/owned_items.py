@@ -32,10 +32,10 @@ def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> S
 def owned_items(
     table: Table, tenant: str, agent_id: str, scope: str | None, *, memories: bool = True
 ) -> Sequence[Item]:
-    """Read the plans, live runs, goals and memories of one partition with one query.
+    """Read the plans, live runs, goals, memories and other live items of one partition.
 
     The revision is also returned, and is read before the memories. Memories come last, in the order
-    of `live_items`.
+    of `live_items`. As there, one query is usual.
 
     Args:
         scope: The scope of the partition.

@@ -57,7 +57,7 @@ class BorrowedItems(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the staged messages for the active chat, and of their chat.
+        """Return the keys of the staged messages, and of their chat or of its newest messages.
 
         If the staged messages were read with the run, the other chat costs no extra call. If the
         active chat is private and the other chat is open, the other chat is always read, because a

@@ -52,7 +52,7 @@ class OtherSummaries(SectionItems):
     """The agent's summaries of its other chats, and the last session of a direct chat's person.
 
     Attributes:
-        chats: The chats with the agent's summary of each, most recently active first. The summary
+        chats: The chats in the order of the section, with the agent's summary of each. The summary
             may be shown even to readers who may not see the chat itself.
         last_session: The last session of the person, if it was in another direct chat.
     """

@@ -65,7 +65,8 @@ class YourChats(SectionItems):
         listed: The chats to list.
         complete: Whether `listed` has all of the agent's chats that may be shown.
         live_runs: The agent's runs that have not ended.
-        question: The question in the active chat to which a waiting run expects a reply.
+        question: The question in the active chat with which a waiting run asks; None if there is
+            none, or if it may not be shown.
     """
 
     listed: tuple[OwnChat, ...] = ()
@@ -128,7 +129,7 @@ class YourChats(SectionItems):
 
 
 def _question(read: SectionReads) -> Message | None:
-    """Return the question in the active chat to which a waiting run expects a reply, if shown."""
+    """Return the question in the active chat with which a waiting run asks, if it may be shown."""
     wait, chat = read.member.wait if read.member is not None else None, read.chat
     if wait is None or chat is None:
         return None
