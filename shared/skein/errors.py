@@ -233,9 +233,10 @@ class LostLease(SkeinError):
 
 
 class ReadersChanged(SkeinError):
-    """The readers of an activation's prompt have changed, so the activation is rebuilt.
+    """The people who may be shown the content that was used have changed.
 
-    For example, a person has joined the chat that the prompt showed.
+    For example, a person has joined the chat that a prompt showed, or a sharing rule has ended. An
+    activation is then built again.
     """
 
 

@@ -58,7 +58,7 @@ LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user
 RETRY = Retry(minutes(1))
 
 Move = Callable[[Table, str, str, NamedMember, datetime], None]
-"""Moves one package's items of the former user, given by id, to the known user (idempotent)."""
+"""Moves a subject's items of the former user, given by id, to the known user (idempotent)."""
 MOVES: tuple[Move, ...] = (move_errands,)
 
 logger = logging.getLogger(__name__)
@@ -117,8 +117,8 @@ class PhoneLinks:
     def unlink(self, tenant: str, user_id: str, phone: str) -> User:
         """Unlink a phone number from a user (idempotent).
 
-        The user keeps the chats of the number. The next SMS from the number creates a new caller
-        and a new chat.
+        The user keeps the chats of the number. The next message from the number creates a new
+        caller and a new chat.
 
         Raises:
             NotFound: The user does not exist.

@@ -105,9 +105,9 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     in the next step. If such a step only saves notes for the agent itself (`NOTES`), the run may
     end.
 
-    In a chat where the model's text is posted, the silence token ends the run, and so does the text
-    of a step that only saves: it is the answer. If the step also sends messages, the model is asked
-    again.
+    In a chat where the model's text is posted, the run may end with the silence token, or with the
+    text of a step that only saves, which is the answer. If a step with a text also sends messages,
+    the model is asked again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.

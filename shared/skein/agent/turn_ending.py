@@ -171,7 +171,7 @@ class TurnSettlement:
         return Stop(Reason.HANDED_OVER)
 
     def rebuild(self, turn: Turn) -> None:
-        """Drop the activation because the chat's readers have changed.
+        """Drop the activation, because the chat's readers or the sharing rules have changed.
 
         A run that has dropped too many activations is canceled.
         """
@@ -236,7 +236,7 @@ class TurnSettlement:
         return Stop(reason)
 
     def _end(self, turn: Turn, error: Rejected | ModelRejected) -> Stop:
-        """End a run after the model's provider or a check refused it."""
+        """End a run that the model's provider, a guardrail or a check has refused."""
         claim, notice = turn.activation.claim, "notice_no_answer"
         status: RunStatus = "failed"
         words: str | None = None

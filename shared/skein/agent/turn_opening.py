@@ -55,7 +55,8 @@ class TurnReadings:
             steps: The recorded steps of the activation.
 
         Raises:
-            ReadersChanged: The chat's readers changed, and the activation has more to do.
+            ReadersChanged: The chat's readers or the sharing rules changed, and the activation has
+                more to do.
             Rejected: The run of a plan or a service can no longer work in its chat.
             Forbidden: The person of the chat has opted out of SMS and would not get an answer.
         """
@@ -119,7 +120,8 @@ class TurnOpenings:
         """Open the newest activation of a turn's run.
 
         Raises:
-            ReadersChanged: The chat's readers changed, and the activation has more to do.
+            ReadersChanged: The chat's readers or the sharing rules changed, and the activation has
+                more to do.
             Rejected: The run can no longer work in its chat, or its person has opted out of SMS.
         """
         activation, run, began = turn.activation, turn.activation.run, self.clock.now()

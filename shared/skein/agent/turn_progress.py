@@ -33,7 +33,7 @@ class TurnSteps:
     clock: Clock
 
     def record_agreed(self, turn: Turn, opened: Opened, step: Step) -> None:
-        """Record the calls that people have approved as the activation's first step."""
+        """Record, as the activation's first step, the calls that people have approved."""
         activation, prompt = turn.activation, opened.prompt
         step_recording = self.model_steps.recording_of(activation, step, opened.reading, prompt)
         activation.claim = self.activations.record(step_recording)

@@ -29,8 +29,9 @@ class Opened:
         reading: The data from which the prompt was built.
         steps: The recorded steps.
         fixed: The fixed answer to the run's message; None if the model answers. With a fixed
-            answer, `tools`, `prompt` and `budget` are not set.
-        agreed: The calls that people have approved, until they are recorded as the first step.
+            answer, the prompt is empty, and `tools` and `budget` are not set.
+        agreed: A step with the calls that people have approved, until it is recorded as the first
+            step.
     """
 
     number: int
@@ -69,7 +70,7 @@ class AnswerFixed:
 
 @dataclass(frozen=True, slots=True)
 class RecordAgreed:
-    """Record the calls that people have approved as the first step."""
+    """Record, as the first step, the calls that people have approved."""
 
     step: Step
 

@@ -1,7 +1,8 @@
 """Create a turn's steps: from the model, from an earlier attempt, or from a fixed answer.
 
-A reset gets a fixed answer without a call to the model. The fixed answer is a step of an ordinary
-run, which is claimed, recorded, posted and ended like any other run. Operators can see it.
+A reset, and a request to keep a conversation private, get a fixed answer without a call to the
+model. The fixed answer is a step of an ordinary run, which is claimed, recorded, posted and ended
+like any other run. Operators can see it.
 """
 
 import json
@@ -214,7 +215,7 @@ class ModelSteps:
         return asked, answer
 
     def _models(self, run: Run, reading: Reading, request: ModelRequest) -> list[str]:
-        """Return the models to ask, in order: the agent's own first, or last if it is down."""
+        """Return the models to ask in turn: the agent's own, after its fallbacks if it is down."""
         effective = reading.config.effective
         patterns = effective.allowed_fallbacks
         if not patterns or not policy.falls_back(run, effective, self.clock.now()):
