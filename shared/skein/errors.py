@@ -53,7 +53,7 @@ class SkeinError(Exception):
 
 
 class Rejected(SkeinError):
-    """The caller is wrong; the same request is refused again.
+    """The caller is wrong; the same request would be refused again.
 
     Args:
         message: One sentence for the caller, without secrets and other people's data.

@@ -560,8 +560,8 @@ class EventBus(Protocol):
             at: When it happened.
 
         Raises:
-            Transient: The bus did not take the event, or may not have; a repeated event has the
-                same id.
+            Transient: The bus did not accept the event, or may not have accepted it. A repeated
+                event has the same id.
             TooLarge: The bus refuses events of this size.
         """
         ...

@@ -117,7 +117,7 @@ class AgentExport:
         return Skill.read_each(self.table.get_many(keys) if keys else {}, keys)
 
     def _tools(self, agent: Agent) -> list[OwnTool]:
-        """Return the tenant's tools and MCP servers that the agent enables, in its order."""
+        """Return the tenant's tools and MCP servers that the agent enables, in the same order."""
         names = dict.fromkeys(name.partition(OF_SERVER)[0] for name in own_names(agent))
         keys: list[Key[OwnTool]] = [OwnTool.key_of(agent.tenant, name) for name in names]
         return OwnTool.read_each(self.table.get_many(keys) if keys else {}, keys)

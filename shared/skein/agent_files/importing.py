@@ -311,7 +311,7 @@ def _check_free(noun: str, names: Sequence[str]) -> None:
 
 @contextmanager
 def _naming(kind: str, name: str) -> Iterator[None]:
-    """Begin the message of an error with the path of an item in the file."""
+    """Prefix the message of an error in the block with the path of an item in the file."""
     try:
         yield
     except Rejected as error:

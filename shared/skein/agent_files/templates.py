@@ -29,7 +29,7 @@ def agent_templates() -> Mapping[str, AgentFile]:
 
 
 def file_of(new: NewAgent) -> AgentFile:
-    """Return a new agent as a file, with its template's items and values for omitted fields.
+    """Return a new agent as a file; its template gives the items and the omitted fields.
 
     Raises:
         Unprocessable: There is no such template.

@@ -1,4 +1,4 @@
-"""What families of models on Bedrock can do, by Bedrock's user guide of November 2026."""
+"""What families of models on Bedrock can do, according to its user guide of November 2026."""
 
 import re
 

@@ -143,7 +143,7 @@ class Database:
 
 
 class _Borrowed:
-    """Context of a connection that only one block uses, under a lock if there is one.
+    """Context manager that lends a connection to one block, under the lock if there is one.
 
     It is a class because a generator would take as long as a read of an item.
     """
@@ -173,7 +173,7 @@ class _Borrowed:
         """Release the lock.
 
         Raises:
-            SkeinError: SQLite raised the given operational error, which is converted.
+            SkeinError: The block raised an operational error of SQLite, which is converted.
         """
         if self._lock is not None:
             self._lock.release()

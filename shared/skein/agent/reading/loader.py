@@ -148,7 +148,10 @@ class ContextLoader:
 
 
 def gets_context(user_id: str, settings: RolloutSettings) -> bool:
-    """Return whether this person's agents get context. The result is stable per person."""
+    """Return whether the roll-out includes a person, so that prompts for them get context.
+
+    A person who is included stays included while the percentage grows.
+    """
     share = settings.context_rollout_percent * SHARES / EVERYBODY
     return settings.context_enabled and share_of(user_id) < share
 

@@ -418,7 +418,7 @@ class Chat(ChatFields, Stored):
 
     @property
     def owned(self) -> bool:
-        """Whether the chat has an owner; otherwise, operators act for an owner."""
+        """Whether the chat has an owner; if it has none, operators act in the owner's place."""
         return any(self.role_of(member.ref) == "owner" for member in self.roster)
 
     def owners_in(self, roster: Iterable[NamedMember]) -> "tuple[str, ...]":
@@ -428,7 +428,7 @@ class Chat(ChatFields, Stored):
 
     @property
     def _alone(self) -> tuple[str, ...]:
-        """The person of a direct chat with an agent; empty for other chats."""
+        """The id of the person, if this is a direct chat with an agent; otherwise empty."""
         agents = any(member.kind == "agent" for member in self.roster)
         return self.person_ids if self.kind == "direct" and agents else ()
 

@@ -129,7 +129,7 @@ class Choice(Value):
         return stored | data
 
     def status(self, now: datetime) -> ChoiceStatus:
-        """Return the status at a time; an expired choice needs no write."""
+        """Return the status at a time; a choice expires without a write."""
         if self.answer is not None:
             return "answered"
         return "expired" if now >= self.expires_at else "open"

@@ -88,7 +88,7 @@ class DeskStay(Stored):
     def is_about(self, at: datetime) -> bool:
         """Return whether the stay's texts may refer to a message that was posted at this time.
 
-        They may refer to messages from a day before the stay until its end.
+        The texts may refer to messages from one day before the stay until its end.
         """
         return self.since - ABOUT <= at and (self.ended_at is None or at <= self.ended_at)
 

@@ -38,7 +38,7 @@ def to_utc(moment: datetime) -> datetime:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Return e.g. `2026-02-18T14:50:00.000Z`: fixed width, so that text order is time order."""
+    """Return e.g. `2026-02-18T14:50:00.000Z`; texts of this fixed width sort by time."""
     return to_utc(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -91,7 +91,7 @@ def not_a_visitor(person_id: str) -> str:
     """Return an id from a client, which must not be the id of a visitor.
 
     Raises:
-        ValueError: The id begins as the ids of visitors do.
+        ValueError: The id begins like the ids of visitors.
     """
     if is_visitor(person_id):
         raise ValueError(f"ids that begin with {VISITOR} belong to visitors")

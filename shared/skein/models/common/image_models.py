@@ -82,7 +82,7 @@ def takes_images(model: str, patterns: Iterable[str]) -> bool:
 
 
 def tokens_of_image(model: str, width: int, height: int, detail: ImageDetail) -> int:
-    """Return the tokens of a picture in a prompt of a model; `auto` counts as `high`."""
+    """Return the tokens of a picture in a model's prompt; the detail `auto` counts as `high`."""
     name = _bare(model)
     formula = next((price for pattern, price in FORMULAS if fnmatchcase(name, pattern)), None)
     if formula is None or not width or not height:

@@ -44,7 +44,7 @@ def tagged(name: str, tenant: str, user_id: str) -> str:
 
 
 def split_tag(name: str) -> tuple[str, str]:
-    """Return a name without its tag, and the tag with its leading space; "" without a tag."""
+    """Return a name without its tag, and the tag with its leading space, or "" if it has none."""
     found = _TAG.search(name)
     return (name, "") if found is None else (name[: found.start()], found.group())
 

@@ -45,8 +45,7 @@ class Reads(Protocol):
 class SortKeyPrefix(str):
     """The beginning of all sort keys of one kind of item, e.g. `MSG#`.
 
-    All items of the kind have sort keys from the prefix to `last`. Prefixes are only written in
-    models.
+    All items of the kind have sort keys from the prefix to `last`. Only models define prefixes.
     """
 
     __slots__ = ()

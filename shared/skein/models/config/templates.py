@@ -56,7 +56,7 @@ class MessageTemplate(BaseModel):
 
     @property
     def free_characters(self) -> int:
-        """The maximum length of a message in this template; 0 without a variable."""
+        """The maximum length of a message in this template; 0 if the template has no variable."""
         return MAX_BODY - len(self.text) + len(VARIABLE) if VARIABLE in self.text else 0
 
     def body(self, message: str) -> str:

@@ -69,7 +69,7 @@ class DeliveryPart(Value):
     error_code: int | None = None
 
     def counted_as(self, channel: Channel) -> tuple[str, int]:
-        """Return the name and the number of units by which usage and prices count the part."""
+        """Return the name under which usage and prices count the part, and its number of units."""
         carries = self.file is not None and not self.file.as_link
         if carries and channel.media_name is not None:
             return channel.media_name, 1
@@ -172,7 +172,7 @@ class Delivery(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of the delivery's work; without one, the id of the delivery."""
+        """The id in log lines of this delivery's work: its correlation id, or else its own id."""
         return self.correlation_id or self.id
 
     @property

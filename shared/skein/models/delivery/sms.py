@@ -126,7 +126,7 @@ class InboundSms(Value):
 
     @property
     def answer(self) -> str:
-        """The text to match against choices: the id of a quick reply, or the words."""
+        """The text to match against choices: the id of the tapped quick reply, or else the body."""
         return self.button if self.button is not None else self.body
 
     @property

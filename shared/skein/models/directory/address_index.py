@@ -90,7 +90,7 @@ class AddressOwner(Stored):
         return 0 < days <= self._silence(today, channel)
 
     def has_lapsed(self, today: date, days: int, channel: str | None = None) -> bool:
-        """Return whether the next message from the address counts as a new person's.
+        """Return whether the next message from the address counts as the first of a new person.
 
         The address lapses when its owner reports that it changed hands, or after a long silence.
 
@@ -132,7 +132,7 @@ class AddressOwner(Stored):
 
         Args:
             today: The day (UTC).
-            unproven: The days of silence that make the address unproven.
+            unproven: The days of silence, if they make the address unproven; otherwise None.
             channel: The channel of the message.
             consents: The consents after the message; None if the message does not change them.
         """

@@ -64,7 +64,7 @@ class Permits(Value):
 
     @property
     def last_until(self) -> datetime | None:
-        """When the last permit and the last wait expire; None without permits and waiting runs."""
+        """When the last of the permits and the waits expires; None if there are none."""
         moments = [permit.until for permit in self.held.values()]
         return max((*moments, *(run.until for run in self.waiting)), default=None)
 

@@ -161,7 +161,7 @@ class UsageCounter(NamedTuple):
     of these attributes end in a hash of the model's name.
 
     Attributes:
-        of: `AGENT#` or `USER#`.
+        of: Whether the counter is of an agent (`AGENT#`) or of a person (`USER#`).
         id: The id of the agent or the person; empty if usage has no agent or person.
         usage: The counts.
     """
@@ -208,7 +208,8 @@ def usage_key(tenant: str, day: str, shard: int) -> Key:
 def usage_partitions(tenant: str, day: date) -> list[str]:
     """Return the partitions of a day's counters by agent and by person (UTC).
 
-    The last partition has the counters of release 0.3.0, and those of what private runs disclosed.
+    The last partition has the counters of release 0.3.0, and those of what private runs sent to
+    services.
     """
     sharded = [usage_key(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
     return [*(key.pk for key in sharded), unsharded(sharded[0]).pk]
@@ -259,7 +260,7 @@ def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str],
 
 
 def channel_counts(channel: str, texts: int, units: int) -> dict[str, int]:
-    """Return the counts of messages as attributes of a counter; their names end in the channel."""
+    """Return the counts of messages as attributes of a counter, whose names end in the channel."""
     return {f"{OF_CHANNEL}{channel}": texts, f"{UNITS}{channel}": units}
 
 

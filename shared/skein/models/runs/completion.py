@@ -110,7 +110,7 @@ class ToolSpec(Value):
 
 
 class ImageRef(Value):
-    """A reference to a picture for a model: prompts are recorded without its bytes."""
+    """A reference to a picture for a model; recorded prompts have it in place of the bytes."""
 
     chat_id: Annotated[Identifier, Field(description="The chat of the picture.")]
     media_id: Annotated[Identifier, Field(description="The id of the picture.")]
@@ -175,7 +175,7 @@ class ModelRequest(Value):
         stable_end: Where the stable part ends, for the provider's prompt cache; None for a request
             that no other follows.
         gaps: Seconds between the newest requests of the chat, which tell whether caching pays.
-        cache_key: The same text for all requests that share a beginning; empty without one.
+        cache_key: A text that is the same in all requests with the same beginning; may be empty.
     """
 
     model: str

@@ -448,7 +448,7 @@ class Run(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The correlation id of the run's work; without one, the id of the run."""
+        """The id in log lines of this run's work: its correlation id, or else its own id."""
         return self.correlation_id or self.id
 
     @property

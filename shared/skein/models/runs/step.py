@@ -323,7 +323,7 @@ class Step(Stored):
 
     @staticmethod
     def is_stored_as(item: Item) -> bool:
-        """Return whether an item is a step; its sort key must be that of a run or a step."""
+        """Return whether an item is a step, and not a run; it must be one of the two."""
         return STEP in str(item["sk"])
 
     @property

@@ -55,7 +55,7 @@ def shared_partition(tenant: str, agent_id: str, *, role: str, subject: str | No
 
 
 def is_shared_partition(partition: str) -> bool:
-    """Return whether `shared_partition` made the key of a partition of the vector index."""
+    """Return whether a partition key of the vector index was made by `shared_partition`."""
     return f"#AUD#{SHARED}" in partition
 
 

@@ -58,7 +58,7 @@ class Authors(Value):
 
     @classmethod
     def of(cls, ids: Iterable[str | None]) -> "Authors":
-        """Return the people with these ids, without None; many if there are more than 20."""
+        """Return the people with these ids; None is skipped, and more than 20 people are `many`."""
         known = sorted({each for each in ids if each is not None})
         return cls(ids=tuple(known)) if len(known) <= MAX_AUTHORS else MANY
 
@@ -245,7 +245,7 @@ class MadeFrom(Value):
         return tuple(dict.fromkeys(span.chat_id for span in self.spans))
 
     def joined(self, *others: "MadeFrom") -> "MadeFrom":
-        """Return the combined sources; too many spans are widened, but none is dropped."""
+        """Return the combined sources; if there are too many spans, each chat gets one span."""
         parts = (self, *others)
         labels = [part.source for part in parts if part.source is not None]
         return MadeFrom(
@@ -289,9 +289,9 @@ def few_of_strangers(
 ) -> list[Thing]:
     """Return the items in their order, limited to a maximum number per person.
 
-    So items from other people cannot crowd out what the people of a private chat have said. All
-    items with `many` writers count as items of one additional person. The `members` have no limit;
-    None keeps all items.
+    Items of other people therefore cannot crowd out what the people of a private chat have said.
+    All items with `many` writers count as items of one additional person. The items of `members`
+    are not limited; if `members` is None, no items are.
     """
     if members is None:
         return list(things)
