@@ -190,7 +190,7 @@ def _staged_for(staged: BorrowedContext, old: MemberRef, new: NamedMember) -> It
 def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember) -> list[Write]:
     """Return the writes that move the chat's newest deliveries to the new user.
 
-    Only deliveries to the former user among the newest 10 move. Their status reports then find the
+    Of the newest 10 deliveries, those to the former user move. Their status reports then find the
     membership of the new user.
     """
     return [

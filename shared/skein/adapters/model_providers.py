@@ -28,7 +28,8 @@ class AdapterParts(NamedTuple):
 
     Attributes:
         settings: The settings.
-        secrets: Returns the secret store; the secret of models has each provider's key by its name.
+        secrets: Returns the secret store. The secret of models contains the key of each provider,
+            by the provider's name.
         aws: Returns the factory of AWS clients.
     """
 
@@ -38,7 +39,7 @@ class AdapterParts(NamedTuple):
 
 
 def adapted_models(parts: AdapterParts) -> dict[str, Callable[[], LanguageModel]]:
-    """Return a function for each adapter that creates its models, by the provider's name."""
+    """Return functions that each create the models of one adapter, by the provider's name."""
     return {name: partial(_created, path, parts) for name, path in MODEL_ADAPTERS.items()}
 
 

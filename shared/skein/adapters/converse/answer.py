@@ -58,7 +58,7 @@ def _call(use: Mapping[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Mapping[str, int]) -> TokenUsage:
-    """Return the tokens; `inputTokens` are those that no cache read or wrote."""
+    """Return the tokens; `inputTokens` are only those that no cache read or wrote."""
     read, written = usage.get("cacheReadInputTokens", 0), usage.get("cacheWriteInputTokens", 0)
     return TokenUsage(
         input_tokens=usage["inputTokens"] + read + written,

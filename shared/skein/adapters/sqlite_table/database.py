@@ -76,7 +76,7 @@ class Database:
         return count
 
     def reading(self) -> "_Borrowed":
-        """Return a context with a connection for reads; a statement sees one state of the data.
+        """Return a context manager with a connection for reads; each statement sees a snapshot.
 
         Raises:
             Unavailable: The database is closed, or the disk cannot be read.
@@ -145,7 +145,7 @@ class Database:
 class _Borrowed:
     """Context manager that lends a connection to one block, under the lock if there is one.
 
-    It is a class because a generator would take as long as a read of an item.
+    This is a class because a context manager from a generator takes as long as reading an item.
     """
 
     __slots__ = ("_connection", "_database", "_generation", "_lock")

@@ -1,6 +1,6 @@
 """Items as DynamoDB stores them: sizes, conditions and changes.
 
-Items keep DynamoDB's spelling, so that `True`, `1` and `"1"` differ where they differ there, and
+Items are kept in DynamoDB's notation. `True`, `1` and `"1"` therefore differ as in DynamoDB, and
 numbers keep all their digits.
 """
 

@@ -307,7 +307,7 @@ def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
 
 
 def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
-    """Add the insiders, and replace titles of other chats that must not be shown.
+    """Add the insiders, and remove the titles of other chats that must not be shown.
 
     Args:
         read: What was read.

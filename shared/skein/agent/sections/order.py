@@ -129,7 +129,7 @@ LOADERS: Mapping[type[SectionItems], type[SectionLoader]] = {
 }
 """The services that load the kinds of items which no key or query finds."""
 HEADS = tuple(each.head for each in ITEMS if each.head is not None)
-"""Items of a tenant: without one of them, the tenant has no items of the kind with this `head`."""
+"""The head items of the kinds: a tenant without a head item has no items of that kind."""
 
 
 def _overriding(method: str) -> tuple[type[SectionItems], ...]:

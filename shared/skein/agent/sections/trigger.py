@@ -215,7 +215,7 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
 def _addressees(
     given: SectionInput, home: Chat, message: Message, agents: Sequence[NamedMember]
 ) -> str:
-    """Return the end of the sentence: the message that it replies to, and the members it names."""
+    """Return the end of the sentence on a message: what it replies to, and whom it names."""
     reading, names, words = given.reading, given.names, ""
     asked = [each for each in agents if names_member(message, each)]
     others = [

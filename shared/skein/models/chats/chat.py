@@ -68,7 +68,7 @@ class Media(Value):
     Attributes:
         id: The id of the file; None for a file of release 0.2.0, which was not stored.
         content_type: The media type that the sender claims.
-        url: The provider's URL of a file of release 0.2.0, which is never shown.
+        url: The provider's URL of a file of release 0.2.0. The URL is never shown.
         description: What a picture shows, or how a document begins, once known. It is stored with
             the message, so that it is read and deleted together with the message.
     """

@@ -25,7 +25,7 @@ PATCH, MAX_PATCHES = 32, 1_536
 
 
 class _Tiles(NamedTuple):
-    """The price of a picture in tiles of 512 pixels, after it was scaled down."""
+    """How many tokens a picture costs, by its tiles of 512 pixels after it is scaled down."""
 
     base: int
     tile: int
@@ -40,7 +40,7 @@ class _Tiles(NamedTuple):
 
 
 class _Patches(NamedTuple):
-    """The price of a picture in patches of 32 pixels, at most 1,536."""
+    """How many tokens a picture costs, by its patches of 32 pixels; at most 1,536 count."""
 
     factor: float
 
@@ -50,7 +50,7 @@ class _Patches(NamedTuple):
 
 
 class _Area(NamedTuple):
-    """The price of a picture by its area, up to a maximum."""
+    """How many tokens a picture costs, by its area, up to a maximum."""
 
     pixels: int
     most: int

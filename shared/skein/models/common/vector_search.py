@@ -44,8 +44,8 @@ class VectorSearch:
         model: The name of the embedding model; passages of other models are not found.
         vector: The vector of the query; its length does not matter.
         limit: The maximum number of passages, at most `MAX_NEAREST`.
-        author: The id of the only author; None for all.
-        month: The only month by UTC, such as `2026-02`; None for all.
+        author: The id of the author whose messages to find; None for all authors.
+        month: The month (UTC) from which to find messages, such as `2026-02`; None for all months.
     """
 
     partition: str

@@ -601,7 +601,7 @@ class StackSettings(Stored):
 
     @classmethod
     def key_for(cls, reader: str) -> Key:
-        """Return the key of the copy for a reader, for example a run's id."""
+        """Return the key of the copy that a reader, such as a run, reads."""
         return cls.key_of(stable_hash(f"stack:{reader}") % STACK_COPIES)
 
     @property

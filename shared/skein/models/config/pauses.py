@@ -28,7 +28,7 @@ class Pauses(Stored):
     """The pauses of a tenant or of the stack.
 
     Attributes:
-        since: Since when each kind of work is paused; work without an entry is not paused.
+        since: When the pause of each kind of work began; work without an entry is not paused.
         ended_at: When the newest pause ended; cleared once the tick has resumed all of its work.
     """
 

@@ -68,7 +68,7 @@ ToolName = Literal[
 
 OWN_TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 OwnToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-"""The name of a tool of a tenant; `skein.own_tools` has them."""
+"""The name of one of a tenant's own tools (`skein.own_tools`)."""
 
 DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "send_message",

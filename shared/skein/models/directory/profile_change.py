@@ -14,7 +14,7 @@ ProfileChangeMadeBy = Literal["consolidation", "update_profile"]
 
 
 class ProfileSource(Value):
-    """The source of an agent's value.
+    """The source of a value that an agent set.
 
     Attributes:
         made_by: Whether consolidation or the tool `update_profile` set the value.
@@ -41,7 +41,8 @@ class ProfileChange(Value):
         before: The value before the change; None if the field had no value.
         before_source: For an agent's change of the name, the source of the earlier name.
         value: The value after the change; None if the field was removed.
-        source: The source of an agent's value; None if the person set the value in the app.
+        source: The source of a value that an agent set; None if the person set the value in the
+            app.
         at: When the value was set.
         undone_at: When an operator undid the change.
     """

@@ -21,7 +21,8 @@ class AgentItem(OwnedItem):
         PREFIX: The prefix of the sort keys of live items.
         RANKS: All values that `rank` can have, in the order of lists.
         LIVE_STATUS: The status of live items. All other statuses are for ended items.
-        COUNTER: The attribute of the partition's revision that counts changes of this kind.
+        COUNTER: The attribute, in the partition's revision, that counts changes to items of this
+            kind.
         CACHED: Whether containers cache live items. Then every change raises the counter.
         version: The optimistic lock: every change raises it.
         ended_at: When the item ended; None while it is live.

@@ -256,7 +256,8 @@ class Run(Stored):
             `sharing_stamp`.
         told: How much information the run has sent without approval to services that may show it to
             anyone; None if it has sent nothing.
-        rebuilds: How often an activation was dropped because someone joined its chat.
+        rebuilds: How often an activation was dropped because its readers or the sharing rules
+            changed.
         borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
         wait: The current wait for a reply, if any.
         wait_chat_id: The chat in which the run waits.
@@ -267,7 +268,7 @@ class Run(Stored):
         tools: The names of the tools that the run used, in order of first use.
         marks: Notes on the run's prompts and answers, e.g. that a section was left out; see
             `all_marks`.
-        newer_marks: Those of `NEWER_MARKS`.
+        newer_marks: The notes on the run that are in `NEWER_MARKS`, which are stored apart.
         final_message: The message that ended the run; None if it ended without one.
         reason: Why there is no answer, or no answer yet. None if the run has answered, or if
             nothing delays it.

@@ -28,7 +28,8 @@ def closed_if_strict(schema: dict[str, Any]) -> dict[str, Any]:
 def is_strict(schema: Mapping[str, Any]) -> bool:
     """Return whether strict mode accepts a schema of a tool's arguments.
 
-    Each object forbids unknown properties, has at least one property and requires all.
+    In such a schema, each object forbids unknown properties, has at least one property, and
+    requires all of its properties.
     """
     parts = list(_parts(schema, 1))
     names = [name for part, _ in parts for name in part.get("properties", ())]

@@ -46,8 +46,8 @@ class ServiceTrigger(Value):
 
     Attributes:
         payload: The JSON of the webhook, unchanged.
-        chat_id: The chat that the payload names; the service reports to its members. The run
-            belongs to it if the agent is a member.
+        chat_id: The chat that the payload names, because the service reports to the members of this
+            chat. The run belongs to the chat if the agent is a member.
         decided: The call that an operator decided on; set instead of a service.
     """
 
