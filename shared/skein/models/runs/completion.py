@@ -110,7 +110,7 @@ class ToolSpec(Value):
 
 
 class ImageRef(Value):
-    """A reference to a picture for a model; recorded prompts have it in place of the bytes."""
+    """A reference to a picture for a model: prompts are recorded without its bytes."""
 
     chat_id: Annotated[Identifier, Field(description="The chat of the picture.")]
     media_id: Annotated[Identifier, Field(description="The id of the picture.")]

@@ -118,7 +118,7 @@ class HeldContent(Value):
         chat_id: The chat that the prompt showed; None if it showed none.
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
-        authors: The people whose messages were in the prompt and the tool results, as digests.
+        authors: The people whose messages were in the prompt and the tool results, by digest.
         outsiders: Whether one of the authors is possibly an outsider; see
             `services/visibility/insiders.py`.
         beyond_session: Whether the content includes messages from outside the current session of

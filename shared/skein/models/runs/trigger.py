@@ -22,7 +22,7 @@ class PlanTrigger(Value):
         chat_id: The chat of the plan: the chat in which it was set, or the one that an operator
             named.
         by_operator: Whether an operator set the plan.
-        authors: The people whose messages were shown to the run that set the plan, as digests.
+        authors: The people whose messages were shown to the run that set the plan, by digest.
         made_from: The messages and items from which the plan was made.
         template: The message template of the run's final message, for times when free text may not
             be sent.
@@ -46,8 +46,8 @@ class ServiceTrigger(Value):
 
     Attributes:
         payload: The JSON of the webhook, unchanged.
-        chat_id: The chat that the payload names, because the service reports to the members of this
-            chat. The run belongs to the chat if the agent is a member.
+        chat_id: The chat that the payload names; the service reports to its members. The run
+            belongs to it if the agent is a member.
         decided: The call that an operator decided on; set instead of a service.
     """
 

@@ -43,7 +43,7 @@ class Citation(Value):
 
 
 class Authors(Value):
-    """A set of people and tools; `many` if there are more than 20, or they are not known exactly.
+    """Some people and tools, or many: more than 20, or not known exactly.
 
     Attributes:
         ids: At most 20 ids or digests, sorted.
