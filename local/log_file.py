@@ -63,7 +63,7 @@ class OneLine(logging.Formatter):
 
 
 class Masked(logging.Formatter):
-    """Log formatter for the file: the running function, tracebacks, masked phone numbers."""
+    """Log formatter for the file: adds the function and the traceback, and masks phone numbers."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(function)s %(name)s %(message)s")

@@ -1,4 +1,4 @@
-"""The steps of a start, which the terminal names as they begin.
+"""The steps of a program, such as the start of the stack. The terminal names each as it begins.
 
 A step that takes long is named again and again, so that it does not look like a hang. The module
 needs only the standard library, because the installers of all other libraries use it.

@@ -36,7 +36,7 @@ SETTINGS = {
 
 
 class _PlayedStack(Stack):
-    """Local stack whose model needs no client, which would take half a second to import."""
+    """Local stack that does not import the client of a model, which would take half a second."""
 
     _libraries = ()
 

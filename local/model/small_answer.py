@@ -302,7 +302,7 @@ def _other_name(sentence: str, name: str) -> bool:
 
 
 def _sentences(line: str, *, whole: bool) -> Iterator[str]:
-    """Split a line into sentences; a last one without an end counts only if the text is whole."""
+    """Split a line into sentences. An unfinished last sentence counts only if the text is whole."""
     begin = 0
     for match in SENTENCE.finditer(line):
         sentence = line[begin : match.end()].strip()

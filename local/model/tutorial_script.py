@@ -1,8 +1,8 @@
-"""The answers of the tutorial's agent, so that its page prints the same with and without a key.
+"""The answers of the tutorial's agent, so that they are the same with and without a key.
 
-The small model cannot follow the tutorial: it calls no tools and mixes up facts. So the agent of
-docs/tutorial.md has scripted answers to the messages of that page, like the agent of the recorded
-day. An agent with another name or another system prompt never gets these answers.
+The small model cannot follow the tutorial: it calls no tools and mixes up facts. The agent of
+docs/tutorial.md therefore has scripted answers to the messages of that page, like the agent of the
+recorded day. An agent with another name or another system prompt never gets these answers.
 """
 
 import re

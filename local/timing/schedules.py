@@ -136,7 +136,7 @@ class Schedules:
             return len(due)
 
     def next_useful(self) -> datetime | None:
-        """Return the next of the rules' times at which a rule finds something; None for never."""
+        """Return the next time at which a rule fires and finds something; None if there is none."""
         with self._firing:
             earliest = self._earliest()
             times = [rule.next_useful(earliest) for rule in self._rules]

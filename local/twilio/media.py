@@ -1,7 +1,8 @@
-"""Files of messages, as Twilio stores them: of inbound messages, and fetched for outbound ones.
+"""Files of messages, as Twilio stores them: those that phones sent, and those that Skein sends.
 
-Twilio answers a request for a file, which needs the account's credentials, with a redirect to an
-address that works for a few hours: https://www.twilio.com/docs/messaging/api/media-resource.
+Twilio fetches the files that Skein sends. It answers a request for a file, which needs the
+account's credentials, with a redirect to an address that works for a few hours:
+https://www.twilio.com/docs/messaging/api/media-resource.
 """
 
 import secrets

@@ -42,7 +42,7 @@ class NoAnswer:
     account: str
 
     def reason_of(self, sms: Sms) -> Reason | None:
-        """Return why an SMS gets no answer; None if it has one, or may still get one."""
+        """Return why an SMS gets no answer; None if it has an answer, or may still get one."""
         found = self.message_of(sms)
         if found is None:
             return None

@@ -111,7 +111,7 @@ class TwilioWebhooks:
 
 
 def _on_whatsapp(fields: Mapping[str, str], button: str | None) -> dict[str, str]:
-    """Return the fields of a WhatsApp message, which contain no places."""
+    """Return the fields of a WhatsApp message, which has no fields for places, unlike an SMS."""
     kept = {name: value for name, value in fields.items() if not name.startswith(("To", "From"))}
     number = fields["From"].removeprefix(f"{WHATSAPP}+")
     kind = "button" if button is not None else _kind(fields)

@@ -63,7 +63,7 @@ class Cors:
         return replace(response, headers=(*response.headers, *headers))
 
     def _allowed(self, request: Request) -> str | None:
-        """Return the origin that a response names; None if the page may not read it."""
+        """Return the origin to name in the response; None if the page may not read the response."""
         origin, allowed = request.headers.get("origin"), self.rules.get("AllowOrigins", ())
         if origin is None or "*" in allowed:
             return None if origin is None else "*"

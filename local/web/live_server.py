@@ -112,7 +112,7 @@ class LiveServer:
         self._put(connection_id, None)
 
     def _put(self, connection_id: str, text: str | None) -> bool:
-        """Pass a frame to a connection, or None to close it; return whether it is open."""
+        """Pass a frame to a connection (None closes it); return whether the connection is open."""
         outgoing, loop = self._open.get(connection_id), self._loop
         if outgoing is None or outgoing.too_slow or loop is None:
             return False

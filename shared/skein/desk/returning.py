@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Return(NamedTuple):
-    """A chat that was handed back, its stay, and the jobs that follow."""
+    """A chat that was handed back, its stay, and the jobs to send."""
 
     chat: Chat
     stay: DeskStay | None
@@ -195,7 +195,7 @@ class Returns:
                 yield agent, theirs
 
     def _messages(self, chat: Chat, first: int) -> Sequence[Message]:
-        """Return people's messages that may need an answer, from one `seq` on, oldest first."""
+        """Return people's messages from `first` on that may need an answer, oldest first."""
         page = self.table.query(
             Query(
                 chat_partition(chat.tenant, chat.id),

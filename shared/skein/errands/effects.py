@@ -29,7 +29,7 @@ ANOTHER_TRY = timedelta(hours=1)  # wait if the person has too many open errands
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrandEffect(AnswerEffect):
-    """The effect of the asked person's answer: it is reported, or it confirms a meeting."""
+    """The effect of the asked person's answer: the answer is reported, or confirms a meeting."""
 
     takes_place: ClassVar[bool] = False
 

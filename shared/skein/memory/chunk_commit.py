@@ -242,7 +242,7 @@ def commit_chunk(
 
     Args:
         chat: The chat as it was read before the model was asked.
-        watermark: The write that moves the watermark, if it is unchanged.
+        watermark: The write that moves the watermark. It fails if another writer has moved it.
         record: The record of the chunk.
         memories: The writes of the memories and the profile.
 

@@ -248,7 +248,7 @@ class Memories(OwnedStore[Memory]):
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Memory]:
-        """List the memories of one partition, by page: live before ended, operators' first.
+        """List a page of one partition's memories: live ones before ended ones, operators' first.
 
         Args:
             reach: The agent and the partition; only the first scope is used.

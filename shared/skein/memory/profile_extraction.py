@@ -114,7 +114,7 @@ class AskedProfile:
 def asked_profile(
     agent: Agent, owner: Owner, person: User | None, messages: Sequence[Message]
 ) -> AskedProfile | None:
-    """Return the profile fields to ask for; None without such fields.
+    """Return the profile fields for which to ask the model; None if there are none.
 
     A field that an operator or the person has set is never overwritten, so the question does not
     ask for it.

@@ -1,4 +1,4 @@
-"""Read an agent's memories beyond those in a prompt, and an agent's active plans."""
+"""Read more of an agent's memories than a prompt shows, and read an agent's active plans."""
 
 from datetime import datetime
 

@@ -170,7 +170,7 @@ class ConsolidationTarget:
         )
 
     def profile(self, chunk: Chunk) -> AskedProfile | None:
-        """Return the profile fields to ask for with the chunk; None without such fields."""
+        """Return the profile fields to ask for with the chunk; None if there are none."""
         if self.shared:
             return None
         owner, messages = self.owner(chunk), _messages_of(chunk)

@@ -129,7 +129,7 @@ def own_names(agent: Agent) -> tuple[str, ...]:
 
 
 def keys_of_tools(agent: Agent) -> list[Key]:
-    """Return the keys of an agent's tenant tools and of their circuit breakers."""
+    """Return the keys of the tools that an agent enables, and of their circuit breakers."""
     names = own_names(agent)
     services = dict.fromkeys(name.partition(OF_SERVER)[0] for name in names)
     breakers = [ToolBreaker.key_of(agent.tenant, service) for service in services]

@@ -146,7 +146,7 @@ class CallLedger:
         return (made.answered if made is not None else None) or (0, 0)
 
     def read(self, record: RecordedCall) -> tuple[RecordedCall, ToolResult | None]:
-        """Read a record again, and return it with its result, or with None if it has no result."""
+        """Read a record again; return it with its call's result, or with None without a result."""
         found = self.table.get_many([record.key, record.step_key])
         record = RecordedCall.read(found, record.key) or record
         return record, record.result_in(Step.read(found, record.step_key))
@@ -254,7 +254,7 @@ def _equal_calls(earlier: Iterable[Step], step: Step, position: int, digest: str
 
 
 def digest_of(name: str, arguments: str) -> str | None:
-    """Return the digest of a call as the model wrote it, or None if that is not a JSON object."""
+    """Return the digest of a call as the model wrote it, or None if its JSON is not an object."""
     try:
         return digest_of_call(name, json_object_of(arguments))
     except Correctable:

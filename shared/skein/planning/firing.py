@@ -167,7 +167,7 @@ class Firing:
         return quiet_until is not None
 
     def _wait_or_drop(self, plan: Plan, desk: DeskState, now: datetime) -> None:
-        """Defer a plan whose chat a person of the team holds, or skip this time."""
+        """Defer a plan whose chat a person of the team holds, or skip this firing."""
         if desk.due_work == "wait":
             self._defer(plan, now + HELD_FOR, Reason.DESK)
         elif plan.cron is None:

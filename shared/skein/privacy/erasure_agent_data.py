@@ -260,7 +260,7 @@ def going_among(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
 
 
 def _without_in_audience(sweep: Sweep, item: Item) -> list[Write]:
-    """Return the write that removes the person from an item's audience; empty if not in it."""
+    """Return the write that removes the person from an item's audience, if the person is in it."""
     audience = Audience.model_validate(item.get("audience") or OPEN)
     if not audience.counts(sweep.subject.ids):
         return []

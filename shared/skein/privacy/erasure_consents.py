@@ -1,4 +1,4 @@
-"""Remove the words from a consent when the person deletes a message that it has posted."""
+"""Remove the words from a consent after the person deletes a message that the consent posted."""
 
 from datetime import datetime
 

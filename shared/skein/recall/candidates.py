@@ -175,7 +175,7 @@ class RecallRequest:
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Return whether a chat's messages may be shown that may repeat words shown by a rule.
+        """Return whether to show those messages of a chat that may repeat words shown by a rule.
 
         They may be shown only in their own chat, so the chat must be the active one.
         """

@@ -158,7 +158,7 @@ def _heading(entry: RecalledEntry, here: str | None, zone: ZoneInfo) -> str:
 
 
 def _line(entry: RecalledEntry, zone: ZoneInfo, named: Named) -> str:
-    """Return an entry as a line; words shown by a rule have their day and audience, but no chat."""
+    """Return an entry as a line; for words shown by a rule, the line does not tell their chat."""
     sender, text = named(entry.message.sender), quoted(entry.text)
     if not entry.rules:
         return f"  [msg:{entry.message.seq}] {sender}: {text}"

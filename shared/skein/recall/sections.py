@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RecalledMessages(SectionItems):
-    """The recalled messages, best first. The reader itself reads them with `PromptRecall`."""
+    """The recalled messages, best first; `PromptRecall` finds them during the reading."""
 
     entries: tuple[RecalledEntry, ...] = ()
 

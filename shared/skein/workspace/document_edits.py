@@ -184,7 +184,7 @@ def material_of(before: DerivedItem, author: Author) -> MadeFrom:
 
 
 def revised_text(text: str, revision: Revision) -> str:
-    """Replace one part of a text, then append.
+    """Apply a revision to a text: replace one part, then append.
 
     Raises:
         Unprocessable: The text to replace does not occur in the document, or more than once.
@@ -344,7 +344,7 @@ class DocumentEdit(NamedTuple):
         return tuple(self.renamed.id if each == self.hidden.id else each for each in ids)
 
     def _in_chat(self, document_id: str, *, listed: bool) -> list[Write]:
-        """Return the write that lists or unlists the document on its chat."""
+        """Return the write that adds the document to the list on the chat's item, or removes it."""
         chat = Chat.read(self.found, chat_key(self.home))
         if chat is None or chat.discarded_at is not None:
             raise NotFound("chat not found")

@@ -1,4 +1,4 @@
-"""Meetings: a time that suits all people of a group, found by errands to each of them.
+"""Meetings: an agent finds a time that suits all people of a group, by an errand to each of them.
 
 Each person is asked for their times privately. The group learns only a time that suits everyone:
 the answers, and the times that were read from them, are stored in the people's errands and are not

@@ -57,7 +57,7 @@ class OutreachFields(BaseModel):
 
 
 class Outreach(OutreachFields, Stored):
-    """An outreach. Each of its people is a separate item.
+    """An outreach. A separate item is stored for each of its people.
 
     Attributes:
         user_ids: The ids of the people, until each has an item; None afterwards.
@@ -94,7 +94,7 @@ class Outreach(OutreachFields, Stored):
 
     @property
     def while_active(self) -> ActiveItem:
-        """The item that must be active for the texts of this outreach to be written."""
+        """The item that must be active when a text of this outreach is posted."""
         return ActiveItem(**self.key._asdict())
 
     @property

@@ -36,7 +36,7 @@ class OwnWordsMemory(AgentItem):
 
     @property
     def seqs(self) -> tuple[int, ...]:
-        """The numbers of its source messages, ascending."""
+        """The numbers of the memory's source messages, ascending."""
         spans = self.made_from.spans
         return tuple(seq for span in spans for seq in range(span.first_seq, span.last_seq + 1))
 

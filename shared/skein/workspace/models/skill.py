@@ -101,7 +101,7 @@ class SkillCatalog(Stored):
 
     @staticmethod
     def key_of(tenant: str) -> "Key[SkillCatalog]":
-        """Return the key of a tenant's catalog; no skill can have this name."""
+        """Return the key of a tenant's catalog, which can never be the key of a skill."""
         return Key(skills_partition(tenant), "CATALOG")
 
     @classmethod
