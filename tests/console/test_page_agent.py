@@ -13,6 +13,7 @@ from tests.console.driver import HOSTILE, Driver, answered_chat
 
 PARTS = (
     "prompt", "tools", "memories", "goals", "plans", "threads", "documents", "skills", "preview",
+    "trials",
 )  # fmt: skip
 
 
@@ -28,6 +29,8 @@ def make_agent(driver: Driver) -> str:
     path = f"/v1/agents/{agent}"
     driver.client.ok("PATCH", path, {"system_prompt": f"Second. {HOSTILE}"}, token=token)
     create(f"{path}/memories", {"kind": "core", "text": HOSTILE})
+    script = {"people": [{"name": HOSTILE}], "turns": [{"from": HOSTILE, "text": HOSTILE}]}
+    create(f"{path}/cases", {"name": HOSTILE, "expect": [{"says": [HOSTILE]}], "script": script})
     create(f"{path}/goals", {"text": HOSTILE})
     create(f"{path}/plans", {"name": HOSTILE[:60], "instruction": HOSTILE, "run_after": "2 hours"})
     create(f"{path}/threads", {"concern": HOSTILE, "goal": HOSTILE})
@@ -417,3 +420,24 @@ def test_agent_is_exported_imported_and_updated_from_its_file(
     page.get_by_label("File").set_input_files([path])
     page.get_by_role("button", name="Update agent").click()
     expect(prompt).to_have_value(f"Third. {HOSTILE}")
+
+
+def test_case_is_made_of_messages_and_deleted(driver: Driver) -> None:
+    token = driver.operator()
+    body = {"name": "Scripted", "system_prompt": "You help."}
+    agent = driver.client.ok("POST", "/v1/agents", body, token=token)["id"]
+    driver.open_as_operator(f"#/agent/{agent}/trials")
+    page = driver.page
+    page.get_by_label("Name of the case").fill(HOSTILE)
+    page.get_by_label("Messages").fill("When do you open?\nAnd on Sundays?")
+    page.get_by_label("Says one of").fill("nine\n9:00")
+    page.get_by_label("Asks a person").check()
+    driver.check_looks()
+    page.get_by_role("button", name="Create the case").click()
+    main = page.locator("main")
+    expect(main).to_contain_text("When do you open? / And on Sundays?")
+    expect(main).to_contain_text("Says one of nine or 9:00")
+    driver.check_looks()
+    driver.check_inert()
+    page.get_by_role("button", name="Delete: ").click()
+    expect(main).to_contain_text("There are no cases yet.")

@@ -218,7 +218,7 @@ def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: Script
 
 
 def test_run_is_kept_as_a_case_of_its_agent(driver: Driver) -> None:
-    chat, agent = answered_chat(driver.client, ["When do you open?"], agent=AGENT)
+    chat, _ = answered_chat(driver.client, ["When do you open?"], agent=AGENT)
     driver.open_as_operator(f"#/why/{chat}/2")
     driver.give_reason()
     page = driver.page

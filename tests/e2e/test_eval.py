@@ -18,6 +18,7 @@ from bench.eval.scripted import scripted_model
 from bench.eval.situation import Missing, Situation
 from bench.eval.situations import SITUATIONS
 from bench.eval.stage import Stage
+from skein.trials.models.expectation import Played, PlayedCall
 
 SAMPLE = SITUATIONS[::26]
 
@@ -211,7 +212,8 @@ def test_look_up_counts_only_if_the_prompt_did_not_hold_the_answer(
     def looks_up(prompt: str, *called: str) -> bool:
         stage = Stage.__new__(Stage)
         stage.exchanges = [Exchange("code 4711", ""), Exchange(prompt, "")]
-        monkeypatch.setattr(Stage, "calls", lambda _self, _agent: [*called])
+        played = Played(calls=tuple(PlayedCall(each, {}) for each in called))
+        monkeypatch.setattr(Stage, "played", lambda _self, _agent: played)
         return stage.looks_up("Scout", "4711", ["recall"], since=1)
 
     assert looks_up("The code is 4711.")
