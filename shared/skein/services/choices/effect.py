@@ -114,7 +114,7 @@ class AnswerEffect:
     takes_place: ClassVar[bool] = True
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Check that a person may get a new question, given those with its purpose that are open.
+        """Check a new question against the person's open questions with the same purpose.
 
         Args:
             new: The message of the new question.

@@ -200,8 +200,8 @@ class TypedAnswers:
         """Return the question as unsure, so that it is repeated; None if it may not be repeated.
 
         A question is repeated at most once, and only if the run that asked it has posted all later
-        messages. It is not repeated if someone has joined the chat since, because they would see
-        the question, or if a person of the team holds the chat.
+        messages. It is not repeated if someone has joined the chat since, because that person would
+        see the question, or if a person of the team holds the chat.
         """
         chat, question = asked.snapshot.chat, asked.question
         if asked.listed.repeated_seq is not None or chat.holder is not None:

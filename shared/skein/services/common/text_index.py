@@ -1,4 +1,4 @@
-"""An index of passages, which scores them by their words and their meaning.
+"""An index of passages, which scores each passage by its words and its meaning.
 
 Words are scored with BM25. The score is a share of the highest score that the words of the query
 could reach. So scores of different queries can be compared, and one threshold tells whether a
@@ -18,11 +18,11 @@ from cachetools import LRUCache
 from skein.services.common.text_search import ALIKE, EmbeddingCache
 from skein.services.common.words import stems_of
 
-# How much a word counts that a passage repeats (K1), and the length of the passage (B), as usual.
+# The parameters of BM25, at their usual values: K1 for repeated words, B for long passages.
 K1, B = 1.2, 0.75
 MEANING = 0.7  # weight of the cosine; a passage with each word of the query once has about 0.45
-# A smaller collection counts as one of this many passages. Otherwise, a word that each of three
-# passages has would count as a filler.
+# A smaller collection is scored as if it had this many passages. Otherwise, a word that all of
+# three passages contain would count as a filler.
 LEAST_PASSAGES = 100
 CACHED_INDEXES = 8  # of texts that are searched as they are, such as an agent's documents
 STRONGEST = 127  # the largest component of a vector that is stored in 8 bits
@@ -116,7 +116,7 @@ def norms_of(vectors: Iterable[Vector]) -> list[float]:
 
 
 def in_bytes(vector: Vector) -> bytes:
-    """Return a vector as bytes, 8 bits for each component. The vector's length is lost."""
+    """Return a vector as bytes, 8 bits for each component. Only its direction is kept."""
     most = max(map(abs, vector), default=0.0) or 1.0
     return bytes(round(value / most * STRONGEST) % 256 for value in vector)
 

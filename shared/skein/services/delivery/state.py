@@ -1,4 +1,4 @@
-"""State machine of a delivery: how events change its parts, and how they set its status.
+"""State machine of a delivery: events change its parts, and the parts determine its status.
 
 All functions are pure. Within one try, the status of a part only moves forward. A new try adds 1
 to `tries`.

@@ -5,9 +5,10 @@ is the person who wrote most of these messages. If the main author has used a fi
 and other people may have work to do, the question waits until the next day. A question also waits
 until the token limit of its main author allows a model call.
 
-The budget covers summaries and memories of one day (UTC). It is compared with the day's usage
-counters, which exist anyway. The check comes before each model call, so the calls in progress may
-exceed the budget. When the budget is used up, work waits: its due pointer moves to the next day.
+The budget covers summaries and memories of one day (UTC). Skein compares it with the day's usage
+counters, which are written in any case. The check comes before each model call, so the calls in
+progress may exceed the budget. When the budget is used up, work waits: its due pointer moves to the
+next day.
 """
 
 import logging

@@ -28,9 +28,9 @@ MAX_TOLD_REBUILDS = 1  # with content from sharing rules; later rebuilds leave t
 WAIT_SECONDS = 300  # the wait for a reply, unless the run sets its own time
 MAX_WAIT = timedelta(days=7)
 
-# When a run is tried again.
+# When a failed run is tried again.
 ATTEMPTS = Retry(doubling(timedelta(seconds=10), 2), max_tries=3)
-# While its model is down.
+# When a run is tried again whose model is down.
 DEFERRALS = Retry(doubling(timedelta(seconds=10), 7), give_up=timedelta(hours=6))
 
 # What one invocation may still begin.
@@ -38,7 +38,7 @@ RUN_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, 
 WRITING_SECONDS = 10  # reserved after the model call to record and post the answer
 MIN_MODEL_SECONDS = 20  # with less time left, a new invocation continues the run
 
-# When a run is tried again.
+# When a run is tried again that got no permit.
 BUSY_SECONDS = 30  # the longest deferral of a run that hit the concurrency limit
 
 

@@ -83,7 +83,7 @@ def enqueue(
     Returns:
         The writes for the caller's transaction, the run's id and its job. The job is None if a
         queued run was extended. It is also None while the agent has a running or resuming run in
-        this chat, because the end of that run creates the job of the queued run.
+        this chat: at the end of that run, the job of the queued run is sent.
     """
     if member.queued_run is not None:
         slot = member.queued_run.widened(trigger, depth=depth, then=tuple(then), audience=audience)
@@ -157,8 +157,8 @@ def merge_queued_run(
 ) -> RunMerge:
     """Merge a chat's queued run into a run whose next prompt shows that chat.
 
-    The queued run ends as `canceled`, so that its messages are answered once. It is not merged in
-    two cases: if it has a chain and the other run belongs to another chat; and if the other run
+    The queued run ends as `canceled`, so that its messages are answered once. The queued run is
+    not merged in two cases: if it has a chain and `run` belongs to another chat; and if `run`
     belongs to a plan or a service and has not waited in that chat (`Run.leaves_messages`).
 
     Args:
