@@ -68,7 +68,7 @@ class Feed:
     def forward(self, changes: Sequence[ItemChange]) -> frozenset[int]:
         """Send the jobs of a batch of changes.
 
-        A change that cannot be handled does not hold back the jobs of the others.
+        A change that cannot be handled does not hold back the jobs of other changes.
 
         Returns:
             The positions of the changes whose jobs were not sent.
@@ -89,8 +89,8 @@ class Feed:
                 by_queue[job.queue].append(_FollowingJob(job, (position,)))
         for queue, found in by_queue.items():
             self._send(queue, list(_merged(found)), failed)
-        # Last, because a tenant with many endpoints makes it slow, and a batch has changes of all
-        # tenants.
+        # Events come last. Queuing them is slow for a tenant with many endpoints, and would delay
+        # the jobs of other tenants in the batch.
         self._send("events", list(self._queued(changes, failed)), failed)
         return frozenset(failed)
 

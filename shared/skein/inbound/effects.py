@@ -18,12 +18,12 @@ from skein.services.choices.effect import (
 class NumberEffect(AnswerEffect):
     """After a yes, the number is proven; after a no, its sender is a new person."""
 
-    takes_place: ClassVar[bool] = False  # the person cannot go on before answering
+    takes_place: ClassVar[bool] = False  # no other question can be answered before this one
 
     table: Table
 
     def on_answer(self, recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-        """Prove the number, or take it from the person.
+        """After a yes, mark the number as proven; after a no, take it from the person.
 
         Raises:
             Conflict: The number does not belong to the person any more.

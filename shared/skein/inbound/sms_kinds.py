@@ -135,7 +135,7 @@ class SmsKinds:
         chat_id = lookup.chat.chat_id if lookup.chat is not None and in_chat else None
         found = self.answers.match(line.tenant, person.id, sms, chat_id=chat_id)
         if isinstance(found, Refusal):
-            # The person may have given the number up with the earlier answer.
+            # Look for an earlier answer even if it was a no, with which the person lost the number.
             earlier = self.answers.earlier(found, sms, tenant=line.tenant, person=person)
             if earlier is not None:
                 return EarlierAnswer(earlier)

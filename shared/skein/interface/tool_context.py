@@ -1,6 +1,6 @@
 """The context of a tool call: its run, its reading, and its services.
 
-The first parameter of each tool is a `ToolContext`. It has everything that a tool may use:
+The first parameter of each tool is a `ToolContext`, which has everything that a tool may use:
 
 - `call.target(chat_id)` returns the id of the chat that the call names. `call.target(None)` returns
   the id of the active chat.
@@ -20,7 +20,7 @@ The functions below the classes return the owner of an item that a tool creates,
 the items that a tool may find or change. The reach also names the author of a change and the people
 whose words led to it. Each service checks the author's rights on the item (`Readers.changes` in
 `models/visibility/ownership.py`). In a private chat, an agent's tools therefore cannot change open
-items. They can never narrow the audience of an item or change an operator's item.
+items. In no chat can the tools narrow the audience of an item or change an operator's item.
 """
 
 from collections.abc import Callable, Iterable

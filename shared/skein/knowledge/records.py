@@ -251,7 +251,7 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a source, after checking that they are valid together.
 
     Raises:
-        Unprocessable: They are not.
+        Unprocessable: A field is invalid, or the fields contradict each other.
     """
     try:
         return dict(

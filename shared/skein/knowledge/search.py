@@ -12,7 +12,7 @@ from skein.services.common.text_index import IndexQuery
 MOST_SHOWN = 20  # passages that operators are shown
 Roles = Collection[str] | None
 """The roles that all readers have; None if a reader is a visitor: visitors see public sources."""
-READS = 3  # of the head; each further one only if a file was replaced after the one before
+READS = 3  # reads of the head, at most; it is read again if a file was replaced in the meantime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

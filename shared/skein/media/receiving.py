@@ -73,7 +73,7 @@ class MediaReceiver:
         elif file.seq is not None:
             if file.state == "pending":
                 self._settle(file, self._result(file, tries=int(item.get("due_tries", 0))))
-            # Both are repeated if a worker died before them.
+            # A worker may have died before these two steps, so they are always repeated.
             self.files.delete(file.incoming_name)
             self._end_waits(file)
 

@@ -36,8 +36,8 @@ class Upkeep:
     Derived data is the activity hour (which moves the chat up in its members' lists), the members'
     names, and a group's retention. Other workers renew the summaries.
 
-    Two upkeeps do more: the first one of an hour, and the first one after an agent has joined. They
-    run the recall sweep, which finds messages that are missing in the index. They also send jobs
+    Two upkeeps do more: the first one of an hour, and the first one after an agent has joined. Both
+    run the recall sweep, which finds messages that are missing in the index. Both also send jobs
     for the stale agent summaries of other chats that prompts in this chat would show.
     """
 
