@@ -56,7 +56,7 @@ class VisitTokens:
         )
 
     def keyed(self, purpose: str, text: str) -> bytes:
-        """Return an HMAC-SHA256 with a key of this purpose, which follows from the stack's secret.
+        """Return an HMAC-SHA256 with a key for this purpose, derived from the stack's secret.
 
         Raises:
             NotFound: The deployment has no secret.

@@ -60,8 +60,8 @@ class SmsAnswers:
         The questions are read only if the SMS has a six-digit number, or just says yes or no.
 
         Args:
-            chat_id: The chat of the line, in which a typed yes or no answers. None if the line has
-                no chat, or if the sender's number is unproven.
+            chat_id: The chat of the line, in which a typed yes or no counts as an answer. None if
+                the line has no chat, or if the sender's number is unproven.
 
         Returns:
             None for an ordinary SMS. That includes a six-digit number from a person who has no

@@ -78,7 +78,7 @@ class Visit(Stored):
 
     @property
     def job(self) -> VisitJob:
-        """The job that erases the visitor, if they were not seen for long enough."""
+        """The job that erases the visitor, unless they were seen lately."""
         return VisitJob(tenant=self.tenant, visitor_id=self.id)
 
     def claims(self) -> VisitClaims:

@@ -130,7 +130,7 @@ class Notices:
         )
 
     def out_of_tokens(self, claim: Claim, refusal: OverLimit) -> None:
-        """Post a notice in a direct chat that a token limit delays a run.
+        """Notify the person of a direct chat that a token limit delays a run.
 
         The chat gets one notice for each time the limit is exceeded. No notice is posted if no
         person waits for the run, for example if a plan or an agent's message triggered the run.

@@ -128,7 +128,7 @@ def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None
 
 
 class RunMerge(NamedTuple):
-    """A merge of a queued run: changes to the run and the membership, and further writes.
+    """The merge of a queued run into another run: the changes to that run and the membership.
 
     Attributes:
         merged: The id of the queued run; None if there is no merge.

@@ -1,4 +1,4 @@
-"""Derive the audience of a chat, and the scope of an agent's items there."""
+"""Derive the audience of a chat, and the scope of the items that agents make in the chat."""
 
 from collections.abc import Iterable
 

@@ -59,8 +59,8 @@ def holds_words_of_readers(run: Run, agent: Agent) -> bool:
 def members_of(chat: Chat | None) -> frozenset[str] | None:
     """Return the current and former ids of a private chat's people; None for an open or no chat.
 
-    Prompts limit how many words of strangers they show (`few_of_strangers`). The words of these
-    people are not limited.
+    A prompt shows only few words of strangers (`few_of_strangers`), but any number of words of the
+    people of its chat.
     """
     if chat is None or chat.readers.open:
         return None
