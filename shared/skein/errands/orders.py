@@ -205,7 +205,7 @@ class ErrandOrders:
         return meeting
 
     def _home(self, run: Run) -> tuple[Chat, NamedMember]:
-        """Read the run's chat, and find the member of it who triggered the run.
+        """Read the run's chat, and find its member who triggered the run.
 
         Raises:
             Forbidden: The run has no chat, or the chat does not include the asker.

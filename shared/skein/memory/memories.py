@@ -98,7 +98,7 @@ class Memories(OwnedStore[Memory]):
 
         Raises:
             Unprocessable: The text is invalid, or a journal entry is to be constitutional.
-            LostLease: The guard does not hold.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         if constitutional and kind != "core":
             raise Unprocessable("only a core memory can be constitutional")
@@ -141,9 +141,9 @@ class Memories(OwnedStore[Memory]):
         """Remove a memory on behalf of its agent (idempotent).
 
         Raises:
-            NotFound: No memory within reach has this id.
+            NotFound: The memory does not exist, or the caller may not access it.
             Conflict: The caller has no right to change the memory.
-            LostLease: The guard does not hold.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         return self.edit(reach, memory_id, self._removed, guard=guard)
 
@@ -151,7 +151,7 @@ class Memories(OwnedStore[Memory]):
         """Remove any memory on behalf of an operator (idempotent). The memory stays on record.
 
         Raises:
-            NotFound: No memory within reach has this id.
+            NotFound: The memory does not exist, or the caller may not access it.
         """
         return self.edit(reach, item_id, self._removed)
 
@@ -167,7 +167,7 @@ class Memories(OwnedStore[Memory]):
         again.
 
         Raises:
-            NotFound: No memory within reach has this id.
+            NotFound: The memory does not exist, or the caller may not access it.
         """
         return self.edit(reach, memory_id, Memory.restored)
 
@@ -177,7 +177,7 @@ class Memories(OwnedStore[Memory]):
         Only operators can change a confirmed memory.
 
         Raises:
-            NotFound: No memory within reach has this id.
+            NotFound: The memory does not exist, or the caller may not access it.
             Conflict: The memory has ended, or is private and cannot be public.
         """
 
@@ -204,7 +204,7 @@ class Memories(OwnedStore[Memory]):
         stays on record. To undo this, restore the old memory and remove the new one.
 
         Raises:
-            NotFound: No memory within reach has this id.
+            NotFound: The memory does not exist, or the caller may not access it.
             Conflict: The memory has ended.
             Unprocessable: The text is invalid.
         """

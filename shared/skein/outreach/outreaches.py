@@ -46,7 +46,7 @@ class Outreaches:
     settings: Settings
 
     def create(self, tenant: str, by: str, new: "NewOutreach") -> Outreach:
-        """Create an outreach, whose people are written to from `not_before` on.
+        """Create an outreach. The agent writes to its people from `not_before` on.
 
         A repeated call with the same `client_id` creates nothing.
 

@@ -23,8 +23,8 @@ class WaitingCalls:
         """Return whether a waiting call has the same tool and arguments as a new call.
 
         Calls for two different people are not equal. A waiting call is ignored if it can no longer
-        be made because its tool was changed, its arguments were erased, or someone who may not see
-        it has joined.
+        be made because its tool was changed, its arguments were erased, or a person has joined who
+        may not be shown the result.
 
         Args:
             new: The new call, whose step is stored.

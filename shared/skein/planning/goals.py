@@ -63,7 +63,7 @@ class Goals(OwnedStore[Goal]):
             Unprocessable: The text or the priority is invalid.
             Conflict: The scope has 100 active goals that may be shown to the readers, or 200 in
                 all.
-            LostLease: The guard does not hold.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         try:
             goal = Goal(
@@ -84,9 +84,9 @@ class Goals(OwnedStore[Goal]):
         """Mark a goal as completed or abandoned (idempotent).
 
         Raises:
-            NotFound: There is no such goal within reach.
+            NotFound: The goal does not exist, or the caller may not access it.
             Conflict: The goal has another status, or may not be changed by the caller.
-            LostLease: The guard does not hold.
+            LostLease: The guard fails: another worker has claimed the run.
         """
 
         def end(goal: Goal) -> Goal:
@@ -108,7 +108,7 @@ class Goals(OwnedStore[Goal]):
         A goal that has ended may become active again.
 
         Raises:
-            NotFound: There is no such goal within reach.
+            NotFound: The goal does not exist, or the caller may not access it.
             Conflict: The change would exceed the limit of active goals.
         """
         given = change.given

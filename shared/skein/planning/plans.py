@@ -145,7 +145,7 @@ class Plans(OwnedStore[Plan]):
                 expression fires too often, or there is no such template.
             Conflict: The scope has 100 active plans that may be shown to the readers, or 200 in
                 all. Or the plan of this name may not be changed by the caller.
-            LostLease: The guard does not hold.
+            LostLease: The guard fails: another worker has claimed the run.
         """
         given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
         times = {kind: text for kind, text in given.items() if text is not None}
@@ -265,9 +265,9 @@ class Plans(OwnedStore[Plan]):
             guard: A check on the run that cancels the plan.
 
         Raises:
-            NotFound: There is no such plan within reach.
+            NotFound: The plan does not exist, or the caller may not access it.
             Conflict: The plan may not be changed by the caller.
-            LostLease: The guard does not hold.
+            LostLease: The guard fails: another worker has claimed the run.
         """
 
         def attempt() -> Plan:
@@ -294,7 +294,7 @@ class Plans(OwnedStore[Plan]):
         """Cancel a plan by its id without deleting it; a plan that has ended stays as it is.
 
         Raises:
-            NotFound: There is no such plan within reach.
+            NotFound: The plan does not exist, or the caller may not access it.
             Conflict: The plan may not be changed by the caller.
         """
         return self.edit(reach, item_id, self._canceled)
@@ -303,7 +303,7 @@ class Plans(OwnedStore[Plan]):
         """Cancel or restore a plan on behalf of an operator (idempotent).
 
         Raises:
-            NotFound: There is no such plan within reach.
+            NotFound: The plan does not exist, or the caller may not access it.
             Conflict: The time of the plan has passed, or there are too many active plans.
         """
         made = self._canceled if change.status == "canceled" else self._restored

@@ -96,7 +96,7 @@ class Forgettings:
             The question; None if no messages were found.
 
         Raises:
-            Failed: No person asked for it in a message.
+            Failed: No person's message led to the run.
             Unprocessable: The query has no words to search for.
             AlreadyAsked: A question about these messages is open.
             ReadersChanged: Someone joined the chat of the activation.
@@ -324,7 +324,7 @@ def _checked(run: Run, query: str) -> str:
     """Check a request, and return the id of the person who made it.
 
     Raises:
-        Failed: No person asked for it in a message.
+        Failed: No person's message led to the run.
         Unprocessable: The query has no words to search for.
     """
     asked = person_to_ask(run)

@@ -99,7 +99,7 @@ class Documents:
         """Get a document by its name or id.
 
         Raises:
-            NotFound: No document of this name may be shown within reach.
+            NotFound: The document does not exist, or the caller may not access it.
         """
         found = self.table.get_many([folder.key(name) for folder in reach.folders])
         document = _first(found, reach, name)
@@ -173,7 +173,8 @@ class Documents:
             author: The author of the change.
 
         Raises:
-            NotFound: The document is not within reach, and `new_in` is None.
+            NotFound: `new_in` is None, and the document does not exist or the caller may not access
+                it.
             Conflict: The document already exists, has another version, or may not be changed from
                 here; or too many documents would be pinned.
             TooLarge: The text is larger than 256 KiB of UTF-8.
@@ -204,7 +205,7 @@ class Documents:
             author: The author of the change.
 
         Raises:
-            NotFound: The document is not within reach.
+            NotFound: The document does not exist, or the caller may not access it.
             Conflict: The document has another version, or may not be changed from here; or too many
                 documents would be pinned.
             TooLarge: The text would be larger than 256 KiB of UTF-8.
@@ -232,7 +233,7 @@ class Documents:
         """Delete a document permanently.
 
         Raises:
-            NotFound: The document is not within reach.
+            NotFound: The document does not exist, or the caller may not access it.
             Conflict: The document has another version, or may not be changed from here.
             LostLease: The guard fails: another worker has claimed the run.
         """

@@ -177,7 +177,7 @@ class Threads(OwnedStore[Thread]):
             author: The author of the change.
 
         Raises:
-            NotFound: The thread is not within reach.
+            NotFound: The thread does not exist, or the caller may not access it.
             Conflict: The thread has ended.
             LostLease: The guard fails: another worker has claimed the run.
         """
@@ -235,7 +235,7 @@ class Threads(OwnedStore[Thread]):
         """Delete a thread permanently, open or ended, and its links to runs.
 
         Raises:
-            NotFound: The thread is not within reach.
+            NotFound: The thread does not exist, or the caller may not access it.
         """
         thread = OwnedStore.delete(self, reach, item_id)
         prefix = ThreadRunLink.prefix_of(thread.id)

@@ -248,7 +248,7 @@ def _of_thread(call: ToolContext, thread_id: str, name: str) -> Document:
 
     Raises:
         Correctable: The thread has no such document.
-        Failed: There is no such thread within reach, or the document was deleted.
+        Failed: The thread does not exist or may not be accessed, or the document was deleted.
     """
     reach, threads = reach_at(call), call.service(Threads)
     with refusals_as_tool_errors():
