@@ -694,6 +694,12 @@ INVITATION_IS_WITHDRAWN = (
     Remove(by=CAROL.id, chat=OPENED, who=ALICE.id),
     Say(who=ALICE.id, chat=ALICES.id),
 )
+# A memory of what Carol said elsewhere does not stand for one of what Alice said.
+ALIKE_IN_TWO_CHATS = (
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does("journal"), asked=1),
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, asked=1),
+    Pass(minutes=120),
+)
 
 KNOWN: dict[str, Story] = {
     name.lower(): story

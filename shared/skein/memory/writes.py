@@ -6,7 +6,7 @@ because "30 guests" and "31 guests" are very similar sentences but different fac
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from skein.memory.models.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind
 from skein.memory.models.records import KeptCounts
 from skein.models.common.storage import Missing, Put, Update, Write
 from skein.models.visibility.ownership import Owner, Reach
+from skein.models.visibility.provenance import Authors
 from skein.ports import Ids
 from skein.services.items.store import replaced
 
@@ -95,8 +96,23 @@ def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
     return not old.constitutional and old.scope == scope and reach.changes(old)
 
 
+def stands_for(memory: Memory, home: str | None, authors: Authors) -> bool:
+    """Return whether a live memory makes a new one with the same words unnecessary.
+
+    A memory from another chat that has further authors does not: it can be hidden from runs that
+    may see the new memory, and is deleted when one of these authors is erased.
+
+    Args:
+        home: The chat of the new memory.
+        authors: The authors of the new memory.
+    """
+    here = memory.home is not None and memory.home == home
+    alike = memory.authors.empty or memory.authors.only(authors.ids)
+    return here or alike or memory.trusted
+
+
 def double_of(
-    kind: MemoryKind, text: str, live: Sequence[Memory], *, by_operator: bool = False
+    kind: MemoryKind, text: str, live: Iterable[Memory], *, by_operator: bool = False
 ) -> Memory | None:
     """Return a live memory that has the same words, if it is a core memory or of the same kind.
 
@@ -125,7 +141,8 @@ def remember(
 ) -> MemoryWrites:
     """Build the writes that store a consolidation's results as memories, for one transaction.
 
-    If an existing memory has the same words as an entry, the entry is not stored. If such an entry
+    If an existing memory has the same words as an entry and stands for it (`stands_for`), the entry
+    is not stored. If such an entry
     should replace another memory, the existing memory supersedes that memory. A core memory also
     supersedes a journal entry with the same words. A memory in `removed` is kept if an entry
     repeats its words.
@@ -144,7 +161,11 @@ def remember(
     Returns:
         The writes and the counts. If nothing changes, there are no writes.
     """
-    known = {(memory.kind, normalised(memory.text)): memory for memory in reversed(live)}
+    known = {
+        (memory.kind, normalised(memory.text)): memory
+        for memory in reversed(live)
+        if stands_for(memory, owner.source_chat_id, owner.authors)
+    }
     by_id = {memory.id: memory for memory in live}
     new: list[Memory] = []
     ended: dict[str, Memory] = {}

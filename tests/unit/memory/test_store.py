@@ -17,7 +17,7 @@ from skein.models.common.storage import Page, Put, Query
 from skein.models.items.agent_item import revision_key, touched
 from skein.models.visibility.audience import Audience
 from skein.models.visibility.ownership import Actor, Owner, Reach
-from skein.models.visibility.provenance import NO_AUTHORS, Authors, MadeFrom
+from skein.models.visibility.provenance import NO_AUTHORS, Authors, MadeFrom, digest_of
 from skein.services.common.text_search import EmbeddingCache
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, embeddings
@@ -139,6 +139,20 @@ def test_double_supersedes_the_memory_that_it_replaces() -> None:
     assert done.kept == KeptCounts(doubles=1, superseded=1)
     assert texts(live(world)) == ["Ben is the treasurer"]
     assert world.app.memories.get(OWNER.reach, ann.id).superseded_by == ben.id
+
+
+def test_memory_of_others_elsewhere_stands_for_no_memory_of_ones_own() -> None:
+    world = World()
+    ann, ben = (Authors(ids=(digest_of(person),)) for person in ("usr_ann", "usr_ben"))
+    here = OWNER.model_copy(update={"source_chat_id": "chat_1", "authors": ann})
+    there = OWNER.model_copy(update={"source_chat_id": "chat_2", "authors": ben})
+    keep(world, core("Ben is the treasurer"), owner=there)
+    keep(world, core("Ann is the treasurer"), owner=here)
+    [old] = [each for each in live(world) if each.authors == ann]
+    done = keep(world, core("Ben is the treasurer", old.id), owner=here)
+    assert done.kept == KeptCounts(core=1, superseded=1)
+    assert {each.authors for each in live(world)} == {ann, ben}
+    assert keep(world, core("Ben is the treasurer"), owner=here).kept == KeptCounts(doubles=1)
 
 
 def test_mutual_replacements_keep_one_memory() -> None:
