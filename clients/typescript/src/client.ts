@@ -120,10 +120,10 @@ export class NoAnswer extends Error {
 
 /**
  * The API, as the person or the operator of a token uses it; `token` may be a function that returns a
- * current one. By default, `SKEIN_URL` and `SKEIN_TOKEN` of the environment are read. Failed calls
- * are repeated if this has no second effect: reads, PUT, DELETE, and POST, which gets one
- * `Idempotency-Key` for all its attempts. Calls that run again (`try`, `replay`, drafts and live
- * tickets) and PATCH are not repeated.
+ * current one, or null for calls that need none. By default, `SKEIN_URL` and `SKEIN_TOKEN` of the
+ * environment are read. Failed calls are repeated if this has no second effect: reads, PUT, DELETE,
+ * and POST, which gets one `Idempotency-Key` for all its attempts. Calls that run again (`try`,
+ * `replay`, drafts and live tickets) and PATCH are not repeated.
  */
 export class Client {
   readonly agents = new Agents(this);
@@ -142,7 +142,7 @@ export class Client {
 
   constructor(
     url = environment("SKEIN_URL") ?? LOCAL,
-    private readonly token: string | (() => string | Promise<string>) = environment("SKEIN_TOKEN") ?? "",
+    private readonly token: string | null | (() => string | Promise<string>) = environment("SKEIN_TOKEN") ?? "",
     private readonly timeoutMs = 30_000,
     private readonly retries = 2,
   ) {
@@ -188,12 +188,10 @@ export class Client {
     let response: Response;
     let text: string;
     try {
-      const token = typeof this.token === "string" ? this.token : await this.token();
-      const headers = {
-        Authorization: `Bearer ${token}`,
-        "Content-Type": "application/json",
-        ...key,
-      };
+      const token = typeof this.token === "function" ? await this.token() : this.token;
+      const headers: Record<string, string> = { ...key };
+      if (token !== null) headers["Authorization"] = `Bearer ${token}`;
+      if (body !== undefined) headers["Content-Type"] = "application/json";
       const signal = AbortSignal.timeout(this.timeoutMs);
       // The API has no redirects, and another server must not get the message.
       response = await fetch(url, { method, headers, signal, redirect: "error", ...sent });

@@ -36,6 +36,8 @@ export type LiveEvent =
 export interface LiveOptions {
   /** By chat id, the highest `seq` that the app has. Without it, older messages are not reported. */
   seen?: Record<string, number>;
+  /** Follow this chat alone, for example because the token opens no other; needs its `seen`. */
+  chatId?: string;
   /** The pause between pings; a connection without an answer to one is lost. */
   pingMs?: number;
 }
@@ -76,12 +78,14 @@ export class Live {
   #stopped = false;
   #pause = new Pause();
   readonly #pingMs: number;
+  readonly #chatId: string | undefined;
   private readonly client: Client;
 
   constructor(client: Client, options: LiveOptions = {}) {
     this.client = client.withRetries(0); // a lost connection is reported at once
     this.#seen = options.seen ? new Map(Object.entries(options.seen)) : null;
     this.#pingMs = options.pingMs ?? 120_000;
+    this.#chatId = options.chatId;
   }
 
   /** By chat id, the highest `seq` that was reported or is older; keep it for a restart. */
@@ -169,7 +173,8 @@ export class Live {
       await opened.wait();
       if (lost === null) {
         if (this.#shown !== null) this.showing(this.#shown);
-        for await (const { id, last_seq } of this.client.chats.list()) {
+        if (this.#chatId !== undefined) yield* this.#missed(this.#chatId);
+        else for await (const { id, last_seq } of this.client.chats.list()) {
           if (last_seq > (this.#seen.get(id) ?? 0)) yield* this.#missed(id);
         }
         if (lost === null) yield { type: "connected" };

@@ -41,6 +41,11 @@ test("named_calls_are_calls_of_the_api", async () => {
   ]);
 });
 
+test("call_without_a_token_has_no_authorization", async () => {
+  await new Client("http://api.test", null).call("GET", "/v1/chats");
+  assert.deepEqual(api.headers, {});
+});
+
 test("message_gets_an_id_and_is_repeated_with_it", async () => {
   api.refusals = [{ status: 503 }, new Error("offline")];
   const posting = client.messages.post("chat_1", "Hello");

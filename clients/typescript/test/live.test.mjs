@@ -61,6 +61,14 @@ test("live_with_seen_messages_begins_after_them", async () => {
   assert.deepEqual(live.seen, { chat_1: 3 });
 });
 
+test("live_of_one_chat_reads_no_other", async () => {
+  api.texts = ["1", "2", "3"];
+  void listen({ chatId: "chat_1", seen: { chat_1: 1 } });
+  await settle();
+  assert.deepEqual(texts(), ["2", "3"]);
+  assert.ok(!api.calls.includes("GET /v1/chats"));
+});
+
 test("live_after_reconnect_reads_no_chat_without_new_messages", async () => {
   api.texts = ["1"];
   void listen();
