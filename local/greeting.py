@@ -11,6 +11,7 @@ from local.model.machine_models import ModelServer
 from local.model.server import MODEL_NAME
 from local.python_agent import PythonAgent
 from local.stack import Stack
+from local.web.chat_page import PATH as CHAT_PAGE
 
 PHONE = "+15005550100"
 QUESTION = "What is a good exercise for my back?"
@@ -54,6 +55,9 @@ Skein is at {stack.url}; stop it with Ctrl-C.{port_lines(stack)}
   line   {LINE}, answered by the agent Coach of the tenant demo
 {_state(stack, servers, "make run MODEL=")}
 {_by_sms(stack, QUESTION)}
+
+Or open a web page of another origin with a web chat:
+  {stack.url.replace("127.0.0.1", "localhost")}{CHAT_PAGE}
 
 Or open the console in a browser: {first} to write to Coach.
   {stack.url}{page}

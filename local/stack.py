@@ -77,6 +77,8 @@ from local.twilio.webhooks import TwilioWebhooks
 from local.warm_up import WarmUp
 from local.web.access import LocalAccess, refused
 from local.web.authorizer import Authorizer
+from local.web.chat_page import PATH as CHAT_PAGE
+from local.web.chat_page import ChatPage
 from local.web.cors import Cors, own_origins
 from local.web.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.web.developer_api import DeveloperApi
@@ -392,7 +394,7 @@ class Stack:
         tenants = (TENANT, DAY_TENANT) if self.config.day else (TENANT,)
         issuer = LocalIssuer(signer, origins=own_origins(self.url), people=lambda: _people(tenants))
 
-        self._answer = _answers(sandbox, issuer, developer_api, gateway, files)
+        self._answer = _answers(sandbox, issuer, developer_api, gateway, files, ChatPage(self.url))
         self._wired(engine, poller, clock)
         parts.callback(sandbox.stop)
         sandbox.start()
@@ -515,6 +517,7 @@ def _answers(
     developer_api: DeveloperApi,
     gateway: Gateway,
     files: LocalFiles,
+    chat_page: ChatPage,
 ) -> Callable[[Request], Response]:
     """Return the function that passes each request to the part that serves its path."""
 
@@ -523,6 +526,8 @@ def _answers(
             return sandbox.answer(request)
         if request.path.startswith(f"{FILES_PREFIX}/"):
             return files.answer(request)
+        if request.path == CHAT_PAGE:
+            return chat_page.answer(request, bootstrap.app())
         if request.path.startswith(DEVELOPER_PREFIX):
             return issuer.answer(request) or developer_api.answer(request)
         return gateway.answer(request)
