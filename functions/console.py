@@ -1,4 +1,4 @@
-"""Handler that serves the console: the files of `console/`, and where to sign in."""
+"""Handler that serves the console (its files, and where to sign in) and the web chat."""
 
 import json
 import os
@@ -19,8 +19,10 @@ from skein.settings import Settings
 
 LAYER_FOLDER = Path("/opt/console")
 REPOSITORY_FOLDER = Path(__file__).resolve().parents[1] / "console"
+WIDGET_FOLDER = "clients/widget/dist"
 
 HOME = "/console/"
+WIDGET = "/widget/"
 CONFIG = "config"
 INDEX = "index.html"
 TYPES = {
@@ -39,6 +41,14 @@ SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+# Pages of all origins load the web chat; with `crossorigin`, they check its hash.
+WIDGET_HEADERS = {
+    "access-control-allow-origin": "*",
+    "cross-origin-resource-policy": "cross-origin",
+    "x-content-type-options": "nosniff",
+}
+UNCHANGING = "public, max-age=31536000, immutable"
+NEWEST = "public, max-age=600, stale-while-revalidate=86400"
 SOURCES = (
     "default-src 'none'",
     "script-src 'self'",
@@ -59,6 +69,8 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     path = str(event["rawPath"])
     if path in {"/", HOME.rstrip("/")}:
         return {"statusCode": 302, "headers": {"location": HOME}}
+    if path.startswith(WIDGET):
+        return _widget(event, path.removeprefix(WIDGET))
     name = path.removeprefix(HOME) or INDEX
     if name == CONFIG:
         return _json(config(settings))
@@ -81,6 +93,25 @@ def files() -> Mapping[str, PublicFile]:
         for path in sorted(folder.rglob("*"))
         if path.suffix in TYPES
     }
+
+
+def _widget(event: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a version of the web chat, which never changes, or the newest one as `v1.js`."""
+    found = widgets().get(name)
+    if found is None:
+        return error_response(NotFound("file not found"))
+    return found.answer(event, WIDGET_HEADERS, UNCHANGING if "/" in name else NEWEST)
+
+
+@cache
+def widgets() -> Mapping[str, PublicFile]:
+    """Read all versions of the web chat, by their path after `/widget/`."""
+    root = LAYER_FOLDER.parent if LAYER_FOLDER.is_dir() else REPOSITORY_FOLDER.parent
+    paths = sorted(
+        (root / WIDGET_FOLDER).glob("*.js"), key=lambda path: [*map(int, path.stem.split("."))]
+    )
+    found = {f"{path.stem}/chat.js": PublicFile(path.read_bytes(), TYPES[".js"]) for path in paths}
+    return found | {"v1.js": [*found.values()][-1]}
 
 
 def config(settings: Settings) -> dict[str, Any]:

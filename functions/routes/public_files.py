@@ -34,7 +34,9 @@ class PublicFile:
     def _compressed(self) -> str:
         return b64encode(gzip.compress(self.content, mtime=0)).decode()
 
-    def answer(self, event: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
+    def answer(
+        self, event: Mapping[str, Any], headers: Mapping[str, str], caching: str = CACHING
+    ) -> dict[str, Any]:
         """Return the file as an API Gateway HTTP API response (payload format 2.0).
 
         The response is 304 without a body if the caller already has the file.
@@ -42,11 +44,12 @@ class PublicFile:
         Args:
             event: The request.
             headers: Additional headers of the response.
+            caching: How long browsers and shared caches keep the file.
         """
         asked: Mapping[str, str] = event.get("headers") or {}
         sent = {
             **headers,
-            "cache-control": CACHING,
+            "cache-control": caching,
             "etag": self.etag,
             "vary": "accept-encoding",
         }

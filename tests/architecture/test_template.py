@@ -330,6 +330,7 @@ def test_only_these_routes_take_no_token() -> None:
         ("GET", "/v1/m/{token}"),
         ("GET", "/v1/widgets/{widget_id}/public"),
         ("POST", "/v1/widgets/{widget_id}/visits"),
+        ("GET", "/widget/{proxy+}"),
         ("POST", "/webhooks/services/{service_id}"),
     }
     for function, what in ("SmsWebhook", "sms"), ("SmsStatus", "status"):
@@ -374,7 +375,7 @@ def test_cloudfront_is_optional_and_keeps_public_files_only() -> None:
     public = [r.path for f in FUNCTIONS.values() for r in f.routes if not r.authorized]
     assert distribution["Condition"] == "HasEdge"
     assert kept not in patterns.values()
-    assert patterns.keys() == {"/docs", "/openapi.json", "/asyncapi.json", "/console*"}
+    assert patterns.keys() == {"/docs", "/openapi.json", "/asyncapi.json", "/console*", "/widget/*"}
     assert all(any(fnmatch(path, each) for path in public) for each in patterns)
     covered = {
         r.path

@@ -14,6 +14,7 @@ from skein import bootstrap
 from skein.settings import Settings
 from tests.support.api_client import Context
 from tests.support.builders import NOON
+from tools import widget
 
 ISSUER = "https://id.example/pool"
 
@@ -145,3 +146,22 @@ def test_console_config_has_the_address_of_the_sign_in() -> None:
         "live": True,
         "local": False,
     }
+
+
+def test_web_chat_is_served_to_pages_of_all_origins() -> None:
+    newest = get("/widget/v1.js")
+    [version] = {name for name in console.widgets() if name != "v1.js"}
+    fixed = get(f"/widget/{version}")
+    assert fixed["body"] == newest["body"] == widget.BUILT.read_text(encoding="ascii")
+    for answer in (newest, fixed):
+        assert answer["headers"]["content-type"] == "text/javascript; charset=utf-8"
+        assert answer["headers"]["access-control-allow-origin"] == "*"
+        assert answer["headers"]["cross-origin-resource-policy"] == "cross-origin"
+        assert "content-security-policy" not in answer["headers"]
+    assert fixed["headers"]["cache-control"] == "public, max-age=31536000, immutable"
+    assert "immutable" not in newest["headers"]["cache-control"]
+
+
+@pytest.mark.parametrize("path", ["/widget/", "/widget/v2.js", "/widget/../console/app.js"])
+def test_web_chat_path_of_no_file_answers_404(path: str) -> None:
+    assert get(path)["statusCode"] == 404

@@ -1,10 +1,10 @@
 """Builder of the Lambda layer, and of the functions that have dependencies of their own.
 
 `python -m tools.deployment.layer <logical id> <folder> [platform ...]` fills the layer's folder,
-which becomes `/opt`, with the package, its dependencies, prompts, console and data files, or the
-folder of a function, which becomes `/var/task`. Dependencies are installed for the functions'
-platform, not for this machine, and cached until their pins change. The module needs only the
-standard library and pip.
+which becomes `/opt`, with the package, its dependencies, prompts, console, web chat and data files,
+or the folder of a function, which becomes `/var/task`. Dependencies are installed for the
+functions' platform, not for this machine, and cached until their pins change. The module needs only
+the standard library and pip.
 """
 
 import ast
@@ -292,7 +292,7 @@ def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
         dirs_exist_ok=True,
     )
     compile_bytecode(site / "skein", version)
-    for name in ("prompts", "console", "examples/agents"):
+    for name in ("prompts", "console", "examples/agents", "clients/widget/dist"):
         shutil.copytree(ROOT / name, target / name, dirs_exist_ok=True)
     if not all(file.path.is_file() for file in data_files.FILES):
         data_files.install()

@@ -1,0 +1,40 @@
+"""Builder of the web chat: `python -m tools.widget` writes `clients/widget/dist/<version>.js`.
+
+TypeScript compiles the modules of the widget and those of our client that it needs; here they
+become one file, in one scope. A name that two modules give is an error of the file's syntax. The
+files of released versions stay as they are, because pages name their hash: change `VERSION` first.
+"""
+
+import re
+import tempfile
+from pathlib import Path
+
+from tools import generators
+
+VERSION = "1.0.0"
+FOLDER = generators.ROOT / "clients" / "widget"
+BUILT = FOLDER / "dist" / f"{VERSION}.js"
+CLIENT = ("backoff", "calls", "answers", "client", "live", "outbox")
+MODULES = ("dom", "markdown", "words", "store", "visit", "talk", "style", "view", "element")
+LINKS = re.compile(r"^(?:import .*? from .*?;\n|export \{.*?\};\n|export )", re.MULTILINE)
+
+
+def text() -> str:
+    """Return the whole file.
+
+    Raises:
+        generators.GeneratorError: TypeScript is missing or found an error.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        generators.node("tsc", "-p", ".", "--outDir", folder, folder=FOLDER)
+        paths = (
+            *(Path(folder) / "typescript" / "src" / f"{name}.js" for name in CLIENT),
+            *(Path(folder) / "widget" / "src" / f"{name}.js" for name in MODULES),
+        )
+        code = "".join(LINKS.sub("", path.read_text(encoding="utf-8")) for path in paths)
+    head = f"// The web chat of Skein, {VERSION}. Apache License 2.0.\n"
+    return f'{head}(() => {{\n"use strict";\n{code}}})();\n'
+
+
+if __name__ == "__main__":
+    BUILT.write_text(text(), encoding="ascii")
