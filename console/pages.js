@@ -23,12 +23,13 @@ import tour from "./pages/tour.js";
 import transcripts from "./pages/transcripts.js";
 import usage from "./pages/usage.js";
 import why from "./pages/why.js";
+import widgets from "./pages/widgets.js";
 
 // Pairs of a group's name in `words.menu`, or null for pages without a group, and the pages.
 export const menu = [
   [null, [tour, home]],
   ["talk", [phone, chats, desk]],
-  [null, [agent, knowledge, tools, people, sharing]],
+  [null, [agent, knowledge, tools, widgets, people, sharing]],
   ["understand", [why, transcripts, errands, usage, audit]],
   [null, [settings, time]],
 ];

@@ -44,6 +44,8 @@ PLACES = (
     Place("desk", "#/desk/answers"),
     Place("transcripts", "#/transcripts"),
     Place("errands", "#/errands"),
+    Place("knowledge", "#/knowledge"),
+    Place("widgets", "#/widgets"),
     Place("time", "#/time", signed_in=False),
     Place("tour", "#/tour", signed_in=False),
 )
