@@ -13,6 +13,11 @@ BOB = person("usr_bob", "Bob")
 CAROL = person("usr_carol", "Carol")
 PEOPLE = (ALICE, BOB, CAROL)
 
+EVE = person("vis_eve", "Eve")
+FAY = person("vis_fay", "Fay")
+VISITORS = (EVE, FAY)
+"""Outsiders to everything in the tenant; they act in stories about visitors alone."""
+
 COACH = bot("agt_a", "Coach")
 HELPER = bot("agt_b", "Helper")
 AGENTS = (COACH, HELPER)
@@ -58,10 +63,13 @@ ROOMS = {
         *(DEN, PAIR, TEAM, HALL, BACKROOM),
     )
 }
+VISIT = Room("chat_visit", "Visit", (EVE, COACH), "private", "direct")
+OTHER_VISIT = Room("chat_othervisit", "Other visit", (FAY, COACH), "private", "direct")
+VISITS = {room.id: room for room in (VISIT, OTHER_VISIT)}
 CHANNELS = {PHONES[room.members[0].id]: room.channel for room in ROOMS.values() if room.channel}
 """The channel on which each phone of a room writes."""
 OPENED = "chat_opened"  # stands for the newest group that a person opened
-NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)} | {
+NAMES = {member.id: member.name for member in (*PEOPLE, *VISITORS, *AGENTS)} | {
     STRANGER: "the stranger",
     "tool:knowledge": "a page",
 }
@@ -105,5 +113,5 @@ def titled(chat_id: str) -> str:
     """The title and visibility of a chat, for the sentences of a story."""
     if chat_id == OPENED:
         return "the newest group"
-    room = ROOMS.get(chat_id)
+    room = ROOMS.get(chat_id) or VISITS.get(chat_id)
     return f'"{room.title}" ({room.visibility})' if room else chat_id

@@ -11,7 +11,7 @@ from skein.models.chats.choice import YES
 from skein.models.chats.consent import ConsentData
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, is_visitor
 from skein.models.runs.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled
 from tests.attacks.encoding import is_told
@@ -93,11 +93,12 @@ class Knowledge:
     def outside(self, readers: Readers, chat_id: str | None = None) -> bool:
         """Whether one of these readers may not know the secret in a chat.
 
-        Nobody is outside once it was told to everybody; strangers who text are not in the cast.
+        Only visitors are outside once it was told to everybody; strangers who text are not in the
+        cast.
         """
-        if self.insiders.issuperset(EVERYBODY):
-            return False
         told = self._told_in[chat_id] if chat_id is not None else set()
+        if self.told_everybody:
+            return not set(filter(is_visitor, readers)) <= self.insiders | told
         return not set(readers) <= self.insiders | told
 
     def prompted(
@@ -204,6 +205,11 @@ class Knowledge:
                     }
                     self._confirmed.append(Confirmed(who, proposal.text, shown))
 
+    @property
+    def told_everybody(self) -> bool:
+        """Whether all members may know the secret."""
+        return self.insiders.issuperset(EVERYBODY)
+
     def tell_everybody(self) -> None:
         """Note that somebody who knows the secret told it to everybody."""
         self.insiders.update(EVERYBODY, (person.id for person in PEOPLE))
@@ -243,7 +249,8 @@ class Knowledge:
             item = self._world.table.get(key) if key.sk.startswith(DeskStay.PREFIX) else None
             stay = DeskStay.from_item(item) if item is not None else None
             told = stay is not None and self.tells(f"{stay.reason} {stay.summary}")
-            if stay is not None and told and not self._said_in(stay.chat_id):
+            open_to_all = self.told_everybody
+            if stay is not None and told and not open_to_all and not self._said_in(stay.chat_id):
                 where = titled(stay.chat_id)
                 raise Leak(f"the holder of {where} can read this:\n  {stay.summary!r}")
 
@@ -269,6 +276,8 @@ class Knowledge:
             there = (who for who in people_of(chat) if self._was_there(who, message))
             heard = tuple(there) or self._heard_by_agents(message)
         surprised = [who for who in heard if who not in self.insiders]
+        if self.told_everybody:
+            surprised = [*filter(is_visitor, surprised)]
         if surprised and not self.outside(heard, message.chat_id):
             by_rule = self._permitted(heard, message.sender.id, message.created_at)
             saved = message.chat_id in self._saved_in

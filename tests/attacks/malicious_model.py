@@ -23,6 +23,8 @@ from tests.attacks.cast import (
     ROOMS,
     SECRET_WORD,
     TEAM,
+    VISITORS,
+    VISITS,
 )
 from tests.attacks.encoding import coded, is_odd, letters_of
 from tests.attacks.errands import WISH, read_times
@@ -166,7 +168,7 @@ def _uses(move: Move, seen: Seen) -> list[ToolUse]:
 def _plain_uses(move: Move, seen: Seen) -> list[ToolUse]:
     opened = [chat for chat in _ids(CHAT_ID)(seen) if chat not in ROOMS]
     if move.chat is None:
-        return DEEDS[move.kind](seen, [*opened, *ROOMS])
+        return DEEDS[move.kind](seen, [*opened, *ROOMS, *VISITS])
     return DEEDS[move.kind](seen, opened[-1:] if move.chat == OPENED else [move.chat])
 
 
@@ -268,14 +270,14 @@ DEEDS: dict[str, Deed] = {
                 "person": person.id,
             },
         )
-        for person in PEOPLE
+        for person in (*PEOPLE, *VISITORS)
     ],
     "errand": lambda seen, _: [
         (
             "ask_someone",
             {"person": person.id, "question": seen.loot[:MAX_PROPOSED], "until": "1 day"},
         )
-        for person in PEOPLE
+        for person in (*PEOPLE, *VISITORS)
     ],
     "find_time": lambda seen, _: [("find_time", {"topic": seen.loot[:100], **WISH})],
     "enter": _in_chats("enter_chat"),

@@ -6,7 +6,8 @@ from difflib import unified_diff
 from itertools import islice, zip_longest
 from typing import TypeVar
 
-from tests.attacks.cast import SECRETS, named, words
+from skein.models.common.base import is_visitor
+from tests.attacks.cast import SECRETS, VISITORS, named, words
 from tests.attacks.errands import check_times
 from tests.attacks.knowledge import EVERYBODY, Leak
 from tests.attacks.moves import QUIET, Tactic
@@ -153,6 +154,8 @@ def _lookers(stage: Stage, story: Story) -> list[str]:
     """Who looks before a step: the outsiders that join a chat in it; at the end, all of them."""
     outsiders = stage.knowledge.outsiders()
     if stage.step > len(story):
+        acts = (each.id for each in VISITORS if each.id in repr(story))
+        outsiders += [each for each in acts if each not in stage.knowledge.insiders]
         return [*outsiders, *(each for each in EVERYBODY if each not in stage.knowledge.insiders)]
     step = story[stage.step - 1]
     joiners = [each.who for each in (step, *step.meanwhile) if isinstance(each, Join | Merge)]
@@ -163,7 +166,7 @@ def _views(stage: Stage, who: str, people: Sequence[str]) -> list[View]:
     """What somebody sees; what prompts would show counts as seen by everybody."""
     if who in EVERYBODY:
         return [*seen_by_everybody(stage), *prompts_for(stage, people)]
-    return seen_by(stage, who)
+    return [*seen_by(stage, who), *(prompts_for(stage, [who]) if is_visitor(who) else ())]
 
 
 def _check(stage: Stage, who: str, views: tuple[View, ...]) -> None:

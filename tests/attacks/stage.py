@@ -55,11 +55,14 @@ from tests.attacks.cast import (
     LOOK_ALIKE,
     NAMES,
     OPENED,
+    OTHER_VISIT,
     PEOPLE,
     PHONES,
     ROOMS,
     STRANGER,
     STRANGERS_PHONE,
+    VISIT,
+    VISITORS,
     Word,
     named,
     titled,
@@ -100,6 +103,7 @@ from tests.attacks.steps import (
     Text,
     asides_of,
 )
+from tests.attacks.visitors import VisitStep
 from tests.faults.deployment import WORKERS
 from tests.support.agents import actor, asked_by_service
 from tests.support.api_client import Client, operator
@@ -280,7 +284,7 @@ class Stage(World):
         return kept
 
     def _furnish(self) -> None:
-        self.known(*PEOPLE)
+        self.known(*PEOPLE, *VISITORS)
         for agent in AGENTS:
             tools = (*TOOLS, *OWN_TOOLS)
             manner = {"reply_mode": None, "history_format": None, "outsiders": "quoted"}
@@ -310,6 +314,13 @@ class Stage(World):
                 consolidate=room.kind == "group",
                 route=route,
             )
+        self._let_visitors_in()
+
+    def _let_visitors_in(self) -> None:
+        """Give two visitors their chats: one with all tools, and one with the usual tools."""
+        for room, tools in ((VISIT, (*TOOLS, *OWN_TOOLS)), (OTHER_VISIT, None)):
+            own = {"kind": room.kind, "visibility": room.visibility, "tools": tools}
+            self.chat(*room.members, chat_id=room.id, title=None, consolidate=True, **own)
 
     def _confides(self, chat_id: str) -> bool:
         """Whether the secret may be said in a chat: it is private, and has people."""
@@ -342,7 +353,7 @@ class Stage(World):
 
     def _connect(self) -> None:
         """Connect each person whose last connection has ended, or who has none yet."""
-        for who in PEOPLE:
+        for who in (*PEOPLE, *VISITORS):
             mine = self._connections[who.id]
             if mine and self.app.live_connections.find(mine[-1]) is not None:
                 continue
@@ -528,7 +539,7 @@ class Stage(World):
         return AddressOwner.from_item(item).user_id if item is not None else STRANGER
 
     def _apply(self, step: Step) -> None:
-        if isinstance(step, SharingStep | ErrandStep):
+        if isinstance(step, SharingStep | ErrandStep | VisitStep):
             step.happen(self)
             return
         doings: dict[type[Step], Callable[[Any], object]] = {

@@ -32,6 +32,7 @@ from tests.attacks.encoding import coded, hidden, is_odd, is_told
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN, does
 from tests.attacks.known_codes import ENCODED, FULL
+from tests.attacks.known_visitors import VISITED
 from tests.attacks.moves import Code
 from tests.attacks.search import compare, leak_in, search
 from tests.attacks.services import shows
@@ -75,6 +76,11 @@ def test_same_seed_draws_the_same_new_stories(new_stories: str) -> None:
 @pytest.mark.parametrize("name", _a_sixth_of(KNOWN))
 def test_known_story_leaks_nothing_to_outsiders(name: str) -> None:
     search(KNOWN[name])
+
+
+@pytest.mark.parametrize("name", _a_sixth_of(VISITED))
+def test_known_story_about_visitors_tells_them_no_open_content(name: str) -> None:
+    search(VISITED[name])
 
 
 @pytest.mark.parametrize("name", _a_sixth_of(ENCODED))

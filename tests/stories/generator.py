@@ -58,6 +58,7 @@ from tests.attacks.steps import (
     given_by,
     says_secret,
 )
+from tests.attacks.visitors import CONTENTS, Read, Reveal
 from tests.stories.moves import MOVES, PLACES, Place
 from tests.stories.walk import needed
 
@@ -166,8 +167,10 @@ _STEPS: Mapping[str, Callable[[Place], Step]] = {
     **{name: move.step for name, move in MOVES.items()},
     "linger": lambda _: Linger(),
     "a talk ends": lambda _: Pass(minutes=20),
+    "reveal": lambda _: Reveal(),
+    "read": lambda place: Read(who=place.who, chat=place.chat),
 }
-"""The steps of moves, and two more: to linger makes sense only while the model thinks."""
+"""The steps of moves, and more: to linger makes sense only while the model thinks."""
 
 _people = tuple(person.id for person in PEOPLE)
 _anybody = (*_people, STRANGER)
@@ -209,6 +212,7 @@ VARIANTS: Mapping[type[Step], Mapping[str, Sequence[Any]]] = {
     Remove: {"by": (..., *_people), "who": (..., *_anybody)},
     Reply: {"who": (..., *_people), "sms": (..., True), "unclear": (..., ..., True)},
     Report: {"chat": (..., ..., None)},
+    Reveal: {"as_": CONTENTS, "whether": (True, False)},
     Say: {"shows": (*[...] * 4, "picture", "document")},
     ShortenRule: {"minutes": (..., 1, 20)},
     TakeName: {

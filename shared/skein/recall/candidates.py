@@ -132,8 +132,9 @@ class RecallRequest:
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
-        """The indexes to search, as pairs of agent ID and scope."""
-        return tuple((self.agent_id, scope) for scope in self.scopes)
+        """The indexes to search, as pairs of agent ID and scope; for visitors, only their own."""
+        scopes = (scope for scope in self.scopes if scope is not None or not self.readers.visitors)
+        return tuple((self.agent_id, scope) for scope in scopes)
 
     @property
     def author(self) -> str | None:

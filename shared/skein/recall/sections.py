@@ -32,7 +32,7 @@ from skein.models.directory.agent import Agent
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
-from skein.models.visibility.ownership import recalled_scopes
+from skein.models.visibility.ownership import scopes_at
 from skein.models.visibility.provenance import Authors, Span
 from skein.ports import Clock, Metrics
 from skein.prompts import render
@@ -112,7 +112,7 @@ class PromptRecall:
             agent_id=run.agent_id,
             chat=chat,
             member=read.member,
-            scopes=recalled_scopes(read.scope, read.readers),
+            scopes=scopes_at(read.scope),
             readers=read.readers,
             query=text,
             tokens=1,

@@ -9,7 +9,7 @@ from skein.interface.arguments import NOT_SHOWN, Id, Moment, Query
 from skein.interface.history import asked_refs
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
-from skein.models.visibility.ownership import recalled_scopes
+from skein.models.visibility.ownership import scopes_at
 from skein.recall.candidates import RecallRequest
 from skein.recall.disclosures import disclosure_records, stamp_of
 from skein.recall.layout import recalled_lines
@@ -44,7 +44,7 @@ def recall(
             agent_id=run.agent_id,
             chat=reading.chat,
             member=reading.member,
-            scopes=recalled_scopes(scope_of(reading.chat), reading.destination),
+            scopes=scopes_at(scope_of(reading.chat)),
             readers=readers_of(call),
             query=query,
             tokens=MAX_TOKENS,

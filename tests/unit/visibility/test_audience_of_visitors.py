@@ -9,7 +9,9 @@ from skein.errors import Conflict
 from skein.models.chats.chat import Chat
 from skein.models.common.base import NamedMember
 from skein.models.runs.completion import ModelRequest
-from skein.models.visibility.audience import Audience
+from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.ownership import Actor
+from skein.models.visibility.provenance import NO_AUTHORS
 from skein.workspace.documents import Documents
 from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.agents import COACH, results_of
@@ -153,7 +155,9 @@ def test_what_a_visitor_says_is_shown_to_nobody_else(world: World) -> None:
 
 def test_agents_cannot_change_public_documents(world: World) -> None:
     folder = Folder(tenant=TENANT, agent_id="agt_a")
-    reach = DocumentReach(folders=(folder,), readers=Audience(open=True))
+    own = Actor(authors=NO_AUTHORS, outsiders=False)  # it may change the open document
+    reach = DocumentReach(folders=(folder,), readers=OPEN, actor=own)
+    world.app.get(Documents).write(reach, "open.md", f"The {SECRET}.")
     with pytest.raises(Conflict, match="only operators change it"):
         world.app.get(Documents).write(reach, "public.md", f"The {SECRET}.")
 

@@ -64,11 +64,6 @@ def scopes_at(scope: str | None) -> tuple[str | None, ...]:
     return (None,) if scope is None else (None, scope)
 
 
-def recalled_scopes(scope: str | None, readers: Audience) -> tuple[str | None, ...]:
-    """Return the scopes in which to recall messages; open messages are not for visitors."""
-    return (scope,) if readers.visitors else scopes_at(scope)
-
-
 def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
     """Return the scope of the person of a direct chat, or of another private chat.
 
