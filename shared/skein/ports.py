@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
 from skein.models.common.file import CheckedFile, FileUpload, SignedUpload, StoredFile
@@ -22,11 +22,33 @@ DocumentFormat = Literal["pdf", "docx", "html"]
 SendRequest = Callable[[HttpRequest], HttpAnswer]
 
 
+class CapturedCall(NamedTuple):
+    """A call of a port in a world, which was recorded instead of carried out."""
+
+    port: str
+    method: str
+    arguments: tuple[Any, ...]
+
+
 class Services(Protocol):
     """The services of the app, for code that looks up a service at run time."""
 
     def get(self, kind: type[T]) -> T:
         """Return the service of a class."""
+        ...
+
+    def world(
+        self, captured: list[CapturedCall], given: Mapping[type[Any], Any], **ports: object
+    ) -> "Services":
+        """Return the services of a world: an app on empty tables in memory, which sends nothing.
+
+        The world shares models, guardrails and tokenizers with this app.
+
+        Args:
+            captured: Where the calls of all other ports are recorded.
+            given: Services to use instead of those of their classes.
+            ports: Ports to use instead of recording ones, by name.
+        """
         ...
 
 

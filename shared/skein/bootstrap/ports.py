@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skein.adapters.static_embeddings import StaticEmbeddings
     from skein.ports import (
         Background,
+        CapturedCall,
         Clock,
         Embeddings,
         EventBus,
@@ -85,6 +86,9 @@ ADAPTERS = {  # port -> module of its real adapter
     "embeddings": "static_embeddings",
     "vocabulary": "static_embeddings",
 }
+TABLES = ("table", "erasure_register", "assigned_numbers")
+OF_WORLDS = ("model", "guardrails", "tokens", "vocabulary", "parallel_map")
+"""The ports that worlds share with the app: they change nothing outside, and reach no person."""
 SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
 
 
@@ -105,6 +109,27 @@ class Ports:
         self.settings = settings
         self.building = RLock()
         vars(self).update(overrides)  # `lazy` stores built adapters there, too
+
+    def of_world(self, captured: list[CapturedCall], **given: object) -> Ports:
+        """Return the ports of a world; see `Services.world`.
+
+        Args:
+            given: Ports of the world, among them its clock.
+        """
+        from skein.adapters.captured import Captured
+        from skein.adapters.sqlite_table.database import Database
+        from skein.adapters.sqlite_table.table import SqliteTable
+        from skein.adapters.system import UlidIds
+
+        clock: Clock = given["clock"]  # type: ignore[assignment]
+        ports: dict[str, object] = {name: Captured(name, captured) for name in ADAPTERS}
+        ports |= {name: SqliteTable(Database(), clock) for name in TABLES}
+        ports |= {name: getattr(self, name) for name in OF_WORLDS}
+        ports |= {"ids": UlidIds(clock), "embeddings": self.text_embeddings, "tracer": None}
+        settings = self.settings.model_copy(
+            update={"live": False, "live_url": "", "embeddings_model": ""}
+        )
+        return Ports(settings, **ports | given)
 
     @lazy
     def clock(self) -> Clock:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, get_args, get_origin
 
 from skein.bootstrap.ports import APP, Ports, port_types
 from skein.joint_writes import JointTable
+from skein.ports import CapturedCall
 
 T = TypeVar("T")
 TABLE = "table"  # the port whose transactions other writes may join
@@ -47,6 +48,14 @@ class App:
                 self._built[kind] = self._build(kind)
             service: T = self._built[kind]
         return service
+
+    def world(
+        self, captured: list[CapturedCall], given: Mapping[type, Any], **ports: object
+    ) -> "App":
+        """Return an app on tables in memory, which sends nothing; see `Services.world`."""
+        made = App(self.ports.of_world(captured, **ports))
+        made._built.update(given)
+        return made
 
     def _build(self, kind: type) -> Any:
         self._building.append(kind)

@@ -1,0 +1,362 @@
+"""Play a script with the real turn, in a world: Skein on a table in memory, which sends nothing.
+
+Only what operators wrote is copied into a world. It has no item of a person and no chat but the
+script's own, and only its run jobs are carried out.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from skein.agent.turn import Turns
+from skein.channels.segments import total_segments
+from skein.errors import SkeinError, Unavailable, Unprocessable
+from skein.knowledge.index import KnowledgeFiles
+from skein.knowledge.models.source import KnowledgeHead
+from skein.memory.models.memory import Memory
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
+from skein.models.common.address import Route, phone_address
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.storage import Key, Put
+from skein.models.config.overrides import TenantSettings
+from skein.models.config.pauses import Pauses
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.models.directory.role import HeldRole
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import Job, RunJob
+from skein.models.runs.completion import ModelAnswer, ModelRequest
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
+from skein.own_tools.items import CallableTool, json_object_of, keys_named, own_names
+from skein.own_tools.models.tool import OwnTool
+from skein.own_tools.sending import ANSWERED, CallSender, Outcome
+from skein.ports import CapturedCall, Clock, LanguageModel, Services, Table
+from skein.privacy.made_items import ENTITIES, made_in
+from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.common.pagination import items_under
+from skein.services.common.quoting import behind_bars
+from skein.trials.models.case import Case, RecordedResults, Script
+from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
+from skein.trials.plays import calls_of, used_by
+from skein.workspace.models.skill import skills_partition
+
+T = TypeVar("T")
+
+CHAT, LINE, PHONE = "chat_world", "+15005550006", "+15005550100"
+TURN_SECONDS = 120  # of one invocation, as in the template
+OVER = "the play is over"
+OUTWARD = {"deliveries", "pushes", "events"}  # queues whose jobs tell somebody outside
+NOT_RECORDED = "error: no result was recorded for this call"
+
+
+@dataclass(slots=True)
+class WorldClock:
+    """The time in a world, which goes on from the time that the script names."""
+
+    real: Clock
+    ahead: timedelta = timedelta()
+
+    def now(self) -> datetime:
+        return self.real.now() + self.ahead
+
+    def reach(self, moment: datetime) -> None:
+        """Turn the clock on to a moment; it is never turned back."""
+        self.ahead += max(moment - self.now(), timedelta())
+
+    def sleep(self, seconds: float) -> None:
+        self.ahead += timedelta(seconds=seconds)
+
+    def within(self, seconds: float, function: Callable[[], T]) -> T:
+        return self.real.within(seconds, function)
+
+
+@dataclass(slots=True)
+class WorldQueues:
+    """The queues of a world. Jobs of runs wait here; all other jobs are only listed."""
+
+    clock: WorldClock
+    runs: list[tuple[datetime, RunJob]] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        due = self.clock.now() + timedelta(seconds=delay_seconds)
+        self.runs += [(due, job) for job in jobs if isinstance(job, RunJob)]
+        kinds = (job.model_dump()["kind"] for job in jobs if job.queue in OUTWARD)
+        self.others += [f"job: {kind}" for kind in kinds]
+
+    def next(self, until: datetime | None) -> tuple[datetime, RunJob] | None:
+        """Take the job that is due first, if it is due by a time."""
+        due = [each for each in self.runs if until is None or each[0] <= until]
+        if not due:
+            return None
+        first = min(due, key=lambda each: each[0])
+        self.runs.remove(first)
+        return first
+
+
+@dataclass(slots=True)
+class WorldModel:
+    """The model, until the play is over. The first error of the model ends the play, too."""
+
+    model: LanguageModel
+    over: bool = False
+    error: SkeinError | None = None
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        if self.over or self.error is not None:
+            raise Unavailable(OVER)
+        try:
+            return self.model.complete(request)
+        except SkeinError as error:
+            self.error = error
+            raise
+
+    def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
+        return self.complete(request)
+
+
+@dataclass(slots=True)
+class WorldCalls:
+    """Answers calls of the tenant's tools with recorded results, and sends nothing."""
+
+    results: RecordedResults
+    model: WorldModel
+    made: list[str] = field(default_factory=list)
+    unrecorded: PlayedCall | None = None
+
+    def send(self, tool: CallableTool, arguments: str, *_: Any, **__: Any) -> Outcome:
+        """See `CallSender.send`. A call without a recorded result ends the play."""
+        given = json_object_of(arguments)
+        self.made.append(f"call: {tool.name}({json.dumps(given, ensure_ascii=False)})")
+        found = self.results.take(tool.name, given)
+        if found is None:
+            self.model.over = True
+            self.unrecorded = self.unrecorded or PlayedCall(tool.name, given)
+            return Outcome("failed", NOT_RECORDED)
+        if found.error is not None:
+            return Outcome("failed", f"error: {found.error}")
+        text = behind_bars(found.result or "") or "| (an empty answer)"
+        return Outcome("done", ANSWERED.format(name=tool.name, text=text), shows=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WorldTable:
+    """The table of a world, to prepare a script and to read what came of it."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptPlay:
+    """What a script gave, and what would have happened outside."""
+
+    played: Played
+    effects: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worlds:
+    """The service that plays scripts."""
+
+    services: Services
+    table: Table
+    clock: Clock
+    model: LanguageModel
+    files: KnowledgeFiles
+
+    def play(self, case: Case, agent: Agent, *, until: datetime) -> ScriptPlay:
+        """Play the script of a case.
+
+        Args:
+            agent: The agent, as the side of a trial has it.
+            until: When the play must have ended.
+
+        Raises:
+            TimeoutError: The script took longer.
+            Transient: The model or the table is out of reach.
+            ModelRejected: The provider refuses a request.
+        """
+        script = case.script
+        if script is None:
+            raise Unprocessable("the case has no script")
+        clock, model = WorldClock(self.clock), WorldModel(self.model)
+        if script.now is not None:
+            clock.ahead = script.now - self.clock.now()
+        queues, calls = WorldQueues(clock), WorldCalls(RecordedResults([*case.results]), model)
+        captured: list[CapturedCall] = []
+        given = {CallSender: calls, KnowledgeFiles: self.files}
+        world = self.services.world(captured, given, clock=clock, queues=queues, model=model)
+        stage = _Stage(world, world.get(WorldTable).table, clock, queues, agent, script)
+        for write in (*self._copied(agent), *stage.items()):
+            stage.table.write(write)
+        for n, turn in enumerate(script.turns):
+            at = clock.now() + timedelta(seconds=turn.after_seconds)
+            stage.work(at, lambda: model.over or self._is_late(until))
+            clock.reach(at)
+            if not model.over and model.error is None:
+                stage.post(n, turn.sender, turn.text)
+        stage.work(None, lambda: model.over or self._is_late(until))
+        if model.error is not None:
+            raise model.error
+        effects = (*calls.made, *queues.others)
+        return ScriptPlay(stage.played(calls.unrecorded), tuple(dict.fromkeys(effects)))
+
+    def _is_late(self, until: datetime) -> bool:
+        if self.clock.now() >= until:
+            raise TimeoutError
+        return False
+
+    def _copied(self, agent: Agent) -> Iterator[Put]:
+        """Yield the agent and what operators wrote for it, without secrets."""
+        yield Put(agent.key, agent.to_item())
+        settings = TenantSettings.read(self.table, TenantSettings.key_of(agent.tenant))
+        if settings is not None:
+            # No sharing rules: a world has none of their people.
+            bare = settings.model_copy(update={"pauses": Pauses(), "sharing": False})
+            yield Put(bare.key, bare.to_item())
+        for kind in ENTITIES:
+            for item in items_under(self.table, agent.key.pk, kind.PREFIX):
+                made = made_in(item)
+                if made is not None and made.by_operator and made.audience.open:
+                    yield Put(Key(item["pk"], item["sk"]), item)
+        head = KnowledgeHead.key_of(agent.tenant)
+        for partition in (skills_partition(agent.tenant), head.pk):
+            for item in items_under(self.table, partition, ""):
+                yield Put(Key(item["pk"], item["sk"]), item)
+        names = keys_named(agent.tenant, own_names(agent))
+        for tool in OwnTool.read_each(self.table.get_many(names) if names else {}):
+            bare_tool = tool.model_copy(update={"credentials": None, "nonce": ""})
+            yield Put(tool.key, bare_tool.attributes())
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """One script in its world."""
+
+    world: Services
+    table: Table
+    clock: WorldClock
+    queues: WorldQueues
+    agent: Agent
+    script: Script
+
+    @property
+    def people(self) -> dict[str, NamedMember]:
+        return {
+            each.name: NamedMember(kind="user", id=f"usr_world_{n}", name=each.name)
+            for n, each in enumerate(self.script.people)
+        }
+
+    @property
+    def route(self) -> Route | None:
+        if self.script.channel == "app":
+            return None
+        line, person = phone_address(LINE), phone_address(PHONE)
+        return Route(channel=self.script.channel, line=line, person=person)
+
+    def items(self) -> Iterator[Put]:
+        """Yield the people, their chat, the line and the memories of the script."""
+        agent, now, route = self.agent, self.clock.now(), self.route
+        members = (*self.people.values(), agent.as_member)
+        chat = Chat(
+            tenant=agent.tenant,
+            id=CHAT,
+            kind="direct" if self.script.chat == "direct" else "group",
+            visibility="open" if self.script.chat == "open" else "private",
+            line=route.line if route is not None else None,
+            roster=members,
+            owners=(members[0].id,),
+            activity_hour=now,
+            created_at=now,
+        )
+        yield Put(chat.key, chat.to_item())
+        for member in members:
+            reached = route if member.kind == "user" else None
+            membership = Membership(tenant=agent.tenant, chat_id=CHAT, member=member, route=reached)
+            yield Put(membership.key, membership.to_item(chat))
+        for given, person in zip(self.script.people, self.people.values(), strict=True):
+            roles = tuple(HeldRole(role=role, since=now) for role in given.roles)
+            user = User(
+                tenant=agent.tenant, id=person.id, name=person.name, roles=roles, created_at=now
+            )
+            yield Put(user.key, user.to_item())
+        if route is not None:
+            channels = (route.channel,)
+            line = Line(
+                tenant=agent.tenant,
+                address=route.line,
+                agent_id=agent.id,
+                channels=channels,
+                created_at=now,
+            )
+            yield Put(line.key, line.to_item())
+        for n, text in enumerate(self.script.memories):
+            memory = Memory(
+                tenant=agent.tenant,
+                agent_id=agent.id,
+                id=f"mem_{n:026d}",
+                scope=chat.scope,
+                audience=chat.readers,
+                source_chat_id=CHAT,
+                kind="core",
+                text=text,
+                made_by="consolidation",
+                created_at=now,
+            )
+            yield Put(memory.key, memory.to_item())
+
+    def post(self, n: int, sender: str, text: str) -> None:
+        """Post a message of the script."""
+        self.world.get(Chats).post_message(
+            NewMessage(
+                tenant=self.agent.tenant,
+                chat_id=CHAT,
+                sender=MemberRef(kind="user", id=self.people[sender].id),
+                text=text,
+                client_id=f"turn-{n}",
+                route=self.route,
+            )
+        )
+
+    def work(self, until: datetime | None, over: Callable[[], bool]) -> None:
+        """Carry out the runs that are due by a time; all of them by default."""
+        turns = self.world.get(Turns)
+        while not over() and (found := self.queues.next(until)) is not None:
+            due, job = found
+            self.clock.reach(due)
+            turns.take(job, deadline=self.clock.now() + timedelta(seconds=TURN_SECONDS))
+
+    def played(self, unrecorded: PlayedCall | None) -> Played:
+        """Return what came of the script."""
+        home = Chat.key_of(self.agent.tenant, CHAT)
+        found = Chat.must_read({home: self.table.get(home) or {}}, home)
+        sent = [
+            message
+            for message in Message.each_of(items_under(self.table, home.pk, Message.PREFIX))
+            if message.sender.kind == "agent"
+        ]
+        asked = [each.choice for each in sent if each.choice is not None]
+        steps = self._steps(home.pk)
+        return Played(
+            texts=tuple(each.text for each in sent if each.kind == "text"),
+            calls=calls_of(steps),
+            questions=tuple(
+                PlayedQuestion(each.question, tuple(option.label for option in each.options))
+                for each in asked
+            ),
+            asked_person=found.desk is not None or any(each.purpose == "tool" for each in asked),
+            cited=tuple(dict.fromkeys(one.source_id for each in sent for one in each.sources)),
+            sms_units=sum(
+                total_segments(each.text) for each in sent if self.script.channel == "sms"
+            ),
+            unrecorded=unrecorded,
+            **used_by(steps),
+        )
+
+    def _steps(self, pk: str) -> list[Step]:
+        items = items_under(self.table, pk, Run.PREFIX)
+        return [Step.from_item(item) for item in items if Step.is_stored_as(item)]
