@@ -1,11 +1,14 @@
-"""Replay a run's prompt with edits: one call to the model that changes nothing."""
+"""Replay a run's prompt: ask the model again with edits or as another agent; change nothing."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from skein.agent.reading.loader import ContextLoader
 from skein.agent.sections.basics import identity_of
-from skein.agent.tools import enabled
+from skein.agent.sections.builder import PromptBuilder
+from skein.agent.sections.participants import speakers_in
+from skein.agent.tools import enabled, offered
 from skein.errors import (
     Conflict,
     Forbidden,
@@ -14,18 +17,20 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.interface.section import SEPARATOR
+from skein.interface.section import SEPARATOR, speaks_in_text
 from skein.models.common.storage import Query
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.quotas.prices import Money
 from skein.models.quotas.usage import Payer
-from skein.models.runs.completion import ModelAnswer, ModelRequest
+from skein.models.runs.completion import ModelAnswer, ModelRequest, ToolSpec
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, PromptSection, Step
 from skein.models.runs.trigger import Trigger
+from skein.own_tools.items import OwnToolItems, keys_of_tools
 from skein.ports import Clock, Guardrails, LanguageModel, ModelTokens, Table
 from skein.services.chat_state.pictures import Pictures
+from skein.services.chat_state.snapshot import chat_of_agent
 from skein.services.config.resolution import effective_settings
 from skein.services.config.tenant_settings import check_reading
 from skein.services.quotas.money import money_of
@@ -40,9 +45,39 @@ from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
 IDENTITY = "IDENTITY"
+OF_AGENT = frozenset({IDENTITY, "INSTRUCTIONS"})  # sections that follow from the agent alone
 MODEL_SECONDS = 25  # the gateway waits for 30
 PRIVATE_RUN = "the run is private: its replay needs the scope 'privacy' and a reason"
 PROMPT_GONE = "the run has no prompt: it has none yet, or the prompt was erased or has expired"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedPrompt:
+    """A recorded prompt as it is sent again.
+
+    Attributes:
+        agent: The agent, perhaps with other fields than it has now.
+        overrides: The tenant's settings.
+        tools: The tools that the model is offered.
+        in_text: Whether the text of the answer is posted.
+        names: The names in the prompt, which a model may put before its text.
+    """
+
+    agent: Agent
+    prompt: PromptRecord
+    overrides: Overrides
+    tools: tuple[ToolSpec, ...]
+    in_text: bool = True
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPrompt:
+    """The prompt of a run's newest activation, and the steps of all its activations."""
+
+    run: Run
+    prompt: PromptRecord
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +114,8 @@ class Replays:
     token_budgets: TokenBudgets
     usage: UsageCounters
     pictures: Pictures
+    context_loader: ContextLoader
+    prompt_builder: PromptBuilder
     settings: Settings
 
     def replay(
@@ -112,7 +149,8 @@ class Replays:
             OverLimit: The operator's or the tenant's limit is used up.
             Transient: The model is out of reach.
         """
-        run, prompt = self._prompt_of(tenant, run_id)
+        recorded = self.recorded(tenant, run_id)
+        run, prompt = recorded.run, recorded.prompt
         if run.private and not private:
             raise Forbidden(PRIVATE_RUN)
         agent, overrides, budget = self._charged(run)
@@ -120,7 +158,9 @@ class Replays:
         self.rate_limiter.admit(tenant, operator)
         budget.check()
         started_at = self.clock.now()
-        answer = self._ask(agent, edited, overrides, edits=(sections or {}).values())
+        tools = tuple(tool.spec for tool in enabled(agent.enabled_tools))
+        sent = ReplayedPrompt(agent, edited, overrides, tools)
+        answer = self.step(sent, edits=(sections or {}).values())
         prices = TenantOnlySettings.model_validate(overrides).prices
         self.usage.add(
             tenant,
@@ -155,7 +195,13 @@ class Replays:
         budget = self.token_budgets.budget(charged, found_allowances(charged, found), limits)
         return agent, overrides, budget
 
-    def _prompt_of(self, tenant: str, run_id: str) -> tuple[Run, PromptRecord]:
+    def recorded(self, tenant: str, run_id: str) -> RecordedPrompt:
+        """Return the prompt of a run's newest activation, with the run's steps.
+
+        Raises:
+            NotFound: The run no longer exists.
+            Conflict: The run has no prompt, or its prompt was erased.
+        """
         try:
             key = Run.key_of(tenant, run_id)
         except ValueError:
@@ -175,7 +221,33 @@ class Replays:
         )
         if prompt is None or not prompt.sections:
             raise Conflict(PROMPT_GONE)
-        return Run.from_item(items[0]), prompt
+        return RecordedPrompt(Run.from_item(items[0]), prompt, tuple(steps))
+
+    def rendered(
+        self, recorded: RecordedPrompt, agent: Agent, overrides: Overrides
+    ) -> ReplayedPrompt:
+        """Render the parts of a recorded prompt that the agent's fields decide anew.
+
+        Raises:
+            NotFound: The agent or the chat of the prompt no longer exists.
+        """
+        run = recorded.run
+        shown = run.shown.chat_id if run.shown is not None else None
+        chat, member = (
+            chat_of_agent(self.table, run.tenant, run.agent_id, shown) if shown else (None, None)
+        )
+        keys = keys_of_tools(agent)
+        own = OwnToolItems.of_agent(agent, self.table.get_many(keys) if keys else {})
+        read = self.context_loader.again(run, chat, member)
+        reading = replace(read, agent=agent).having(own)
+        tools = tuple(tool.spec for tool in offered(reading))
+        built = self.prompt_builder.build(run, reading, tools)
+        anew = {part.name: part for part in built.sections if part.name in OF_AGENT}
+        sections = tuple(anew.get(part.name, part) for part in recorded.prompt.sections)
+        prompt = recorded.prompt.model_copy(update={"sections": sections})
+        return ReplayedPrompt(
+            agent, prompt, overrides, tools, speaks_in_text(reading), speakers_in(reading)
+        )
 
     def _edited(
         self,
@@ -218,18 +290,30 @@ class Replays:
             raise Unprocessable(f"the edited prompt has {total} tokens; the limit is {longest}")
         return prompt.model_copy(update={"sections": parts, "total_tokens": total})
 
-    def _ask(
-        self, agent: Agent, prompt: PromptRecord, overrides: Overrides, *, edits: Iterable[str]
+    def step(
+        self, sent: ReplayedPrompt, earlier: Sequence[Step] = (), *, edits: Iterable[str] = ()
     ) -> ModelAnswer:
+        """Ask the model for one step.
+
+        Args:
+            earlier: The steps so far, with their results.
+            edits: The texts that the guardrail of the agent checks first.
+
+        Raises:
+            Unprocessable: The provider or the agent's guardrail refuses the prompt.
+            Transient: The model is out of reach.
+        """
+        agent, overrides = sent.agent, sent.overrides
         effective = effective_settings(agent, None, overrides, self.settings, chat=None)
-        sent = self.pictures.sent(agent.tenant, prompt.messages())
+        further = (message for step in earlier for message in step.messages())
+        pictured = self.pictures.sent(agent.tenant, (*sent.prompt.messages(), *further))
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
-            messages=sent.messages,
-            tools=tuple(tool.spec for tool in enabled(agent.enabled_tools)),
+            messages=pictured.messages,
+            tools=sent.tools,
             max_output_tokens=effective.reserved_response_tokens,
             timeout_seconds=min(MODEL_SECONDS, self.settings.model_timeout_seconds),
-            image_bytes=sent.image_bytes,
+            image_bytes=pictured.image_bytes,
             image_detail=effective.image_detail,
         )
         try:

@@ -252,6 +252,10 @@ class _Stage:
         }
 
     @property
+    def by_sms(self) -> bool:
+        return bool(self.script.channel == "sms")
+
+    @property
     def route(self) -> Route | None:
         if self.script.channel == "app":
             return None

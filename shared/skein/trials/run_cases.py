@@ -1,0 +1,195 @@
+"""Play the case of a run: its recorded prompt, rendered for one version of the agent.
+
+Tools are not called. A call gets the result that the run recorded for an equal call, or a result of
+the case. At any other call, the play ends.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from skein.agent.replay import RecordedPrompt, ReplayedPrompt, Replays
+from skein.agent.spoken_text import spoken
+from skein.agent.tools import TOOLS
+from skein.errors import Unprocessable
+from skein.interface.citations import cited
+from skein.models.config.overrides import Overrides
+from skein.models.directory.agent import Agent
+from skein.models.runs.completion import ModelAnswer, TokenUsage, ToolCall
+from skein.models.runs.step import FIXED_ANSWER, Step, ToolResult, ToolStatus
+from skein.ports import Clock
+from skein.services.runs.policy import MAX_STEPS
+from skein.trials.models.case import Case, RecordedResults
+from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
+from skein.trials.plays import arguments_of, calls_of, used_by
+
+SEND, ASK, DESK, END = "send_message", "ask_choice", "ask_a_person", "end_run"
+SECTION_FIELDS = (
+    "reply_mode", "history_format", "outsiders", "profile_fields", "time_zone",
+)  # fmt: skip
+# Settings that change no section of a prompt, so that a recorded prompt stays comparable.
+OTHER_SETTINGS = frozenset(
+    {"allowed_fallbacks", "fallback_seconds", "guardrail", "reserved_response_tokens", "streaming"}
+)
+
+
+def comparable(case: Case, baseline: Agent, candidate: Agent) -> bool:
+    """Return whether a case says the same of both versions of an agent.
+
+    The sections of a recorded prompt cannot be rendered again. If a version would have others, the
+    case of a run does not compare the two.
+    """
+    if case.run_id is None:
+        return True
+    sides = [
+        {name: value for name, value in each.settings.items() if name not in OTHER_SETTINGS}
+        for each in (baseline, candidate)
+    ]
+    same = all(getattr(baseline, name) == getattr(candidate, name) for name in SECTION_FIELDS)
+    return same and sides[0] == sides[1]
+
+
+@dataclass(slots=True)
+class _KnownResults:
+    """The results that a run recorded, by name and arguments; each list keeps its order."""
+
+    left: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def of(cls, steps: Iterable[Step]) -> "_KnownResults":
+        known = cls()
+        for step in steps:
+            results = {each.call_id: each.content for each in step.results or ()}
+            for call in step.tool_calls:
+                if call.id in results:
+                    known.left[_canonical(call)].append(results[call.id])
+        return known
+
+    def take(self, call: ToolCall) -> str | None:
+        found = self.left.get(_canonical(call))
+        if not found:
+            return None
+        return found.pop(0) if len(found) > 1 else found[0]
+
+
+def _canonical(call: ToolCall) -> tuple[str, str]:
+    return call.name, json.dumps(arguments_of(call.arguments), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCases:
+    """The service that plays the cases of runs."""
+
+    replays: Replays
+    clock: Clock
+
+    def play(self, case: Case, agent: Agent, overrides: Overrides, *, until: datetime) -> Played:
+        """Play a case.
+
+        Args:
+            agent: The agent, as the side of a trial has it.
+            overrides: The tenant's settings.
+            until: When the play must have ended.
+
+        Raises:
+            NotFound: The run, its chat or its agent no longer exists.
+            Conflict: The prompt of the run was erased.
+            TimeoutError: The play took longer.
+            Transient: The model or the table is out of reach.
+        """
+        recorded = self.replays.recorded(case.tenant, case.run_id or "")
+        sent = self.replays.rendered(recorded, agent, overrides)
+        known, given = _KnownResults.of(recorded.steps), RecordedResults([*case.results])
+        steps: list[Step] = []
+        unrecorded: PlayedCall | None = None
+        while len(steps) < MAX_STEPS and unrecorded is None:
+            if self.clock.now() >= until:
+                raise TimeoutError
+            step = self._asked(recorded, sent, steps)
+            results, unrecorded = _results(step, known, given)
+            steps.append(step.model_copy(update={"results": results}))
+            if not step.tool_calls or any(call.name == END for call in step.tool_calls):
+                break
+        return _played(recorded, sent, steps, unrecorded)
+
+    def _asked(self, recorded: RecordedPrompt, sent: ReplayedPrompt, steps: list[Step]) -> Step:
+        began, n = self.clock.now(), len(steps) + 1
+        try:
+            answer = self.replays.step(sent, steps)
+        except Unprocessable:  # the provider or the guardrail refuses: the agent says nothing
+            answer = ModelAnswer(model=FIXED_ANSWER, text="", usage=TokenUsage())
+        return Step(
+            tenant=recorded.run.tenant,
+            run_id=recorded.run.id,
+            n=n,
+            model=answer.model,
+            text=answer.text,
+            tool_calls=answer.tool_calls,
+            usage=answer.usage,
+            started_at=began,
+            ended_at=self.clock.now(),
+        )
+
+
+def _results(
+    step: Step, known: _KnownResults, given: RecordedResults
+) -> tuple[tuple[ToolResult, ...], PlayedCall | None]:
+    """Return the results of a step's calls, and the first call without one."""
+    results: list[ToolResult] = []
+    for call in step.tool_calls:
+        arguments = arguments_of(call.arguments)
+        content = "done" if call.name == END else known.take(call)
+        status: ToolStatus = "done"
+        if content is None:
+            found = given.take(call.name, arguments)
+            if found is None:
+                return tuple(results), PlayedCall(call.name, arguments)
+            failed = found.error is not None
+            content = f"error: {found.error}" if failed else found.result or ""
+            status = "failed" if failed else "done"
+        results.append(ToolResult(call_id=call.id, name=call.name, status=status, content=content))
+    return tuple(results), None
+
+
+def _played(
+    recorded: RecordedPrompt,
+    sent: ReplayedPrompt,
+    steps: list[Step],
+    unrecorded: PlayedCall | None,
+) -> Played:
+    """Return what came of a play: what its texts and calls would have posted and asked."""
+    calls, shown = calls_of(steps), recorded.prompt.cited
+    texts = [cited(each, shown) for each in _texts(sent, steps)]
+    asked = [each.arguments for each in calls if each.tool == ASK and _is_object(each.arguments)]
+    return Played(
+        texts=tuple(each.text for each in texts if each.text),
+        calls=calls,
+        questions=tuple(
+            PlayedQuestion(str(each.get("question", "")), tuple(each.get("options") or ()))
+            for each in asked
+        ),
+        asked_person=any(each.tool == DESK for each in calls),
+        cited=tuple(dict.fromkeys(one.source_id for each in texts for one in each.sources)),
+        unrecorded=unrecorded,
+        **used_by(steps),
+    )
+
+
+def _texts(sent: ReplayedPrompt, steps: list[Step]) -> Iterator[str]:
+    """Yield the texts that a play would have posted, in order."""
+    for step in steps:
+        for call in step.tool_calls:
+            arguments = arguments_of(call.arguments)
+            if call.name == SEND and _is_object(arguments):
+                yield str(arguments.get("text", ""))
+        saves = all(
+            call.name in TOOLS and TOOLS[call.name].effect == "save" for call in step.tool_calls
+        )
+        if sent.in_text and saves:
+            yield spoken(step.text, sent.names)
+
+
+def _is_object(arguments: object) -> bool:
+    return isinstance(arguments, dict)
