@@ -1,0 +1,56 @@
+"""The verdict on a case: what the plays of two versions of an agent say together.
+
+A single play is a coin. So a case is played several times for each version and, if the candidate
+seems to be worse, eight times. `docs/trials.md` has the error rates that follow.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+Verdict = Literal["held", "improved", "flaky", "regressed", "gone", "broken", "not_comparable"]
+
+PLAYS_IF_WORSE = 8  # of each version, once the candidate seems to be worse
+SURE, RARE = 7, 2  # passes of the baseline at least, and of the candidate at most, that regress
+
+
+def passes(plays: Sequence[bool]) -> bool:
+    """Return whether at least two thirds of the plays passed."""
+    return 3 * sum(plays) >= 2 * len(plays)
+
+
+def fails(plays: Sequence[bool]) -> bool:
+    """Return whether at most one third of the plays passed."""
+    return 3 * sum(plays) <= len(plays)
+
+
+def plays_wanted(baseline: Sequence[bool], candidate: Sequence[bool], repeats: int) -> int:
+    """Return how many plays of each version the verdict needs, as far as the plays so far tell.
+
+    Args:
+        baseline: Whether the plays of the baseline passed, in order.
+        candidate: The same for the candidate.
+        repeats: How many plays each version has at first.
+    """
+    first, second = baseline[:repeats], candidate[:repeats]
+    if len(first) < repeats or len(second) < repeats:
+        return repeats
+    return PLAYS_IF_WORSE if passes(first) and fails(second) else repeats
+
+
+def verdict(baseline: Sequence[bool], candidate: Sequence[bool], repeats: int) -> Verdict | None:
+    """Return the verdict of all plays; None while plays are missing."""
+    wanted = plays_wanted(baseline, candidate, repeats)
+    if len(baseline) < wanted or len(candidate) < wanted:
+        return None
+    if wanted == PLAYS_IF_WORSE and passes(baseline[:repeats]) and fails(candidate[:repeats]):
+        regressed = sum(baseline) >= SURE and sum(candidate) <= RARE
+        return "regressed" if regressed else "flaky"
+    match passes(baseline), passes(candidate):
+        case True, True:
+            return "held"
+        case False, True:
+            return "improved"
+        case False, False:
+            if fails(baseline) and fails(candidate):
+                return "broken"  # the case's fault: neither version meets it
+    return "flaky"
