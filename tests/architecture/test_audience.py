@@ -85,6 +85,7 @@ OTHERS = {
     "agent/sections/open_questions.py": "the agent's questions in the active chat",
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/replay.py": "a run's recorded prompt, for operators",
+    "trials/worlds.py": "operators' items for a script, and what came of it in its own world",
     "services/runs/current_work.py": "the agents at work, for operators",
     "services/outbox/backlogs.py": "how many runs have which status, for operators",
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
@@ -292,6 +293,7 @@ def test_only_disclosure_compares_people_of_audiences() -> None:
         "knowledge/sections.py",  # the readers, all of whom must have a role
         "outreach/outreaches.py",  # the people of a request
         "services/visibility/disclosure.py",
+        "trials/worlds.py",  # the people of a script
     }
 
 

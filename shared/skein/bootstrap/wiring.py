@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from inspect import Parameter, signature
 from threading import RLock
-from typing import Any, Protocol, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_origin
 
 from skein.bootstrap.ports import APP, Ports, port_types
 from skein.joint_writes import JointTable
-from skein.ports import CapturedCall
+
+if TYPE_CHECKING:
+    from skein.ports import CapturedCall
 
 T = TypeVar("T")
 TABLE = "table"  # the port whose transactions other writes may join
@@ -50,7 +52,7 @@ class App:
         return service
 
     def world(
-        self, captured: list[CapturedCall], given: Mapping[type, Any], **ports: object
+        self, captured: "list[CapturedCall]", given: Mapping[type, Any], **ports: object
     ) -> "App":
         """Return an app on tables in memory, which sends nothing; see `Services.world`."""
         made = App(self.ports.of_world(captured, **ports))

@@ -27,6 +27,7 @@ from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
 from skein.models.directory.role import HeldRole
 from skein.models.directory.user import User
+from skein.models.items.agent_item import AgentItem
 from skein.models.outbox.jobs import Job, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 from skein.models.runs.run import Run
@@ -34,18 +35,22 @@ from skein.models.runs.step import Step
 from skein.own_tools.items import CallableTool, json_object_of, keys_named, own_names
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.sending import ANSWERED, CallSender, Outcome
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
 from skein.ports import CapturedCall, Clock, LanguageModel, Services, Table
-from skein.privacy.made_items import ENTITIES, made_in
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import behind_bars
 from skein.trials.models.case import Case, RecordedResults, Script
 from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
 from skein.trials.plays import calls_of, used_by
+from skein.workspace.models.document import Document
 from skein.workspace.models.skill import skills_partition
+from skein.workspace.models.thread import Thread
 
 T = TypeVar("T")
 
+KEPT: tuple[type[AgentItem] | type[Document], ...] = (Memory, Goal, Plan, Thread, Document)
 CHAT, LINE, PHONE = "chat_world", "+15005550006", "+15005550100"
 TURN_SECONDS = 120  # of one invocation, as in the template
 OVER = "the play is over"
@@ -218,10 +223,10 @@ class Worlds:
             # No sharing rules: a world has none of their people.
             bare = settings.model_copy(update={"pauses": Pauses(), "sharing": False})
             yield Put(bare.key, bare.to_item())
-        for kind in ENTITIES:
+        for kind in KEPT:
             for item in items_under(self.table, agent.key.pk, kind.PREFIX):
-                made = made_in(item)
-                if made is not None and made.by_operator and made.audience.open:
+                made = kind.from_item(item)
+                if made.by_operator and made.audience.open:
                     yield Put(Key(item["pk"], item["sk"]), item)
         head = KnowledgeHead.key_of(agent.tenant)
         for partition in (skills_partition(agent.tenant), head.pk):
