@@ -39,6 +39,7 @@ MODULES = {
     "workspace.threads": ("/v1/agents/*/threads", "/v1/chats/*/agents"),
     "chats.transcripts": ("/v1/transcripts",),
     "trials.cases": ("/v1/agents/*/cases",),
+    "trials.trials": ("/v1/agents/*/trials",),
     "operations.usage": ("/v1/usage",),
     "people.users": ("/v1/users",),
     "sharing.explained": ("/v1/sharing",),

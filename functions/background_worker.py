@@ -1,4 +1,4 @@
-"""Handler of the queue of background jobs, such as consolidations, reflections and erasures."""
+"""Handler of the queue of background jobs, such as consolidations, erasures and trials."""
 
 from datetime import datetime
 
@@ -12,19 +12,21 @@ from skein.models.outbox.jobs import (
     ForgettingJob,
     Job,
     ReflectionJob,
+    TrialJob,
     VisitJob,
 )
 from skein.privacy.erasure_worker import Eraser
 from skein.privacy.forgetting import Forgettings
 from skein.services.background.engine import BackgroundEngine
+from skein.trials.jobs import TrialJobs
 from skein.web_chat.visits import Visits
 
 load_adapters("sockets")
 
 
-@for_jobs(ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob, VisitJob)
+@for_jobs(ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob, TrialJob, VisitJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Make memories from a chat, reflect on an agent's journal, erase people, or forget."""
+    """Make memories, reflect on a journal, erase people, forget, or play a trial."""
     if isinstance(job, ConsolidationJob):
         service(BackgroundEngine).run(service(ConsolidationTask), job, deadline=deadline)
     elif isinstance(job, ReflectionJob):
@@ -35,3 +37,5 @@ def handler(job: Job, deadline: datetime) -> None:
         service(Forgettings).carry_out(job)
     elif isinstance(job, VisitJob):
         service(Visits).forget(job)
+    elif isinstance(job, TrialJob):
+        service(TrialJobs).take(job, deadline=deadline)

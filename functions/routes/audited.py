@@ -23,7 +23,8 @@ from skein.workspace.models.document import Document
 Next = Callable[[Any], Response[Any]]
 seen: ContextVar[set[str]] = ContextVar("people whose private content the call shows")
 
-REASON = "reason"  # the parameter of routes that show private content
+# The parameters of routes that show private content, and of those that pass an agent's gate.
+REASONS = ("reason", "override_reason")
 PARAMETER = re.compile(r"{(\w+)}")
 CONVERSATION = "the chat itself records its members and the authors of its messages"
 
@@ -124,10 +125,12 @@ class Audited:
 
     def _reason(self, api: Any) -> str | None:
         """Return the operator's reason if the route takes one, or else the route's own reason."""
-        if REASON not in api.parameters_of(api.request.method, api.request.route):
+        taken = api.parameters_of(api.request.method, api.request.route)
+        names = [name for name in REASONS if name in taken]
+        if not names:
             return self._given_reason
-        reason: str | None = api.current_event.query_string_parameters.get(REASON)
-        return reason
+        given = api.current_event.query_string_parameters
+        return next((str(given[name]) for name in names if given.get(name)), None)
 
     def _ids(self, api: Any) -> dict[str, str]:
         """Return the path and query parameters that identify resources."""

@@ -60,6 +60,7 @@ QUERIES: dict[str, str] = {
     "agent_id": "agent_id",
     "before": "=999",
     "by": "=agent",
+    "case_id": "case_id",
     "chat_id": "chat_id",
     "cursor": "",  # has a test of its own
     "day": "=2026-02-18",
@@ -71,6 +72,7 @@ QUERIES: dict[str, str] = {
     "limit": "=10",
     "line": "phone",
     "named_texts": "=replace",
+    "override_reason": "=The prompt has a mistake",
     "overwrite": "=true",
     "phone": "own_phone",
     "q": "word",
@@ -81,6 +83,7 @@ QUERIES: dict[str, str] = {
     "status": "=active",
     "to_seq": "=1",
     "tokens": "=1000",
+    "trial_id": "trial_id",
     "to": "=2026-02-18",
     "user_id": "user_id",
 }
@@ -162,6 +165,7 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "NewSource": {"name": "New", "text": "Something new"},
     "NewSourceUpload": {"type": "text/plain", "bytes": 10, "sha256": "0" * 64},
+    "NewTrial": {"candidate": {"changes": {"system_prompt": "Something else"}}},
     "NewTool": {
         "name": "new_tool",
         "description": "Something new",

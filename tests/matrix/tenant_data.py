@@ -56,8 +56,10 @@ from skein.services.directory.profile_changes import set_by_agent
 from skein.services.directory.text_consents import TextConsents
 from skein.settings import Settings
 from skein.sharing.rules import RuleChanges
-from skein.trials.api import NewCase
+from skein.trials.api import Candidate, NewCase, NewTrial
+from skein.trials.models.trial import PlayResult, Unit
 from skein.trials.records import CaseOwner, Cases
+from skein.trials.trials import Trials
 from skein.web_chat.api import NewWidget
 from skein.web_chat.models.widget import PublicProfile
 from skein.web_chat.widgets import Widgets
@@ -588,7 +590,7 @@ class _Furnisher:
             "rule_id": self.rule,
             "source_id": self._source(),
             "widget_id": self._widget(),
-            "case_id": self._case(),
+            **self._trial(),
         }
 
     def _widget(self) -> str:
@@ -610,6 +612,23 @@ class _Furnisher:
         )
         owner = CaseOwner(TENANT, self.coach.id, private=True)
         return self.world.app.get(Cases).create(owner, new).case.id
+
+    def _trial(self) -> dict[str, str]:
+        """A trial of a case of a private run, whose result tells of it."""
+        pair, app = self.places["pair"], self.world.app
+        case_id, trials = self._case(), app.get(Trials)
+        candidate = Candidate(changes=AgentChange.model_validate({"system_prompt": "New"}))
+        owner = CaseOwner(TENANT, self.coach.id, private=True)
+        trial = trials.start(owner, NewTrial(candidate=candidate, cases=(case_id,))).trial
+        unit = Unit(trial_id=trial.id, case_id=case_id, side="candidate", n=1)
+        result = PlayResult(
+            tenant=TENANT, agent_id=self.coach.id, **unit.model_dump(), mark="failed",
+            missing=(pair.word,), texts=(pair.word,), calls=(pair.word,), questions=(pair.word,),
+            effects=(pair.word,), usage={}, seconds=1, expires_at=trial.expires_at,
+        )  # fmt: skip
+        key = PlayResult.key_in(trial, trial.cases[0], unit)
+        self.world.table.write(Put(key, result.attributes()))
+        return {"case_id": case_id, "trial_id": trial.id}
 
     def _key_id(self, app: AllServices) -> str:
         """Make an API key, and one with the operator's id, for the calls that need a key."""

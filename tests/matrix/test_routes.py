@@ -54,6 +54,7 @@ PLAIN = {
     "GET /v1/sharing/why/{kind}/{item_id}",  # says what decided, and nothing of the item
     "GET /v1/erasures/{erasure_id}",
     "GET /v1/agents/{agent_id}/runs",
+    "GET /v1/agents/{agent_id}/trials",
     "GET /v1/agents/{agent_id}/chats",
     "GET /v1/users/{user_id}/chats",
     "GET /v1/chats/{chat_id}/members",

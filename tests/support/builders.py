@@ -67,6 +67,7 @@ from skein.models.outbox.jobs import (
     RunJob,
     SourceJob,
     SummaryJob,
+    TrialJob,
     UpkeepJob,
     VisitJob,
 )
@@ -79,6 +80,7 @@ from skein.services.chat_state.closed_memberships import closing, read_membershi
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.items.store import OwnedStore
 from skein.settings import Settings
+from skein.trials.worker import TrialWorker
 from skein.web_chat.visits import Visits
 from tests.fakes.background import InlineBackground
 from tests.fakes.files import MemoryFiles
@@ -357,6 +359,10 @@ class World:
                     self.work(self._task_of(job), job)
                 case ErasureJob() | VisitJob():
                     self._erase_for(job, long)
+                case ErasureJob():
+                    self.app.eraser.continue_erasure(job, deadline=long)
+                case TrialJob():
+                    self.app.get(TrialWorker).take(job, deadline=long)
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
                 case (

@@ -55,7 +55,7 @@ from skein.own_tools.models.breaker import ToolBreaker
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, forgetting, registered_erasure
 from skein.recall.models import own_words, stored
-from skein.trials.models import case
+from skein.trials.models import case, trial
 from skein.web_chat.models import widget
 from skein.workspace.models import document, skill, thread
 from tools.reference import access_patterns
@@ -125,6 +125,7 @@ KINDS = {
         "a source of knowledge is read again, or the files of a deleted one must be deleted",
     ),
     "visit": ("`Visit`", "its visitor may have to be erased"),
+    "trial": ("`Trial`", "cases of a trial are still to be played"),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
     "choice": (
@@ -150,6 +151,8 @@ PERSON = MemberRef(kind="user", id="{id}")
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 MEETING = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{meeting}")
 ERRAND = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{errand}")
+
+TRIAL = trial.Trial.model_construct(tenant=TENANT, agent_id=AGENT, id="{trial}")
 
 
 class Row(NamedTuple):
@@ -182,6 +185,15 @@ def _call_key() -> Key:
     for number, name in (("000000000009", "{seq}"), ("007", "{step}"), ("008", "{position}")):
         text = text.replace(number, name)
     return Key(*text.split("\n"))
+
+
+def _result_key(run_id: str | None) -> Key:
+    """Return the key of what a play gave, with braces where an id may hold none."""
+    ref = trial.CaseRef(id="{case}", version=1, required=True, run_id=run_id)
+    unit = trial.Unit(trial_id="{trial}", case_id="{case}", side="candidate", n=7)
+    text = "\n".join(trial.PlayResult.key_in(TRIAL, ref, unit))
+    text = text.replace("chat_X", CHAT).replace("ULID", "{ulid}")
+    return Key(*text.replace("candidate#7", "{side}#{n}").split("\n"))
 
 
 def _memory_key(kind: str, **more: Any) -> Key:
@@ -297,6 +309,11 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             agent.AgentVersion,
         ),
         "`Case`": Row(case.Case.key_of(TENANT, AGENT, "{case}"), case.Case),
+        "`Trial`": Row(trial.Trial.key_of(TENANT, AGENT, "{trial}"), trial.Trial),
+        "`PlayedCase`": Row(trial.PlayedCase.key_in(TRIAL, "{case}"), trial.PlayedCase),
+        "`PlayResult` of a script": Row(_result_key(None), trial.PlayResult),
+        "`PlayResult` of a run": Row(_result_key("run_ULID_chat_X"), trial.PlayResult),
+        "`TrialHead`": Row(trial.TrialHead.key_of(TENANT), trial.TrialHead),
         "`DirectoryEntry`": Row(agent.DirectoryEntry.key_of(TENANT, AGENT), agent.DirectoryEntry),
         "`Skill`": Row(skill.Skill.key_of(TENANT, "{skill}"), skill.Skill),
         "`SkillCatalog`": Row(skill.SkillCatalog.key_of(TENANT), skill.SkillCatalog),

@@ -18,8 +18,8 @@ export class Agents {
   constructor(private readonly client: Client) {}
 
   /** Update an agent. */
-  change(agentId: string, body: Schemas["AgentChange"]): Promise<Schemas["AgentDetail"]> {
-    return this.client.call("PATCH", path`/v1/agents/${agentId}`, body);
+  change(agentId: string, body: Schemas["AgentChange"], query: Query<"change_agent"> = {}): Promise<Schemas["AgentDetail"]> {
+    return this.client.call("PATCH", path`/v1/agents/${agentId}`, body, query);
   }
 
   /** Create an agent. */
@@ -68,8 +68,8 @@ export class Agents {
   }
 
   /** Restore a version of an agent. */
-  restoreVersion(agentId: string, version: number): Promise<Schemas["AgentDetail"]> {
-    return this.client.call("POST", path`/v1/agents/${agentId}/versions/${version}/restore`);
+  restoreVersion(agentId: string, version: number, query: Query<"restore_version"> = {}): Promise<Schemas["AgentDetail"]> {
+    return this.client.call("POST", path`/v1/agents/${agentId}/versions/${version}/restore`, undefined, query);
   }
 
   /** Update an agent from a file. */
@@ -283,7 +283,7 @@ export class Tools {
   }
 
   /** Test a tool. */
-  tryTool(name: string, body: Schemas["ToolTrial"]): Promise<Schemas["TrialResource"]> {
+  tryTool(name: string, body: Schemas["ToolTrial"]): Promise<Schemas["skein__own_tools__api__TrialResource"]> {
     return this.client.call("POST", path`/v1/tools/${name}/try`, body);
   }
 }

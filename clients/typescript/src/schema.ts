@@ -833,6 +833,10 @@ export interface paths {
         /**
          * Update an agent
          * @description The agent's next activation uses the new values.
+         *
+         *     If the agent's `gate` is `block`, the change needs an ended trial of it in which no required
+         *     case regressed, or else the reason of an owner. The error is a conflict whose `details.reason`
+         *     is `trial_required`, or `trial_stale` if the agent or its cases were changed since the trial.
          */
         patch: operations["change_agent"];
         trace?: never;
@@ -869,6 +873,8 @@ export interface paths {
         /**
          * Restore a version of an agent
          * @description The restored values become a new version. Repeating the call changes nothing.
+         *
+         *     The agent's gate applies as to a `PATCH`.
          */
         post: operations["restore_version"];
         delete?: never;
@@ -2408,6 +2414,78 @@ export interface paths {
          * @description A case of a run keeps its run. `script` replaces the script of the others.
          */
         patch: operations["change_case"];
+        trace?: never;
+    };
+    "/v1/agents/{agent_id}/trials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an agent's trials, newest first
+         * @description Trials are kept for 90 days.
+         */
+        get: operations["list_trials"];
+        put?: never;
+        /**
+         * Start a trial
+         * @description Play the agent's cases for two of its versions, in the background. Nothing is sent.
+         *
+         *     The response says about how many calls, tokens and how much money it takes. A trial over
+         *     `max_tokens` or the tenant's limit is refused before a model is asked. A tenant has at most
+         *     three running trials.
+         */
+        post: operations["start_trial"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/{agent_id}/trials/{trial_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a trial
+         * @description Both versions of the agent, and the verdict on each case, without a word of the plays.
+         */
+        get: operations["get_trial"];
+        put?: never;
+        post?: never;
+        /**
+         * Stop a trial
+         * @description Plays that have begun end. What came of it so far stays.
+         */
+        delete: operations["stop_trial"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/{agent_id}/trials/{trial_id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the plays of a case
+         * @description What the agent said and did in each play. Plays of an erased prompt are gone with it.
+         */
+        get: operations["list_plays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/users/{user_id}/chats": {
@@ -4932,6 +5010,8 @@ export interface components {
             chat_id: string | null;
             /** @description The current state. */
             status: components["schemas"]["RunStatus"];
+            /** @description The version of the agent in the newest prompt; null before it. */
+            agent_version: number | null;
             /** @description Whether the caller sees only the ids, status, times and reasons of the run; all other fields are null or empty. */
             withheld: boolean;
             /** @description What started the run; null if withheld. */
@@ -5442,6 +5522,8 @@ export interface components {
             listed?: boolean | null;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add?: components["schemas"]["WhoMayAdd"] | null;
+            /** @description Whether a change without a trial in which no required case regressed is answered with a warning, or refused. */
+            gate?: components["schemas"]["Gate"] | null;
             /** @description The name. */
             name?: string | null;
             /** @description The item's own settings. Null in a field means that the next level decides. */
@@ -5515,6 +5597,8 @@ export interface components {
             listed: boolean;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add: components["schemas"]["WhoMayAdd"] | null;
+            /** @description Whether a change without a trial in which no required case regressed is answered with a warning, or refused. */
+            gate: components["schemas"]["Gate"];
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
@@ -5559,6 +5643,8 @@ export interface components {
             listed: boolean;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add: components["schemas"]["WhoMayAdd"] | null;
+            /** @description Whether a change without a trial in which no required case regressed is answered with a warning, or refused. */
+            gate: components["schemas"]["Gate"];
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
@@ -5674,6 +5760,8 @@ export interface components {
             listed: boolean;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add: components["schemas"]["WhoMayAdd"] | null;
+            /** @description Whether a change without a trial in which no required case regressed is answered with a warning, or refused. */
+            gate: components["schemas"]["Gate"];
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
@@ -5887,6 +5975,16 @@ export interface components {
             statuses: {
                 [key: string]: number;
             };
+        };
+        /**
+         * Candidate
+         * @description The version of the agent that is tried: a stored one, or the version of now with changes.
+         */
+        Candidate: {
+            /** @description A version's number. */
+            version?: number | null;
+            /** @description Changes to the version of now, as in a PATCH. */
+            changes?: components["schemas"]["AgentChange"] | null;
         };
         /**
          * CannedAnswerChange
@@ -7031,6 +7129,8 @@ export interface components {
             listed: boolean;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add: components["schemas"]["WhoMayAdd"] | null;
+            /** @description Whether a change without a trial in which no required case regressed is answered with a warning, or refused. */
+            gate: components["schemas"]["Gate"];
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
@@ -7192,6 +7292,40 @@ export interface components {
              * @description When the chat was discarded; null if it was not.
              */
             discarded_at: string | null;
+        };
+        /**
+         * ListedTrial
+         * @description A trial in a list.
+         */
+        ListedTrial: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description Whether it is running. */
+            state: components["schemas"]["TrialState"];
+            /** @description Why it was stopped; null if it was not. */
+            why: string | null;
+            /** @description The version that it compares with. */
+            baseline_version: number;
+            /** @description How often each case is played at first. */
+            repeats: number;
+            /** @description About how many calls of models it takes. */
+            planned_calls: number;
+            /** @description About how many tokens it takes. */
+            planned_tokens: number;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description The operator who started it, if any. */
+            created_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
+            ended_at: string | null;
         };
         /**
          * McpServer
@@ -7441,6 +7575,8 @@ export interface components {
             listed?: boolean;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add?: components["schemas"]["WhoMayAdd"] | null;
+            /** @description Whether a change without a trial in which no required case regressed is answered with a warning, or refused. Default: `"off"`. */
+            gate?: components["schemas"]["Gate"];
             /** @description The name. */
             name: string;
             /** @description Settings of its own. Null in a field removes the setting. */
@@ -7843,6 +7979,22 @@ export interface components {
             mcp?: components["schemas"]["McpServer"] | null;
             /** @description The name, by which models call it. */
             name: string;
+        };
+        /**
+         * NewTrial
+         * @description A new trial.
+         */
+        NewTrial: {
+            /** @description What is tried. */
+            candidate: components["schemas"]["Candidate"];
+            /** @description The version to compare with; null: that of now. */
+            baseline?: number | null;
+            /** @description The ids of the cases; null: all that you may see. */
+            cases?: string[] | null;
+            /** @description How often each case is played at first. Default: `3`. */
+            repeats?: number;
+            /** @description The most tokens it may take. Default: `1000000`. */
+            max_tokens?: number;
         };
         /**
          * NewUser
@@ -8276,6 +8428,46 @@ export interface components {
              * @description When it ended; null before.
              */
             ended_at: string | null;
+        };
+        /**
+         * PlayList
+         * @description All plays of a case in a trial.
+         */
+        PlayList: {
+            /** @description The items of this page. */
+            items: components["schemas"]["PlayResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * PlayResource
+         * @description What one play of a case gave.
+         */
+        PlayResource: {
+            /** @description The version of the agent. */
+            side: components["schemas"]["Side"];
+            /** @description Which play of this side it is. */
+            n: number;
+            /** @description `judged`: only a sentence that a model judges does not hold. */
+            mark: components["schemas"]["Mark"];
+            /** @description What the play does not meet. */
+            missing: string[];
+            /** @description What the agent posted. */
+            texts: string[];
+            /** @description Its tool calls. */
+            calls: string[];
+            /** @description Questions with fixed answers. */
+            questions: string[];
+            /** @description The call at which it ended: no result was recorded. */
+            unrecorded: string | null;
+            /** @description What would have happened outside; nothing was sent. */
+            effects: string[];
+            /** @description Calls and tokens by model. */
+            usage: {
+                [key: string]: components["schemas"]["ModelUsage"];
+            };
+            /** @description How long it took. */
+            seconds: number;
         };
         /**
          * Prices
@@ -9740,16 +9932,38 @@ export interface components {
             members: components["schemas"]["ChatMemberResource"][];
         };
         /**
-         * TrialResource
-         * @description The result of a call that an operator tried, as a model would get it.
+         * TrialCaseResource
+         * @description How a case of a trial went.
          */
-        TrialResource: {
-            /** @description Whether the tool did its work. */
-            status: components["schemas"]["ToolStatus"];
-            /** @description The text that a model would be shown. */
-            content: string;
-            /** @description Time, tries and size; null if nothing was sent. */
-            usage: components["schemas"]["CallUsage"] | null;
+        TrialCaseResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description Whether a regression blocks a change. */
+            required: boolean;
+            /** @description Whether its results take a role and a reason. */
+            private: boolean;
+            /** @description Null while plays are missing. */
+            verdict: components["schemas"]["Verdict"] | null;
+            /** @description Whether it regressed, apart from what a model judged. */
+            blocks: boolean;
+            /** @description How many plays of each side passed. */
+            passed: {
+                [key: string]: number;
+            };
+            /** @description How many plays of each side ended. */
+            plays: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * TrialPage
+         * @description A page of trials, newest first.
+         */
+        TrialPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ListedTrial"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
         };
         /**
          * UsageReportResource
@@ -9966,6 +10180,8 @@ export interface components {
             listed?: boolean;
             /** @description Who may add the agent to chats, also to direct chats; null: `anyone` if the directory lists the agent, otherwise `operators`. */
             who_may_add?: components["schemas"]["WhoMayAdd"] | null;
+            /** @description Whether a change without a trial in which no required case regressed is answered with a warning, or refused. Default: `"off"`. */
+            gate?: components["schemas"]["Gate"];
             /** @description The name. */
             name: string;
             /** @description Settings of its own. Null in a field removes the setting. */
@@ -10078,6 +10294,64 @@ export interface components {
             to: string;
             /** @description IANA time zone of these times. Default: `"UTC"`. */
             time_zone?: string;
+        };
+        /**
+         * TrialResource
+         * @description The result of a call that an operator tried, as a model would get it.
+         */
+        skein__own_tools__api__TrialResource: {
+            /** @description Whether the tool did its work. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description The text that a model would be shown. */
+            content: string;
+            /** @description Time, tries and size; null if nothing was sent. */
+            usage: components["schemas"]["CallUsage"] | null;
+        };
+        /**
+         * TrialResource
+         * @description A trial: two versions of an agent, and how each case went.
+         */
+        skein__trials__api__TrialResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description Whether it is running. */
+            state: components["schemas"]["TrialState"];
+            /** @description Why it was stopped; null if it was not. */
+            why: string | null;
+            /** @description The version that it compares with. */
+            baseline_version: number;
+            /** @description How often each case is played at first. */
+            repeats: number;
+            /** @description About how many calls of models it takes. */
+            planned_calls: number;
+            /** @description About how many tokens it takes. */
+            planned_tokens: number;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description The operator who started it, if any. */
+            created_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
+            ended_at: string | null;
+            /** @description The agent as it was. */
+            baseline: components["schemas"]["AgentConfiguration"];
+            /** @description The agent as it is tried. */
+            candidate: components["schemas"]["AgentConfiguration"];
+            /** @description The cases. */
+            cases: components["schemas"]["TrialCaseResource"][];
+            /** @description The tokens so far. */
+            tokens: number;
+            /** @description About what it costs; null without prices. */
+            planned_money: components["schemas"]["Money"] | null;
+            /** @description The cost so far; null without prices. */
+            money: components["schemas"]["Money"] | null;
         };
         /**
          * StartedRuns
@@ -10968,11 +11242,16 @@ export interface components {
          */
         WhoMayAdd: "anyone" | "operators";
         /**
+         * Gate
+         * @enum {string}
+         */
+        Gate: "off" | "warn" | "block";
+        /**
          * WarningCode
          * @description The kind of warning, for programs. More may be added.
          * @enum {string}
          */
-        WarningCode: "unlisted_model" | "no_tool_called";
+        WarningCode: "unlisted_model" | "no_tool_called" | "no_trial";
         /**
          * Decision
          * @description What an operator decided on a call.
@@ -11094,6 +11373,11 @@ export interface components {
          */
         KeyRole: "support" | "privacy" | "owner" | "tokens";
         /**
+         * TrialState
+         * @enum {string}
+         */
+        TrialState: "running" | "ended" | "stopped";
+        /**
          * MadeBy
          * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.
          * @enum {string}
@@ -11136,6 +11420,16 @@ export interface components {
          */
         PlanOutcome: "active" | "canceled";
         /**
+         * Side
+         * @enum {string}
+         */
+        Side: "baseline" | "candidate";
+        /**
+         * Mark
+         * @enum {string}
+         */
+        Mark: "passed" | "failed" | "judged";
+        /**
          * CountedMessages
          * @description How messages are counted and priced: by channel, or as `mms` if an SMS has a file.
          * @enum {string}
@@ -11165,6 +11459,11 @@ export interface components {
          * @enum {string}
          */
         SourceState: "reading" | "ready" | "held" | "failed";
+        /**
+         * Verdict
+         * @enum {string}
+         */
+        Verdict: "held" | "improved" | "flaky" | "regressed" | "gone" | "broken" | "not_comparable";
         /**
          * Weekday
          * @description A day of the week.
@@ -13263,6 +13562,10 @@ export interface operations {
             query?: {
                 /** @description Whether to change tools and skills of the tenant that differ. */
                 overwrite?: boolean;
+                /** @description A trial of this change, for an agent with a gate. */
+                trial_id?: string | null;
+                /** @description Why the change passes the gate without a trial, for the audit log. */
+                override_reason?: string | null;
             };
             header?: never;
             path: {
@@ -13404,7 +13707,12 @@ export interface operations {
     };
     change_agent: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A trial of this change, for an agent with a gate. */
+                trial_id?: string | null;
+                /** @description Why the change passes the gate without a trial, for the audit log. */
+                override_reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of an agent. */
@@ -13436,6 +13744,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -13494,7 +13803,12 @@ export interface operations {
     };
     restore_version: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A trial of this change, for an agent with a gate. */
+                trial_id?: string | null;
+                /** @description Why the change passes the gate without a trial, for the audit log. */
+                override_reason?: string | null;
+            };
             header?: never;
             path: {
                 /** @description The id of an agent. */
@@ -13519,6 +13833,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -17202,7 +17517,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TrialResource"];
+                    "application/json": components["schemas"]["skein__own_tools__api__TrialResource"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -18044,6 +18359,218 @@ export interface operations {
             404: components["responses"]["NotFound"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_trials: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    start_trial: {
+        parameters: {
+            query?: {
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: {
+                /** @description A random text of the caller, the same for each attempt of one call. A repeated call creates nothing, and is answered from the item as it is now. Kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "candidate": {
+                 *         "changes": {
+                 *           "system_prompt": "You coach rowers."
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewTrial"];
+            };
+        };
+        responses: {
+            /** @description Accepted. The work continues in the background. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["skein__trials__api__TrialResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_trial: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a trial. */
+                trial_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["skein__trials__api__TrialResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    stop_trial: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a trial. */
+                trial_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_plays: {
+        parameters: {
+            query: {
+                /** @description The id of a case of the trial. */
+                case_id: string;
+                /** @description Why the operator needs private content, which takes the role `privacy`. The audit log keeps the reason. */
+                reason?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a trial. */
+                trial_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlayList"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

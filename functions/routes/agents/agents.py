@@ -26,12 +26,14 @@ from skein.models.api.directory import (
 from skein.models.common.base import EntityId
 from skein.models.directory.agent import LAST_VERSION, Agent, is_built_in
 from skein.own_tools.records import OwnTools
+from skein.privacy.models.audit import MAX_REASON, MIN_REASON
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.directory.agents import Agents
 from skein.services.directory.model_warnings import ModelWarnings
 from skein.services.directory.users import Users
 from skein.services.runs.tool_warnings import ToolWarnings
+from skein.trials.gate import OpenedGate, TrialGate
 
 router = ApiRouter("agents", "agent", role="support", writes="owner")
 
@@ -41,6 +43,18 @@ Overwrite = Annotated[
     Query(description="Whether to change tools and skills of the tenant that differ."),
 ]
 VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
+OfTrial = Annotated[
+    EntityId | None, Query(description="A trial of this change, for an agent with a gate.")
+]
+Override = Annotated[
+    str | None,
+    Query(
+        min_length=MIN_REASON,
+        max_length=MAX_REASON,
+        pattern=r"\S",
+        description="Why the change passes the gate without a trial, for the audit log.",
+    ),
+]
 WithUser = Annotated[
     EntityId | None,
     Query(description="The chats with this user, open and private, instead of all open chats."),
@@ -84,7 +98,12 @@ def export_agent(agent_id: AgentId) -> Response[str]:
 
 @router.put("/v1/agents/<agent_id>/file", "Update an agent from a file", 409)
 def update_agent_from_file(
-    agent_id: AgentId, file: AgentFile, *, overwrite: Overwrite = False
+    agent_id: AgentId,
+    file: AgentFile,
+    *,
+    overwrite: Overwrite = False,
+    trial_id: OfTrial = None,
+    override_reason: Override = None,
 ) -> ImportedAgent:
     """The agent gets all fields of the file, as a new version; an omitted field has its default.
 
@@ -92,7 +111,15 @@ def update_agent_from_file(
     Repeating the call changes nothing.
     """
     caller, imports = router.caller, service(AgentImport)
-    made = imports.replace(caller.tenant, agent_id, file, overwrite=overwrite, by=caller.user_id)
+    gate = service(TrialGate).open(trial_id, override_reason)
+    made = imports.replace(
+        caller.tenant,
+        agent_id,
+        file,
+        overwrite=overwrite,
+        by=caller.user_id,
+        admit=gate.check,
+    )
     return _imported(made, file)
 
 
@@ -121,13 +148,25 @@ def get_agent(agent_id: AgentId) -> AgentDetail:
     return detail.model_copy(update={"warnings": (*detail.warnings, warning)})
 
 
-@router.patch("/v1/agents/<agent_id>", "Update an agent")
-def change_agent(agent_id: AgentId, change: AgentChange) -> AgentDetail:
-    """The agent's next activation uses the new values."""
-    caller = router.caller
+@router.patch("/v1/agents/<agent_id>", "Update an agent", 409)
+def change_agent(
+    agent_id: AgentId,
+    change: AgentChange,
+    trial_id: OfTrial = None,
+    override_reason: Override = None,
+) -> AgentDetail:
+    """The agent's next activation uses the new values.
+
+    If the agent's `gate` is `block`, the change needs an ended trial of it in which no required
+    case regressed, or else the reason of an owner. The error is a conflict whose `details.reason`
+    is `trial_required`, or `trial_stale` if the agent or its cases were changed since the trial.
+    """
+    caller, gate = router.caller, service(TrialGate).open(trial_id, override_reason)
     _check_tools(change.given.get("enabled_tools", ()))
-    changed = service(Agents).change(caller.tenant, agent_id, change, by=caller.user_id)
-    return _detail(changed)
+    changed = service(Agents).change(
+        caller.tenant, agent_id, change, by=caller.user_id, admit=gate.check
+    )
+    return _warned(_detail(changed), gate)
 
 
 @router.get("/v1/agents/<agent_id>/versions", "List an agent's versions, newest first")
@@ -140,13 +179,34 @@ def list_versions(
 
 
 @router.post(
-    "/v1/agents/<agent_id>/versions/<version>/restore", "Restore a version of an agent", status=200
+    "/v1/agents/<agent_id>/versions/<version>/restore",
+    "Restore a version of an agent",
+    409,
+    status=200,
 )
-def restore_version(agent_id: AgentId, version: VersionNumber) -> AgentDetail:
-    """The restored values become a new version. Repeating the call changes nothing."""
-    caller = router.caller
-    agents = service(Agents)
-    return _detail(agents.restore(caller.tenant, agent_id, version, by=caller.user_id))
+def restore_version(
+    agent_id: AgentId,
+    version: VersionNumber,
+    trial_id: OfTrial = None,
+    override_reason: Override = None,
+) -> AgentDetail:
+    """The restored values become a new version. Repeating the call changes nothing.
+
+    The agent's gate applies as to a `PATCH`.
+    """
+    caller, gate = router.caller, service(TrialGate).open(trial_id, override_reason)
+    restored = service(Agents).restore(
+        caller.tenant, agent_id, version, by=caller.user_id, admit=gate.check
+    )
+    return _warned(_detail(restored), gate)
+
+
+def _warned(detail: AgentDetail, gate: OpenedGate) -> AgentDetail:
+    """Add the warning of a gate that does not block."""
+    if gate.warning is None:
+        return detail
+    warning = AgentWarning(code="no_trial", message=gate.warning)
+    return detail.model_copy(update={"warnings": (*detail.warnings, warning)})
 
 
 @router.get("/v1/agents/<agent_id>/chats", "List an agent's chats, newest first", audit="chat")

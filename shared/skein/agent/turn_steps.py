@@ -307,6 +307,7 @@ class ModelSteps:
             borrowed=borrowed.shown if borrowed is not None else None,
             marks=(*prompt.marks, *marks),
             thread_id=thread.id if thread else None,
+            agent_version=reading.agent.version,
             also=[
                 *(
                     [run_link(thread, run.id, run.activation, reading.audience, self.clock)]

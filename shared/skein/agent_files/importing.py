@@ -38,7 +38,7 @@ from skein.planning.models.plan import Plan
 from skein.planning.plans import Plans
 from skein.ports import Table
 from skein.services.common.pagination import items_under
-from skein.services.directory.agents import Agents
+from skein.services.directory.agents import Admit, Agents
 from skein.settings import Settings
 from skein.workspace.api.documents import NewSkill
 from skein.workspace.document_edits import check_size
@@ -90,19 +90,24 @@ class AgentImport:
         *,
         overwrite: bool = False,
         by: str | None = None,
+        admit: Admit,
     ) -> Agent:
         """Give an agent the fields of a file, and add or replace the items that the file names.
 
         Other items stay. Importing the same file again changes nothing.
+
+        Args:
+            admit: Raises an error if the change of the fields is not allowed.
 
         Raises:
             NotFound: The agent does not exist or was deleted.
             Conflict: See `create`.
             Unprocessable: See `create`.
         """
-        self.agents.get(tenant, agent_id)
+        agent = self.agents.get(tenant, agent_id)
+        admit(agent, Agent.model_validate({**dict(agent), **file.agent.configured}))
         self._import(tenant, agent_id, file, overwrite=overwrite, by=by)
-        return self.agents.replace(tenant, agent_id, file.agent, by=by)
+        return self.agents.replace(tenant, agent_id, file.agent, by=by, admit=admit)
 
     def secrets(self, tenant: str, file: AgentFile) -> tuple[NeededSecret, ...]:
         """Return the secrets that the tools of a file send."""

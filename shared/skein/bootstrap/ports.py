@@ -110,27 +110,6 @@ class Ports:
         self.building = RLock()
         vars(self).update(overrides)  # `lazy` stores built adapters there, too
 
-    def of_world(self, captured: list[CapturedCall], **given: object) -> Ports:
-        """Return the ports of a world; see `Services.world`.
-
-        Args:
-            given: Ports of the world, among them its clock.
-        """
-        from skein.adapters.captured import Captured
-        from skein.adapters.sqlite_table.database import Database
-        from skein.adapters.sqlite_table.table import SqliteTable
-        from skein.adapters.system import UlidIds
-
-        clock: Clock = given["clock"]  # type: ignore[assignment]
-        ports: dict[str, object] = {name: Captured(name, captured) for name in ADAPTERS}
-        ports |= {name: SqliteTable(Database(), clock) for name in TABLES}
-        ports |= {name: getattr(self, name) for name in OF_WORLDS}
-        ports |= {"ids": UlidIds(clock), "embeddings": self.text_embeddings, "tracer": None}
-        settings = self.settings.model_copy(
-            update={"live": False, "live_url": "", "embeddings_model": ""}
-        )
-        return Ports(settings, **ports | given)
-
     @lazy
     def clock(self) -> Clock:
         from skein.adapters.system import SystemClock
@@ -396,6 +375,29 @@ class Ports:
         from skein.adapters.aws.metrics import EmfMetrics
 
         return EmfMetrics(self.settings.stack_name)
+
+
+def ports_of_world(app: Ports, captured: list[CapturedCall], **given: object) -> Ports:
+    """Return the ports of a world; see `skein.ports.Services.world`.
+
+    Args:
+        app: The ports of the app from which the world takes those in `OF_WORLDS`.
+        given: Ports of the world, among them its clock.
+    """
+    from skein.adapters.captured import Captured
+    from skein.adapters.sqlite_table.database import Database
+    from skein.adapters.sqlite_table.table import SqliteTable
+    from skein.adapters.system import UlidIds
+
+    clock: Clock = given["clock"]  # type: ignore[assignment]
+    ports: dict[str, object] = {name: Captured(name, captured) for name in ADAPTERS}
+    ports |= {name: SqliteTable(Database(), clock) for name in TABLES}
+    ports |= {name: getattr(app, name) for name in OF_WORLDS}
+    ports |= {"ids": UlidIds(clock), "embeddings": app.text_embeddings, "tracer": None}
+    settings = app.settings.model_copy(
+        update={"live": False, "live_url": "", "embeddings_model": ""}
+    )
+    return Ports(settings, **ports | given)
 
 
 @cache

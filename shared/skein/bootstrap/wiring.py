@@ -12,7 +12,7 @@ from inspect import Parameter, signature
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_origin
 
-from skein.bootstrap.ports import APP, Ports, port_types
+from skein.bootstrap.ports import APP, Ports, port_types, ports_of_world
 from skein.joint_writes import JointTable
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class App:
         self, captured: "list[CapturedCall]", given: Mapping[type, Any], **ports: object
     ) -> "App":
         """Return an app on tables in memory, which sends nothing; see `Services.world`."""
-        made = App(self.ports.of_world(captured, **ports))
+        made = App(ports_of_world(self.ports, captured, **ports))
         made._built.update(given)
         return made
 

@@ -31,6 +31,7 @@ DUE_ITEMS: Mapping[str, str] = {
     "source/SOURCE": "skein.knowledge.models.source.Source",
     "visit/META": "skein.identity.models.visit.Visit",
     "outreach/PERSON": "skein.outreach.models.outreach.OutreachPerson",
+    "trial/TRIAL": "skein.trials.models.trial.Trial",
 }
 """The due items of subjects, by the kind of the due pointer and the kind in the sort key. When an
 item is due, the tick sends its `job` (`skein/services/outbox/tick.py`)."""

@@ -32,7 +32,7 @@ from skein.models.common.storage import (
 )
 from skein.models.directory.agent import is_built_in
 from skein.models.outbox.due import NOT_DUE
-from skein.models.runs.run import Run, live_key
+from skein.models.runs.run import Run, live_key, replays_of
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
 from skein.models.visibility.audience import NOBODY
@@ -41,6 +41,7 @@ from skein.ports import Table
 from skein.privacy.erasure_rewrites import MessageEraser
 from skein.privacy.erasure_rules import may_hold_their_words
 from skein.privacy.erasure_sweep import ROWS, Sweep
+from skein.services.common.pagination import items_under
 from skein.services.runs.completion import RunCompletion
 
 WHY = "a person whose words the run was shown is being erased"
@@ -118,6 +119,9 @@ class RunEraser:
 
     def _erase_steps(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
         self._erase_traces(sweep, run, steps)
+        kept = replays_of(run.tenant, run.id)
+        for item in items_under(self.table, kept.pk, kept.sk):
+            self.table.write(Delete(Key(item["pk"], item["sk"])))
         if sweep.erasure.message is None:
             self._rewrite_sent(sweep, run, steps)
         for step in steps:

@@ -1,12 +1,13 @@
-"""Requests and resources of the HTTP API: cases."""
+"""Requests and resources of the HTTP API: cases and trials."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from skein.models.api.base import (
     ChangeRequest,
     CreatedAt,
+    EndedAt,
     Id,
     IdOfAgent,
     OptionalName,
@@ -14,9 +15,24 @@ from skein.models.api.base import (
     Request,
     Resource,
 )
-from skein.models.common.base import Instant
+from skein.models.api.directory import AgentChange, AgentConfiguration
+from skein.models.common.base import EntityId, Instant, Value
+from skein.models.common.json_types import NUMBER
+from skein.models.directory.agent import LAST_VERSION, AgentVersion
+from skein.models.quotas.prices import Money
+from skein.models.quotas.usage import ModelUsage
 from skein.trials.models.case import CaseFields, CaseState, CaseView, NamedCase
 from skein.trials.models.expectation import Expectation
+from skein.trials.models.trial import (
+    CaseRef,
+    Mark,
+    PlayedCase,
+    Side,
+    Trial,
+    TrialState,
+    TrialView,
+)
+from skein.trials.verdicts import Verdict
 
 EXAMPLE: dict[str, Any] = {
     "name": "Knows the hours",
@@ -26,6 +42,10 @@ EXAMPLE: dict[str, Any] = {
     },
     "expect": [{"says": ["9:00", "nine"]}],
 }
+
+
+TRIAL_EXAMPLE: dict[str, Any] = {"candidate": {"changes": {"system_prompt": "You coach rowers."}}}
+Version = Annotated[int, Field(ge=1, le=LAST_VERSION), NUMBER]
 
 
 class NewCase(NamedCase, Request):
@@ -78,3 +98,168 @@ class CaseResource(CaseFields, Resource):
 
 class CasePage(Page[CaseResource]):
     """A page of cases."""
+
+
+class Candidate(Value):
+    """The version of the agent that is tried: a stored one, or the version of now with changes."""
+
+    version: Annotated[Version | None, Field(description="A version's number.")] = None
+    changes: Annotated[
+        AgentChange | None, Field(description="Changes to the version of now, as in a PATCH.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.version is None) == (self.changes is None):
+            raise ValueError("give a version or changes")
+        return self
+
+
+class NewTrial(Request):
+    """A new trial."""
+
+    model_config = ConfigDict(json_schema_extra={"example": TRIAL_EXAMPLE})
+
+    candidate: Annotated[Candidate, Field(description="What is tried.")]
+    baseline: Annotated[
+        Version | None, Field(description="The version to compare with; null: that of now.")
+    ] = None
+    cases: Annotated[
+        tuple[EntityId, ...] | None,
+        Field(max_length=200, description="The ids of the cases; null: all that you may see."),
+    ] = None
+    repeats: Annotated[
+        int, Field(ge=1, le=5, description="How often each case is played at first."), NUMBER
+    ] = 3
+    max_tokens: Annotated[
+        int, Field(ge=1, le=100_000_000, description="The most tokens it may take."), NUMBER
+    ] = 1_000_000
+
+
+class TrialCaseResource(Resource):
+    """How a case of a trial went."""
+
+    id: Id
+    required: Annotated[bool, Field(description="Whether a regression blocks a change.")]
+    private: Annotated[bool, Field(description="Whether its results take a role and a reason.")]
+    verdict: Annotated[Verdict | None, Field(description="Null while plays are missing.")]
+    blocks: Annotated[
+        bool, Field(description="Whether it regressed, apart from what a model judged.")
+    ]
+    passed: Annotated[dict[Side, int], Field(description="How many plays of each side passed.")]
+    plays: Annotated[dict[Side, int], Field(description="How many plays of each side ended.")]
+
+    @classmethod
+    def from_parts(cls, ref: CaseRef, played: PlayedCase | None) -> Self:
+        """Build the resource of a case and its plays."""
+        marks: dict[Side, list[Mark]] = {
+            "baseline": played.of("baseline") if played is not None else [],
+            "candidate": played.of("candidate") if played is not None else [],
+        }
+        return cls(
+            id=ref.id,
+            required=ref.required,
+            private=ref.private,
+            verdict=played.verdict if played is not None else None,
+            blocks=played is not None and played.blocks,
+            passed={side: found.count("passed") for side, found in marks.items()},
+            plays={side: len(found) for side, found in marks.items()},
+        )
+
+
+class ListedTrial(Resource):
+    """A trial in a list."""
+
+    id: Id
+    agent_id: IdOfAgent
+    state: Annotated[TrialState, Field(description="Whether it is running.")]
+    why: Annotated[str | None, Field(description="Why it was stopped; null if it was not.")]
+    baseline_version: Annotated[int, Field(description="The version that it compares with.")]
+    repeats: Annotated[int, Field(description="How often each case is played at first.")]
+    planned_calls: Annotated[int, Field(description="About how many calls of models it takes.")]
+    planned_tokens: Annotated[int, Field(description="About how many tokens it takes.")]
+    created_at: CreatedAt
+    created_by: Annotated[str | None, Field(description="The operator who started it, if any.")]
+    ended_at: EndedAt
+
+    @classmethod
+    def of(cls, trial: Trial, /) -> Self:
+        """Build the resource of a trial."""
+        planned = trial.planned.values()
+        tokens = sum(each.input_tokens + each.output_tokens for each in planned)
+        calls = sum(each.calls for each in planned)
+        given = {**dict(trial), "planned_calls": calls, "planned_tokens": tokens}
+        return cls.model_validate(given)
+
+
+class TrialResource(ListedTrial):
+    """A trial: two versions of an agent, and how each case went."""
+
+    baseline: Annotated[AgentConfiguration, Field(description="The agent as it was.")]
+    candidate: Annotated[AgentConfiguration, Field(description="The agent as it is tried.")]
+    cases: Annotated[tuple[TrialCaseResource, ...], Field(description="The cases.")]
+    tokens: Annotated[int, Field(description="The tokens so far.")]
+    planned_money: Annotated[
+        Money | None, Field(description="About what it costs; null without prices.")
+    ]
+    money: Annotated[Money | None, Field(description="The cost so far; null without prices.")]
+
+    @classmethod
+    def from_view(cls, view: TrialView) -> Self:
+        """Build the resource of a trial with its cases."""
+        trial = view.trial
+        played = [view.played.get(ref.id) for ref in trial.cases]
+        models = [used for case in played if case is not None for used in case.usage.values()]
+        return cls(
+            **dict(ListedTrial.of(trial)),
+            baseline=_configuration(trial, trial.baseline),
+            candidate=_configuration(trial, trial.candidate),
+            cases=tuple(
+                TrialCaseResource.from_parts(ref, case)
+                for ref, case in zip(trial.cases, played, strict=True)
+            ),
+            tokens=sum(each.input_tokens + each.output_tokens for each in models),
+            planned_money=view.planned,
+            money=view.money,
+        )
+
+
+class TrialPage(Page[ListedTrial]):
+    """A page of trials, newest first."""
+
+
+class PlayResource(Resource):
+    """What one play of a case gave."""
+
+    side: Annotated[Side, Field(description="The version of the agent.")]
+    n: Annotated[int, Field(description="Which play of this side it is.")]
+    mark: Annotated[
+        Mark, Field(description="`judged`: only a sentence that a model judges does not hold.")
+    ]
+    missing: Annotated[tuple[str, ...], Field(description="What the play does not meet.")]
+    texts: Annotated[tuple[str, ...], Field(description="What the agent posted.")]
+    calls: Annotated[tuple[str, ...], Field(description="Its tool calls.")]
+    questions: Annotated[tuple[str, ...], Field(description="Questions with fixed answers.")]
+    unrecorded: Annotated[
+        str | None, Field(description="The call at which it ended: no result was recorded.")
+    ]
+    effects: Annotated[
+        tuple[str, ...], Field(description="What would have happened outside; nothing was sent.")
+    ]
+    usage: Annotated[dict[str, ModelUsage], Field(description="Calls and tokens by model.")]
+    seconds: Annotated[float, Field(description="How long it took.")]
+
+
+class PlayList(Page[PlayResource]):
+    """All plays of a case in a trial."""
+
+
+def _configuration(trial: Trial, fields: dict[str, Any]) -> AgentConfiguration:
+    version = AgentVersion(
+        tenant=trial.tenant,
+        agent_id=trial.agent_id,
+        version=trial.baseline_version,
+        changed_at=trial.created_at,
+        fields=fields,
+    )
+    return AgentConfiguration(**version.configured)

@@ -2,10 +2,31 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from skein.models.runs.completion import TokenUsage
 from skein.models.runs.step import Step
-from skein.trials.models.expectation import PlayedCall
+from skein.trials.models.expectation import Played, PlayedCall
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One play of a case.
+
+    Attributes:
+        answers: The model and the tokens of each answer.
+        effects: What would have happened outside.
+    """
+
+    played: Played
+    answers: tuple[tuple[str, TokenUsage], ...]
+    effects: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, played: Played, steps: Sequence[Step], effects: Sequence[str] = ()) -> "Play":
+        """Return a play with the answers of its steps."""
+        return cls(played, tuple((each.model, each.usage) for each in steps), tuple(effects))
 
 
 class UsedByPlay(TypedDict):

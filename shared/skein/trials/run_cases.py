@@ -23,7 +23,7 @@ from skein.ports import Clock
 from skein.services.runs.policy import MAX_STEPS
 from skein.trials.models.case import Case, RecordedResults
 from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
-from skein.trials.plays import arguments_of, calls_of, used_by
+from skein.trials.plays import Play, arguments_of, calls_of, used_by
 
 SEND, ASK, DESK, END = "send_message", "ask_choice", "ask_a_person", "end_run"
 SECTION_FIELDS = (
@@ -85,7 +85,7 @@ class RunCases:
     replays: Replays
     clock: Clock
 
-    def play(self, case: Case, agent: Agent, overrides: Overrides, *, until: datetime) -> Played:
+    def play(self, case: Case, agent: Agent, overrides: Overrides, *, until: datetime) -> Play:
         """Play a case.
 
         Args:
@@ -112,7 +112,7 @@ class RunCases:
             steps.append(step.model_copy(update={"results": results}))
             if not step.tool_calls or any(call.name == END for call in step.tool_calls):
                 break
-        return _played(recorded, sent, steps, unrecorded)
+        return Play.of(_played(recorded, sent, steps, unrecorded), steps)
 
     def _asked(self, recorded: RecordedPrompt, sent: ReplayedPrompt, steps: list[Step]) -> Step:
         began, n = self.clock.now(), len(steps) + 1

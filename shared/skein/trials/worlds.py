@@ -43,7 +43,7 @@ from skein.services.common.pagination import items_under
 from skein.services.common.quoting import behind_bars
 from skein.trials.models.case import Case, RecordedResults, Script
 from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
-from skein.trials.plays import calls_of, used_by
+from skein.trials.plays import Play, calls_of, used_by
 from skein.workspace.models.document import Document
 from skein.workspace.models.skill import skills_partition
 from skein.workspace.models.thread import Thread
@@ -155,14 +155,6 @@ class WorldTable:
     table: Table
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptPlay:
-    """What a script gave, and what would have happened outside."""
-
-    played: Played
-    effects: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worlds:
     """The service that plays scripts."""
@@ -173,7 +165,7 @@ class Worlds:
     model: LanguageModel
     files: KnowledgeFiles
 
-    def play(self, case: Case, agent: Agent, *, until: datetime) -> ScriptPlay:
+    def play(self, case: Case, agent: Agent, *, until: datetime) -> Play:
         """Play the script of a case.
 
         Args:
@@ -207,8 +199,8 @@ class Worlds:
         stage.work(None, lambda: model.over or self._is_late(until))
         if model.error is not None:
             raise model.error
-        effects = (*calls.made, *queues.others)
-        return ScriptPlay(stage.played(calls.unrecorded), tuple(dict.fromkeys(effects)))
+        steps, effects = stage.steps(), dict.fromkeys((*calls.made, *queues.others))
+        return Play.of(stage.played(steps, calls.unrecorded), steps, tuple(effects))
 
     def _is_late(self, until: datetime) -> bool:
         if self.clock.now() >= until:
@@ -339,7 +331,7 @@ class _Stage:
             self.clock.reach(due)
             turns.take(job, deadline=self.clock.now() + timedelta(seconds=TURN_SECONDS))
 
-    def played(self, unrecorded: PlayedCall | None) -> Played:
+    def played(self, steps: Sequence[Step], unrecorded: PlayedCall | None) -> Played:
         """Return what came of the script."""
         home = Chat.key_of(self.agent.tenant, CHAT)
         found = Chat.must_read({home: self.table.get(home) or {}}, home)
@@ -349,7 +341,6 @@ class _Stage:
             if message.sender.kind == "agent"
         ]
         asked = [each.choice for each in sent if each.choice is not None]
-        steps = self._steps(home.pk)
         return Played(
             texts=tuple(each.text for each in sent if each.kind == "text"),
             calls=calls_of(steps),
@@ -366,6 +357,8 @@ class _Stage:
             **used_by(steps),
         )
 
-    def _steps(self, pk: str) -> list[Step]:
-        items = items_under(self.table, pk, Run.PREFIX)
+    def steps(self) -> list[Step]:
+        """Return the steps of all runs of the script."""
+        home = Chat.key_of(self.agent.tenant, CHAT)
+        items = items_under(self.table, home.pk, Run.PREFIX)
         return [Step.from_item(item) for item in items if Step.is_stored_as(item)]

@@ -47,7 +47,7 @@ def play(world: World, played: Case, *script: Script, **changes: Any) -> Played:
     world.model.script.extend(script)
     agent = world.app.agents.get(TENANT, "agt_a").model_copy(update=changes)
     until = world.clock.now() + timedelta(minutes=14)
-    return world.app.get(RunCases).play(played, agent, {}, until=until)
+    return world.app.get(RunCases).play(played, agent, {}, until=until).played
 
 
 def words(world: World) -> str:

@@ -15,7 +15,8 @@ from skein.own_tools.signed_context import CallContext
 from skein.ports import CapturedCall
 from skein.trials.models.case import Case
 from skein.trials.models.expectation import PlayedCall
-from skein.trials.worlds import ScriptPlay, WorldClock, Worlds, WorldTable
+from skein.trials.plays import Play
+from skein.trials.worlds import WorldClock, Worlds, WorldTable
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
@@ -32,7 +33,7 @@ def case(script: Any = None, **fields: Any) -> Case:
     return Case.model_validate(owner | given | fields)
 
 
-def play(world: World, played: Case) -> ScriptPlay:
+def play(world: World, played: Case) -> Play:
     agent = world.app.agents.get(TENANT, "agt_a")
     until = world.clock.now() + timedelta(minutes=14)
     return world.app.get(Worlds).play(played, agent, until=until)

@@ -1021,6 +1021,9 @@ class NewToken(TypedDict):
     expires_in_seconds: NotRequired[int]
 
 
+Case: TypeAlias = str
+
+
 Phone: TypeAlias = str
 
 
@@ -1756,7 +1759,10 @@ Outsiders: TypeAlias = Literal['none', 'quoted']
 WhoMayAdd: TypeAlias = Literal['anyone', 'operators']
 
 
-WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called']
+Gate: TypeAlias = Literal['off', 'warn', 'block']
+
+
+WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called', 'no_trial']
 
 
 Decision: TypeAlias = Literal['approved', 'refused']
@@ -1819,6 +1825,9 @@ HttpMethod: TypeAlias = Literal['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 KeyRole: TypeAlias = Literal['support', 'privacy', 'owner', 'tokens']
 
 
+TrialState: TypeAlias = Literal['running', 'ended', 'stopped']
+
+
 MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
 
 
@@ -1840,6 +1849,12 @@ PersonState: TypeAlias = Literal['waiting', 'writing', 'sent', 'delivered', 'ans
 PlanOutcome: TypeAlias = Literal['active', 'canceled']
 
 
+Side: TypeAlias = Literal['baseline', 'candidate']
+
+
+Mark: TypeAlias = Literal['passed', 'failed', 'judged']
+
+
 CountedMessages: TypeAlias = Literal['sms', 'whatsapp', 'mms']
 
 
@@ -1853,6 +1868,9 @@ DueWork: TypeAlias = Literal['wait', 'drop']
 
 
 SourceState: TypeAlias = Literal['reading', 'ready', 'held', 'failed']
+
+
+Verdict: TypeAlias = Literal['held', 'improved', 'flaky', 'regressed', 'gone', 'broken', 'not_comparable']
 
 
 Weekday: TypeAlias = Literal['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
@@ -2380,6 +2398,7 @@ class AgentConfiguration(TypedDict):
     description: str | None
     listed: bool
     who_may_add: WhoMayAdd | None
+    gate: Gate
     settings: dict[str, Any]
 
 
@@ -2418,6 +2437,7 @@ class AgentResource(TypedDict):
     description: str | None
     listed: bool
     who_may_add: WhoMayAdd | None
+    gate: Gate
     settings: dict[str, Any]
     created_at: str
 
@@ -2871,6 +2891,7 @@ class ImportedAgent(TypedDict):
     description: str | None
     listed: bool
     who_may_add: WhoMayAdd | None
+    gate: Gate
     settings: dict[str, Any]
     created_at: str
     warnings: list[AgentWarning]
@@ -2926,6 +2947,24 @@ class ListedChatResource(TypedDict):
     discarded_at: str | None
 
 
+class ListedTrial(TypedDict):
+    """
+    A trial in a list.
+    """
+
+    id: str
+    agent_id: str
+    state: TrialState
+    why: str | None
+    baseline_version: int
+    repeats: int
+    planned_calls: int
+    planned_tokens: int
+    created_at: str
+    created_by: str | None
+    ended_at: str | None
+
+
 class MemoryResource(TypedDict):
     """
     An active or former memory of an agent.
@@ -2966,6 +3005,7 @@ class NewAgent(TypedDict):
     description: NotRequired[str | None]
     listed: NotRequired[bool]
     who_may_add: NotRequired[WhoMayAdd | None]
+    gate: NotRequired[Gate]
     name: str
     settings: NotRequired[ChatOverridesChange]
     template: NotRequired[str | None]
@@ -3222,6 +3262,24 @@ class PlanResource(TypedDict):
     meaning: str | None
     created_at: str
     ended_at: str | None
+
+
+class PlayResource(TypedDict):
+    """
+    What one play of a case gave.
+    """
+
+    side: Side
+    n: int
+    mark: Mark
+    missing: list[str]
+    texts: list[str]
+    calls: list[str]
+    questions: list[str]
+    unrecorded: str | None
+    effects: list[str]
+    usage: dict[str, ModelUsage]
+    seconds: float
 
 
 class ProfileSourceResource(TypedDict):
@@ -3564,14 +3622,27 @@ class ToolWithSecret(TypedDict):
     secret: str
 
 
-class TrialResource(TypedDict):
+class TrialCaseResource(TypedDict):
     """
-    The result of a call that an operator tried, as a model would get it.
+    How a case of a trial went.
     """
 
-    status: ToolStatus
-    content: str
-    usage: CallUsage | None
+    id: str
+    required: bool
+    private: bool
+    verdict: Verdict | None
+    blocks: bool
+    passed: dict[Side, int]
+    plays: dict[Side, int]
+
+
+class TrialPage(TypedDict):
+    """
+    A page of trials, newest first.
+    """
+
+    items: list[ListedTrial]
+    next_cursor: str | None
 
 
 UsageReportResource = TypedDict(
@@ -3654,6 +3725,7 @@ class WholeAgent(TypedDict):
     description: NotRequired[str | None]
     listed: NotRequired[bool]
     who_may_add: NotRequired[WhoMayAdd | None]
+    gate: NotRequired[Gate]
     name: str
     settings: NotRequired[ChatOverridesChange]
 
@@ -3704,6 +3776,40 @@ WorkingHours = TypedDict(
         'time_zone': NotRequired[str],
     },
 )
+
+
+class SkeinOwnToolsApiTrialResource(TypedDict):
+    """
+    The result of a call that an operator tried, as a model would get it.
+    """
+
+    status: ToolStatus
+    content: str
+    usage: CallUsage | None
+
+
+class SkeinTrialsApiTrialResource(TypedDict):
+    """
+    A trial: two versions of an agent, and how each case went.
+    """
+
+    id: str
+    agent_id: str
+    state: TrialState
+    why: str | None
+    baseline_version: int
+    repeats: int
+    planned_calls: int
+    planned_tokens: int
+    created_at: str
+    created_by: str | None
+    ended_at: str | None
+    baseline: AgentConfiguration
+    candidate: AgentConfiguration
+    cases: list[TrialCaseResource]
+    tokens: int
+    planned_money: Money | None
+    money: Money | None
 
 
 class ChoiceAnswered(TypedDict):
@@ -4211,6 +4317,7 @@ class AgentChange(TypedDict):
     description: NotRequired[str | None]
     listed: NotRequired[bool | None]
     who_may_add: NotRequired[WhoMayAdd | None]
+    gate: NotRequired[Gate | None]
     name: NotRequired[str | None]
     settings: NotRequired[ChatOverridesChange | None]
 
@@ -4246,6 +4353,7 @@ class AgentDetail(TypedDict):
     description: str | None
     listed: bool
     who_may_add: WhoMayAdd | None
+    gate: Gate
     settings: dict[str, Any]
     created_at: str
     warnings: list[AgentWarning]
@@ -4314,6 +4422,15 @@ class BacklogResource(TypedDict):
 
     now: str
     items: list[BacklogRowResource]
+
+
+class Candidate(TypedDict):
+    """
+    The version of the agent that is tried: a stored one, or the version of now with changes.
+    """
+
+    version: NotRequired[int | None]
+    changes: NotRequired[AgentChange | None]
 
 
 class CaseChange(TypedDict):
@@ -4496,6 +4613,18 @@ class NewCase(TypedDict):
     run_id: NotRequired[str | None]
 
 
+class NewTrial(TypedDict):
+    """
+    A new trial.
+    """
+
+    candidate: Candidate
+    baseline: NotRequired[int | None]
+    cases: NotRequired[list[Case] | None]
+    repeats: NotRequired[int]
+    max_tokens: NotRequired[int]
+
+
 class OfferedToolResource(TypedDict):
     """
     A tool that an MCP server offers, as a model would be shown it.
@@ -4554,6 +4683,15 @@ class PlanPage(TypedDict):
     """
 
     items: list[PlanResource]
+    next_cursor: str | None
+
+
+class PlayList(TypedDict):
+    """
+    All plays of a case in a trial.
+    """
+
+    items: list[PlayResource]
     next_cursor: str | None
 
 
@@ -4878,6 +5016,7 @@ class RunResource(TypedDict):
     agent_id: str
     chat_id: str | None
     status: RunStatus
+    agent_version: int | None
     withheld: bool
     trigger: Trigger | None
     chain_depth: int | None

@@ -50,11 +50,11 @@ from skein_client.api_types import (
     ToolTrial,
     ToolVersionResource,
     ToolWithSecret,
-    TrialResource,
     UserChange,
     UserDetail,
     UserResource,
     WaitingCallResource,
+    skein__own_tools__api__TrialResource,
 )
 from skein_client.paths import path
 
@@ -68,10 +68,23 @@ class AsyncAgents:
     def __init__(self, client: "AsyncClient") -> None:
         self._client = client
 
-    async def change(self, agent_id: str, body: AgentChange) -> AgentDetail:
+    async def change(
+        self,
+        agent_id: str,
+        body: AgentChange,
+        *,
+        trial_id: str | None = None,
+        override_reason: str | None = None,
+    ) -> AgentDetail:
         """Update an agent."""
         return cast(
-            "AgentDetail", await self._client.call("PATCH", path("/v1/agents/{}", agent_id), body)
+            "AgentDetail",
+            await self._client.call(
+                "PATCH",
+                path("/v1/agents/{}", agent_id),
+                body,
+                {"trial_id": trial_id, "override_reason": override_reason},
+            ),
         )
 
     async def create(self, body: NewAgent) -> AgentDetail:
@@ -118,23 +131,42 @@ class AsyncAgents:
         """List an agent's versions, newest first."""
         return self._client.items(path("/v1/agents/{}/versions", agent_id))
 
-    async def restore_version(self, agent_id: str, version: int) -> AgentDetail:
+    async def restore_version(
+        self,
+        agent_id: str,
+        version: int,
+        *,
+        trial_id: str | None = None,
+        override_reason: str | None = None,
+    ) -> AgentDetail:
         """Restore a version of an agent."""
         return cast(
             "AgentDetail",
             await self._client.call(
-                "POST", path("/v1/agents/{}/versions/{}/restore", agent_id, version)
+                "POST",
+                path("/v1/agents/{}/versions/{}/restore", agent_id, version),
+                None,
+                {"trial_id": trial_id, "override_reason": override_reason},
             ),
         )
 
     async def update_from_file(
-        self, agent_id: str, body: AgentFile, *, overwrite: bool | None = None
+        self,
+        agent_id: str,
+        body: AgentFile,
+        *,
+        overwrite: bool | None = None,
+        trial_id: str | None = None,
+        override_reason: str | None = None,
     ) -> ImportedAgent:
         """Update an agent from a file."""
         return cast(
             "ImportedAgent",
             await self._client.call(
-                "PUT", path("/v1/agents/{}/file", agent_id), body, {"overwrite": overwrite}
+                "PUT",
+                path("/v1/agents/{}/file", agent_id),
+                body,
+                {"overwrite": overwrite, "trial_id": trial_id, "override_reason": override_reason},
             ),
         )
 
@@ -444,10 +476,11 @@ class AsyncTools:
             "ToolWithSecret", await self._client.call("POST", path("/v1/tools/{}/secret", name))
         )
 
-    async def try_tool(self, name: str, body: ToolTrial) -> TrialResource:
+    async def try_tool(self, name: str, body: ToolTrial) -> skein__own_tools__api__TrialResource:
         """Test a tool."""
         return cast(
-            "TrialResource", await self._client.call("POST", path("/v1/tools/{}/try", name), body)
+            "skein__own_tools__api__TrialResource",
+            await self._client.call("POST", path("/v1/tools/{}/try", name), body),
         )
 
 

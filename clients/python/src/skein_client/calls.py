@@ -50,11 +50,11 @@ from skein_client.api_types import (
     ToolTrial,
     ToolVersionResource,
     ToolWithSecret,
-    TrialResource,
     UserChange,
     UserDetail,
     UserResource,
     WaitingCallResource,
+    skein__own_tools__api__TrialResource,
 )
 from skein_client.paths import path
 
@@ -68,10 +68,23 @@ class Agents:
     def __init__(self, client: "Client") -> None:
         self._client = client
 
-    def change(self, agent_id: str, body: AgentChange) -> AgentDetail:
+    def change(
+        self,
+        agent_id: str,
+        body: AgentChange,
+        *,
+        trial_id: str | None = None,
+        override_reason: str | None = None,
+    ) -> AgentDetail:
         """Update an agent."""
         return cast(
-            "AgentDetail", self._client.call("PATCH", path("/v1/agents/{}", agent_id), body)
+            "AgentDetail",
+            self._client.call(
+                "PATCH",
+                path("/v1/agents/{}", agent_id),
+                body,
+                {"trial_id": trial_id, "override_reason": override_reason},
+            ),
         )
 
     def create(self, body: NewAgent) -> AgentDetail:
@@ -116,21 +129,42 @@ class Agents:
         """List an agent's versions, newest first."""
         return self._client.items(path("/v1/agents/{}/versions", agent_id))
 
-    def restore_version(self, agent_id: str, version: int) -> AgentDetail:
+    def restore_version(
+        self,
+        agent_id: str,
+        version: int,
+        *,
+        trial_id: str | None = None,
+        override_reason: str | None = None,
+    ) -> AgentDetail:
         """Restore a version of an agent."""
         return cast(
             "AgentDetail",
-            self._client.call("POST", path("/v1/agents/{}/versions/{}/restore", agent_id, version)),
+            self._client.call(
+                "POST",
+                path("/v1/agents/{}/versions/{}/restore", agent_id, version),
+                None,
+                {"trial_id": trial_id, "override_reason": override_reason},
+            ),
         )
 
     def update_from_file(
-        self, agent_id: str, body: AgentFile, *, overwrite: bool | None = None
+        self,
+        agent_id: str,
+        body: AgentFile,
+        *,
+        overwrite: bool | None = None,
+        trial_id: str | None = None,
+        override_reason: str | None = None,
     ) -> ImportedAgent:
         """Update an agent from a file."""
         return cast(
             "ImportedAgent",
             self._client.call(
-                "PUT", path("/v1/agents/{}/file", agent_id), body, {"overwrite": overwrite}
+                "PUT",
+                path("/v1/agents/{}/file", agent_id),
+                body,
+                {"overwrite": overwrite, "trial_id": trial_id, "override_reason": override_reason},
             ),
         )
 
@@ -422,10 +456,11 @@ class Tools:
         """Rotate a tool's secret."""
         return cast("ToolWithSecret", self._client.call("POST", path("/v1/tools/{}/secret", name)))
 
-    def try_tool(self, name: str, body: ToolTrial) -> TrialResource:
+    def try_tool(self, name: str, body: ToolTrial) -> skein__own_tools__api__TrialResource:
         """Test a tool."""
         return cast(
-            "TrialResource", self._client.call("POST", path("/v1/tools/{}/try", name), body)
+            "skein__own_tools__api__TrialResource",
+            self._client.call("POST", path("/v1/tools/{}/try", name), body),
         )
 
 

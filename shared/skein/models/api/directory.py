@@ -168,7 +168,7 @@ class AgentResource(AgentConfiguration, IdentifiedAgent):
     created_at: CreatedAt
 
 
-WarningCode = Literal["unlisted_model", "no_tool_called"]
+WarningCode = Literal["unlisted_model", "no_tool_called", "no_trial"]
 """Which problem of an agent's configuration a warning reports."""
 
 

@@ -135,6 +135,10 @@ class RunResource(Resource):
         Field(description="The chat that the run belongs to. A plan or a service can name it."),
     ]
     status: Annotated[RunStatus, Field(description="The current state.")]
+    agent_version: Annotated[
+        int | None,
+        Field(description="The version of the agent in the newest prompt; null before it."),
+    ]
     withheld: Annotated[
         bool,
         Field(

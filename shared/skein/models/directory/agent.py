@@ -26,6 +26,7 @@ ReplyMode = Literal["tools", "text"]
 HistoryFormat = Literal["timeline", "roles"]
 Outsiders = Literal["none", "quoted"]
 WhoMayAdd = Literal["anyone", "operators"]
+Gate = Literal["off", "warn", "block"]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
 
 ToolName = Literal[
@@ -206,6 +207,13 @@ class AgentFields(BaseModel):
             "the directory lists the agent, otherwise `operators`."
         ),
     ] = None
+    gate: Annotated[
+        Gate,
+        Field(
+            description="Whether a change without a trial in which no required case regressed is "
+            "answered with a warning, or refused."
+        ),
+    ] = "off"
 
 
 CONFIGURED = ("name", *AgentFields.model_fields, "settings")

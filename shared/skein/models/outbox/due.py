@@ -15,7 +15,7 @@ from skein.models.common.storage import Condition, Is, Item, Key
 
 DueKind = Literal[
     "run", "delivery", "chat", "plan", "merge", "erasure", "choice", "event", "desk",
-    "outreach", "media", "source", "visit",
+    "outreach", "media", "source", "visit", "trial",
     "direct_consolidation", "consolidation", "fading",
     "pause", "paused_run", "paused_delivery",
 ]  # fmt: skip

@@ -235,6 +235,16 @@ class ReflectionJob(Job):
     scope: str | None = None
 
 
+class TrialJob(Job):
+    """A case of a trial may have to be played."""
+
+    queue = "background"
+
+    kind: Literal["trial"] = "trial"
+    agent_id: Identifier
+    trial_id: Identifier
+
+
 LiveEventType = Literal[
     "message", "changed", "run", "read", "typing", "chat", "left", "invitation", "resync"
 ]

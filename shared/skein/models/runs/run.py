@@ -195,6 +195,7 @@ class RunChanges(TypedDict, total=False):
     joined_at: Instant | None
     steps_taken: int
     model: str | None
+    agent_version: int | None
     activation: int
     active_chat_id: Identifier | None
     active_thread_id: Identifier | None
@@ -244,6 +245,7 @@ class Run(Stored):
         steps_taken: Model answers recorded so far, over all activations.
         model: The model of the newest answer; None before the first answer, and if no model was
             asked.
+        agent_version: The version of the agent whose fields the newest prompt has.
         activation: The number of activations: starts and restarts, each with a prompt.
         active_chat_id: The active chat: the run's own until the agent enters another.
         active_thread_id: The thread that the newest prompt showed as active, or that the run has
@@ -302,6 +304,7 @@ class Run(Stored):
     unpaused_at: Instant | None = None
     steps_taken: int = 0
     model: Annotated[str | None, Field(exclude_if=lambda model: model is None)] = None
+    agent_version: Annotated[int | None, Field(exclude_if=lambda version: version is None)] = None
     activation: int = 0
     active_chat_id: Identifier | None = None
     active_thread_id: Identifier | None = None
@@ -488,6 +491,16 @@ class Run(Stored):
 def runs_relation(tenant: str, agent_id: str, day: date) -> str:
     """Return the `gsi1` partition key of an agent's runs of one day (UTC)."""
     return f"{key_part(tenant)}#RUNS#{key_part(agent_id)}#{day:%Y-%m-%d}"
+
+
+def replays_of(tenant: str, run_id: str) -> Key:
+    """Return the partition of a run, and the beginning of the sort keys of its kept replays.
+
+    They are answers to the prompt of the run that were made later. Who erases the steps of the run
+    deletes them, too.
+    """
+    run = Run.key_of(tenant, run_id)
+    return Key(run.pk, f"REPLAY#{run.sk.removeprefix(Run.PREFIX)}#")
 
 
 def live_key(run: Run) -> Key:

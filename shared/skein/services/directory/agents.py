@@ -1,6 +1,6 @@
 """Agents of a tenant: create, change, list and delete them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +43,15 @@ if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
     from skein.models.api.directory import AgentChange, WholeAgent
 
+Admit = Callable[[Agent, Agent], None]
+"""Checks a change of an agent's fields before it is stored: the agent before and after it."""
+
 MAX_VERSIONS = 50
 NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
+
+
+def _all(_before: Agent, _after: Agent) -> None:
+    """Allow all changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +141,13 @@ class Agents:
         )
 
     def change(
-        self, tenant: str, agent_id: str, change: "AgentChange", *, by: str | None = None
+        self,
+        tenant: str,
+        agent_id: str,
+        change: "AgentChange",
+        *,
+        by: str | None = None,
+        admit: Admit = _all,
     ) -> Agent:
         """Change some of an agent's fields.
 
@@ -144,6 +157,7 @@ class Agents:
         Args:
             change: The fields to change.
             by: The operator who changes the agent.
+            admit: Raises an error if the change is not allowed.
 
         Raises:
             NotFound: The agent does not exist or was deleted.
@@ -156,12 +170,18 @@ class Agents:
             given = change.given
             if "settings" in given:
                 given["settings"] = given["settings"].applied_to(agent.settings)
-            return self._revise(agent, given, by)
+            return self._revise(agent, given, by, admit)
 
         return optimistic(self.clock, attempt)
 
     def replace(
-        self, tenant: str, agent_id: str, new: "WholeAgent", *, by: str | None = None
+        self,
+        tenant: str,
+        agent_id: str,
+        new: "WholeAgent",
+        *,
+        by: str | None = None,
+        admit: Admit = _all,
     ) -> Agent:
         """Replace all fields of an agent, and store them as a new version.
 
@@ -175,7 +195,7 @@ class Agents:
         """
 
         def attempt() -> Agent:
-            return self._configure(self.get(tenant, agent_id), new.configured, by)
+            return self._configure(self.get(tenant, agent_id), new.configured, by, admit)
 
         return optimistic(self.clock, attempt)
 
@@ -203,7 +223,15 @@ class Agents:
             return page
         return Listing((AgentVersion.of(agent),), None)
 
-    def restore(self, tenant: str, agent_id: str, version: int, *, by: str | None = None) -> Agent:
+    def restore(
+        self,
+        tenant: str,
+        agent_id: str,
+        version: int,
+        *,
+        by: str | None = None,
+        admit: Admit = _all,
+    ) -> Agent:
         """Give an agent the configuration of an earlier version, as a new version.
 
         If the agent already has the values of that version, nothing changes.
@@ -220,7 +248,7 @@ class Agents:
             if agent_version is None and version != agent.version:
                 raise NotFound("version not found")
             kept = agent_version if agent_version else AgentVersion.of(agent)
-            return self._configure(agent, kept.configured, by, restored_from=version)
+            return self._configure(agent, kept.configured, by, admit, restored_from=version)
 
         return optimistic(self.clock, attempt)
 
@@ -229,25 +257,28 @@ class Agents:
         agent: Agent,
         given: Mapping[str, Any],
         by: str | None,
+        admit: Admit,
         *,
         restored_from: int | None = None,
     ) -> Agent:
         if all(getattr(agent, name) == value for name, value in given.items()):
             return agent
-        return self._revise(agent, given, by, restored_from=restored_from)
+        return self._revise(agent, given, by, admit, restored_from=restored_from)
 
     def _revise(
         self,
         agent: Agent,
         given: Mapping[str, Any],
         by: str | None,
+        admit: Admit,
         *,
         restored_from: int | None = None,
     ) -> Agent:
-        if given.get("name", agent.name) != agent.name:
-            self.renaming.announce(agent.tenant, agent.as_member.ref)
         signed = {**given, "changed_at": self.clock.now(), "changed_by": by}
         revised, write = revise(agent, signed)
+        admit(agent, revised)
+        if revised.name != agent.name:
+            self.renaming.announce(agent.tenant, agent.as_member.ref)
         made = AgentVersion.of(revised, restored_from=restored_from)
         versions: list[Write] = [Put(made.key, made.attributes())]
         if agent.changed_at is None:  # the agent has no stored version yet

@@ -71,7 +71,7 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
 }
 KINDS: tuple[DueKind, ...] = (
     "run", "delivery", "choice", "erasure", "event", "desk", "media", "outreach", "chat", "source",
-    "visit",
+    "visit", "trial",
 )  # fmt: skip
 """The kinds of items whose jobs the tick sends, in this order. `JOBS` makes the jobs of most kinds.
 For all other kinds, subjects make the jobs of their own items, and `_choice_job` makes the rest."""

@@ -65,11 +65,13 @@ def recording(
     borrowed: ShownStaging | None = None,
     marks: Sequence[RunMark] = (),
     thread_id: str | None = None,
+    agent_version: int | None = None,
     also: Sequence[Write] = (),
 ) -> Recording:
     """Build the writes that record a step.
 
-    `shown`, `held`, `sharing` and `thread_id` are used only for the first step of an activation.
+    `shown`, `held`, `sharing`, `thread_id` and `agent_version` are used only for the first step of
+    an activation.
 
     Args:
         step: The step. Only the first step of an activation has a prompt.
@@ -96,8 +98,8 @@ def recording(
     names = ["steps_taken", "usage", "model", "shown", "held", "sharing", "borrowed"]
     names += ["marks", "newer_marks"]
     if step.prompt is not None:
-        changed = changed.with_run(active_thread_id=thread_id)
-        names.append("active_thread_id")
+        changed = changed.with_run(active_thread_id=thread_id, agent_version=agent_version)
+        names += ["active_thread_id", "agent_version"]
     kept = step.model_copy(update={"expires_at": claim.kept_until(step.ended_at)})
     own_writes = (Put(step.key, kept.to_item(), Missing()), *also)
     return Recording(changed, stored_of(changed, *names), own_writes)

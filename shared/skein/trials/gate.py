@@ -1,0 +1,50 @@
+"""The gate of an agent: whether a change needs a trial in which no required case regressed."""
+
+from dataclasses import dataclass
+
+from skein.errors import Conflict
+from skein.models.directory.agent import Agent
+from skein.ports import Table
+
+
+@dataclass(slots=True)
+class OpenedGate:
+    """The gate of one request, which checks each change before it is stored.
+
+    Attributes:
+        trial_id: The trial that the request names, if any.
+        overridden: Whether an owner has said why the change needs no trial.
+        warning: What is missing, if the gate only warns.
+    """
+
+    table: Table
+    trial_id: str | None
+    overridden: bool
+    warning: str | None = None
+
+    def check(self, before: Agent, after: Agent) -> None:
+        """Check a change of an agent.
+
+        Raises:
+            Conflict: The gate blocks it; `details.reason` is `trial_required` or `trial_stale`.
+        """
+        self.warning = None
+        if before.gate == "off" or self.overridden:
+            return
+        from skein.trials.tried import refusal  # noqa: PLC0415 - few agents have a gate
+
+        why = refusal(self.table, before, after, self.trial_id)
+        if why is not None and before.gate == "block":
+            raise Conflict(why.message, details={"reason": why.reason})
+        self.warning = why.message if why is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialGate:
+    """The service that opens the gates of requests."""
+
+    table: Table
+
+    def open(self, trial_id: str | None, override_reason: str | None) -> OpenedGate:
+        """Return the gate of a request."""
+        return OpenedGate(self.table, trial_id, override_reason is not None)

@@ -1,0 +1,20 @@
+"""Take jobs of trials, and import what plays them only then."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.models.outbox.jobs import TrialJob
+from skein.ports import Services
+
+
+@dataclass(frozen=True, slots=True)
+class TrialJobs:
+    """The service that hands jobs to the worker of trials."""
+
+    services: Services
+
+    def take(self, job: TrialJob, *, deadline: datetime) -> None:
+        """Play a case of a trial; see `TrialWorker.take`."""
+        from skein.trials.worker import TrialWorker  # noqa: PLC0415 - it needs all of a turn
+
+        self.services.get(TrialWorker).take(job, deadline=deadline)

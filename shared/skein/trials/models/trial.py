@@ -1,0 +1,309 @@
+"""A trial: cases of an agent, played for two versions of it, and what came of each play."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    Stored,
+    Tenant,
+    TenantKey,
+    Value,
+    key_part,
+)
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.directory.agent import Agent, AgentVersion, agent_partition
+from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.jobs import TrialJob
+from skein.models.quotas.prices import Money
+from skein.models.quotas.usage import ModelUsage
+from skein.models.runs.run import replays_of
+from skein.trials.models.expectation import Played
+from skein.trials.verdicts import Verdict, plays_wanted, verdict
+
+Side = Literal["baseline", "candidate"]
+SIDES: tuple[Side, ...] = ("baseline", "candidate")
+TrialState = Literal["running", "ended", "stopped"]
+Mark = Literal["passed", "failed", "judged"]
+"""How a play went; `judged`: only a sentence that a model judges does not hold."""
+
+MAX_TRIALS = 3  # of a tenant at once
+MAX_JOBS = 4  # plays of a tenant at once
+KEPT_DAYS = 90
+MAX_ARGUMENTS = 2_000  # characters of the arguments of a call
+
+
+class CaseRef(Value):
+    """A case as a trial plays it: its version when the trial began."""
+
+    id: Identifier
+    version: int
+    required: bool
+    private: bool = False
+    run_id: Identifier | None = None
+
+
+class Unit(Value):
+    """One play of a trial: a case, a version of the agent, and which repeat it is."""
+
+    trial_id: Identifier
+    case_id: Identifier
+    side: Side
+    n: int
+
+
+class TakenUnit(Unit):
+    """A play that a worker has taken until its time is over."""
+
+    until: Instant
+
+    @property
+    def unit(self) -> Unit:
+        return Unit(**self.model_dump(exclude={"until"}))
+
+
+class TrialHead(Stored):
+    """The trials of a tenant that are running, and the plays that workers have taken.
+
+    Attributes:
+        version: The optimistic lock.
+    """
+
+    KEY: ClassVar = TenantKey("#TRIALS", "HEAD")
+
+    tenant: Tenant
+    version: int = 0
+    running: tuple[Identifier, ...] = ()
+    taken: tuple[TakenUnit, ...] = ()
+
+    @staticmethod
+    def key_of(tenant: str) -> "Key[TrialHead]":
+        return TrialHead.KEY.of(tenant)
+
+    @property
+    def key(self) -> "Key[TrialHead]":
+        return self.key_of(self.tenant)
+
+    def busy(self, now: datetime) -> tuple[TakenUnit, ...]:
+        """Return the plays whose workers still have time."""
+        return tuple(each for each in self.taken if each.until > now)
+
+
+class Trial(Stored):
+    """A comparison of two versions of an agent.
+
+    Attributes:
+        baseline: The fields of the baseline; see `AgentVersion.fields`.
+        candidate: The fields of the candidate.
+        baseline_version: The number of the baseline's version.
+        digest: A hash of the candidate's fields, by which a change finds its trial.
+        repeats: How often each case is played for each side at first.
+        max_tokens: The most tokens that the trial may use.
+        planned: About what the first plays take, by model.
+        why: Why the trial was stopped before its end; None if it was not.
+        version: The optimistic lock.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("TRIAL#")
+
+    tenant: Tenant
+    agent_id: Identifier
+    id: Identifier
+    state: TrialState = "running"
+    baseline: dict[str, Any]
+    candidate: dict[str, Any]
+    baseline_version: int
+    digest: str
+    cases: tuple[CaseRef, ...]
+    repeats: int
+    max_tokens: int
+    planned: dict[str, ModelUsage]
+    why: str | None = None
+    version: int = 1
+    created_at: Instant
+    created_by: Identifier | None = None
+    ended_at: Instant | None = None
+    expires_at: int
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str, trial_id: str) -> "Key[Trial]":
+        return Key(trials_partition(tenant, agent_id), f"{Trial.PREFIX}{key_part(trial_id)}")
+
+    @property
+    def key(self) -> "Key[Trial]":
+        return self.key_of(self.tenant, self.agent_id, self.id)
+
+    @property
+    def job(self) -> TrialJob:
+        """The job that plays a case of the trial."""
+        return TrialJob(tenant=self.tenant, agent_id=self.agent_id, trial_id=self.id)
+
+    @property
+    def own_partition(self) -> str:
+        """The partition of what came of the trial, apart from what runs keep."""
+        return f"{trials_partition(self.tenant, self.agent_id)}#{key_part(self.id)}"
+
+    def to_item(self, due_at: datetime | None) -> Item:
+        """Return the trial as table attributes, due at `due_at`; None for never."""
+        due = due_pointer("trial", self.key, due_at) if due_at is not None else NOT_DUE
+        return {**self.attributes(), **{name: at for name, at in due.items() if at is not None}}
+
+
+class PlayedCase(Stored):
+    """How the plays of one case of a trial went; without a word of them.
+
+    Attributes:
+        marks: How each play went, by side and number, such as `candidate#1`.
+        verdict: The verdict; None while plays are missing.
+        blocks: Whether the case regressed even without what a model judged.
+        usage: The answers and tokens by model.
+        version: The optimistic lock.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("PLAYED#")
+
+    tenant: Tenant
+    agent_id: Identifier
+    trial_id: Identifier
+    case_id: Identifier
+    marks: dict[str, Mark] = Field(default_factory=dict)
+    verdict: Verdict | None = None
+    blocks: bool = False
+    usage: dict[str, ModelUsage] = Field(default_factory=dict)
+    version: int = 0
+    expires_at: int
+
+    @staticmethod
+    def key_in(trial: Trial, case_id: str) -> "Key[PlayedCase]":
+        return Key(trial.own_partition, f"{PlayedCase.PREFIX}{key_part(case_id)}")
+
+    def marked(self, unit: Unit, mark: Mark, usage: Mapping[str, ModelUsage], repeats: int) -> Self:
+        """Return the case after one more play, with the verdict if no play is missing."""
+        marks = {**self.marks, f"{unit.side}#{unit.n}": mark}
+        played = self.model_copy(update={"marks": marks, "usage": usage_with(self.usage, usage)})
+        found, sure = (verdict(*played.passed(alone=alone), repeats) for alone in (False, True))
+        blocks = sure == "regressed"
+        done = None if sure is None else sure if blocks else found
+        return played.model_copy(update={"verdict": done, "blocks": blocks})
+
+    def passed(self, *, alone: bool) -> tuple[list[bool], list[bool]]:
+        """Return which plays of the baseline and of the candidate passed.
+
+        Args:
+            alone: Whether to leave out what a model judged.
+        """
+        failed = {"failed"} if alone else {"failed", "judged"}
+        first, second = ([mark not in failed for mark in self.of(side)] for side in SIDES)
+        return first, second
+
+    def wanted(self, repeats: int) -> int:
+        """Return how many plays of each side the verdict needs, as far as is known."""
+        return max(plays_wanted(*self.passed(alone=alone), repeats) for alone in (False, True))
+
+    def of(self, side: Side) -> list[Mark]:
+        """Return how the plays of a side went, in order, up to the first that is missing."""
+        found: list[Mark] = []
+        while (mark := self.marks.get(f"{side}#{len(found) + 1}")) is not None:
+            found.append(mark)
+        return found
+
+
+class PlayResult(Stored):
+    """What one play gave. Of a run, it is kept beside the run, where an erasure finds it.
+
+    Attributes:
+        missing: Which expectations the play did not meet, in words.
+        effects: What would have happened outside.
+        usage: The answers and tokens by model.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    trial_id: Identifier
+    case_id: Identifier
+    side: Side
+    n: int
+    mark: Mark
+    missing: tuple[str, ...]
+    texts: tuple[str, ...]
+    calls: tuple[str, ...]
+    questions: tuple[str, ...]
+    unrecorded: str | None = None
+    effects: tuple[str, ...]
+    usage: dict[str, ModelUsage]
+    seconds: float
+    expires_at: int
+
+    @staticmethod
+    def prefix_in(trial: Trial, case: CaseRef) -> Key:
+        """Return the partition and the beginning of the sort keys of a case's results."""
+        ids = f"{key_part(trial.id)}#{key_part(case.id)}#"
+        if case.run_id is None:
+            return Key(trial.own_partition, f"RESULT#{ids}")
+        kept = replays_of(trial.tenant, case.run_id)
+        return Key(kept.pk, f"{kept.sk}{ids}")
+
+    @staticmethod
+    def key_in(trial: Trial, case: CaseRef, unit: Unit) -> "Key[PlayResult]":
+        beginning = PlayResult.prefix_in(trial, case)
+        return Key(beginning.pk, f"{beginning.sk}{unit.side}#{unit.n}")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialView:
+    """A trial, with how each of its cases went.
+
+    Attributes:
+        money: The cost so far at the tenant's prices; None without prices.
+        planned: About what the whole trial costs; None without prices.
+    """
+
+    trial: Trial
+    played: Mapping[str, PlayedCase]
+    money: Money | None
+    planned: Money | None
+
+    @property
+    def id(self) -> str:
+        return self.trial.id
+
+
+def trials_partition(tenant: str, agent_id: str) -> str:
+    return f"{agent_partition(tenant, agent_id)}#TRIALS"
+
+
+def digest_of(agent: Agent) -> str:
+    """Return a hash of all fields that operators set."""
+    fields = AgentVersion.of(agent).fields
+    return sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def usage_with(
+    usage: Mapping[str, ModelUsage], more: Mapping[str, ModelUsage]
+) -> dict[str, ModelUsage]:
+    """Return the sum of two usages by model."""
+    none = ModelUsage()
+    return {name: usage.get(name, none) + more.get(name, none) for name in {**usage, **more}}
+
+
+def words_of(played: Played) -> dict[str, Any]:
+    """Return what a play gave as the fields of `PlayResult` that hold words."""
+    last = played.unrecorded
+    return {
+        "texts": played.texts,
+        "calls": tuple(f"{each.tool}({as_text(each.arguments)})" for each in played.calls),
+        "questions": tuple(" / ".join([each.text, *each.answers]) for each in played.questions),
+        "unrecorded": f"{last.tool}({as_text(last.arguments)})" if last is not None else None,
+    }
+
+
+def as_text(arguments: Any) -> str:
+    """Return arguments as JSON, cut to the size that operators read."""
+    return json.dumps(arguments, ensure_ascii=False)[:MAX_ARGUMENTS]
