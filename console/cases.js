@@ -3,6 +3,7 @@ import { withQuery } from "./api.js";
 import { el, field } from "./dom.js";
 import { action, card, form, outcome, part, table } from "./parts.js";
 import { askReason, giveReason, reasonFor } from "./reason.js";
+import { trialCards } from "./trials.js";
 import { words } from "./words.js";
 
 const MOST = 200;
@@ -31,6 +32,7 @@ export async function trials(api, agent, scope, again) {
     await again();
   };
   return [
+    await trialCards(api, agent, cases, subject, again),
     card(said.cases, el("p", { class: "hint" }, said.about), table(said.cases, said.heads, cases.map((each) => row(api, each, reason, place, again)), said.none), place,
       cases.some((each) => each.private && each.name === null && each.state === "ready") ? askReason(said.why, subject, seen) : null),
     card(said.add, caseForm(said.create, [field(said.from, from), field(said.messages, messages, said.messagesHint)], async (given) => {

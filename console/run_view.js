@@ -7,6 +7,7 @@ import { fileAt, mediaView } from "./media.js";
 import { copyId, peopleNames } from "./names.js";
 import { action, amount, bar, card, facts, form, lazy, number, outcome, part, table, took, verbatim, when } from "./parts.js";
 import { askReason, reasonFor } from "./reason.js";
+import { tryFirst } from "./trials.js";
 import { words } from "./words.js";
 
 const said = words.run;
@@ -257,7 +258,7 @@ function keepPrompt(api, agent, tried) {
     await api.patch(`/v1/agents/${part(agent.id)}`, { system_prompt: tried });
     return [said.kept, " ", el("a", { href: `#/agent/${part(agent.id)}` }, said.toAgent)];
   };
-  return el("div", { class: "stack" }, el("div", {}, action(said.keep, keep, place, { class: "primary" })), place);
+  return el("div", { class: "stack" }, el("div", {}, action(said.keep, keep, place, { class: "primary" }), " ", tryFirst(agent, tried)), place);
 }
 
 /** A box to check and, if checked, the text to edit; `given()` is the part of the request's body. */

@@ -16,19 +16,22 @@ export function tryFirst(agent, prompt) {
 }
 
 /** The trials of an agent, on the part of its page that has the cases. */
-export async function trialCards(api, agent, subject, again) {
+export async function trialCards(api, agent, cases, subject, again) {
   const path = `/v1/agents/${part(agent.id)}`, shown = el("div", { class: "stack" }), place = outcome();
   const { items } = await api.get(`${path}/trials`);
+  const names = new Map(cases.map((each) => [each.id, each.name]));
   const prompt = el("textarea", { rows: 8, required: true, value: proposed.get(agent.id) ?? agent.system_prompt });
   const gate = select(GATES.map((each) => [each, said.gates[each]]), agent.gate, () => {});
   const why = agent.gate === "block" ? el("input", { required: true, minlength: 15, maxlength: 300, autocomplete: "off" }) : null;
   proposed.delete(agent.id);
-  const open = async (id) => fill(shown, await trialView(api, agent, await api.get(`${path}/trials/${part(id)}`), subject, open, again));
+  const open = async (id) => {
+    fill(shown, await trialView(api, agent, await api.get(`${path}/trials/${part(id)}`), names, subject, open, again));
+  };
   return [
     card(said.start, el("p", { class: "hint" }, said.about), form([field(said.prompt, prompt)], said.startIt, async () => {
       const query = withQuery(`${path}/trials`, { reason: reasonFor(subject) });
       const trial = await api.post(query, { candidate: { changes: { system_prompt: prompt.value } } });
-      fill(shown, await trialView(api, agent, trial, subject, open, again));
+      fill(shown, await trialView(api, agent, trial, names, subject, open, again));
       return said.started(number(trial.planned_calls), number(trial.planned_tokens), amount(trial.planned_money));
     })),
     shown,
@@ -43,7 +46,7 @@ export async function trialCards(api, agent, subject, again) {
 }
 
 /** One trial: both prompts, what it used, and each case. */
-async function trialView(api, agent, trial, subject, open, again) {
+async function trialView(api, agent, trial, names, subject, open, again) {
   const path = `/v1/agents/${part(agent.id)}`, place = outcome();
   const use = async () => {
     await api.patch(withQuery(path, { trial_id: trial.id }), { system_prompt: trial.candidate.system_prompt });
@@ -59,6 +62,7 @@ async function trialView(api, agent, trial, subject, open, again) {
       [said.tokens, number(trial.tokens)], [said.money, amount(trial.money)]]),
     el("h3", {}, said.prompts), difference(trial.baseline.system_prompt, trial.candidate.system_prompt),
     table(said.cases, said.caseHeads, trial.cases.map((each) => [
+      names.get(each.id) ?? said.unnamed,
       each.verdict === null ? said.waiting : said.verdicts[each.verdict],
       said.passed(each.passed.baseline, each.plays.baseline), said.passed(each.passed.candidate, each.plays.candidate),
       lazy(said.sideBySide, () => sideBySide(api, path, trial, each, subject)),
@@ -83,8 +87,10 @@ async function sideBySide(api, path, trial, one, subject) {
   if (last === 0) return el("p", { class: "empty" }, said.noPlay);
   return el("ol", { class: "items" }, Array.from({ length: last }, (_, n) => [of("baseline", n + 1), of("candidate", n + 1)]).map((pair) => el("li", {},
     el("p", { class: "hint" }, pair.map((each) => (each ? said.marks[each.mark] : said.waiting)).join(said.against)),
-    difference(...pair.map(textOf)), pair[1]?.missing.map((text) => el("p", { class: "notice" }, text)))));
+    compared(...pair.map(textOf)), pair[1]?.missing.map((text) => el("p", { class: "notice" }, text)))));
 }
+
+function compared(before, now) { return before === now ? el("blockquote", {}, now || said.silent) : difference(before, now); }
 
 function textOf(play) {
   if (play === undefined) return "";

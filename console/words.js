@@ -6,6 +6,7 @@ import { home, settings, time, tour } from "./words/operate.js";
 import { people, sharing } from "./words/people.js";
 import { chats, desk, phone } from "./words/talk.js";
 import { plural } from "./words/plural.js";
+import { trials } from "./words/trials.js";
 import { audit, errands, transcripts, usage, why } from "./words/understand.js";
 import { widgets } from "./words/widgets.js";
 
@@ -194,7 +195,7 @@ export const words = {
     end: "End tour",
   },
   // In the files of `words/`, by area.
-  pages: { agent, cases, knowledge, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time, widgets },
+  pages: { agent, cases, trials, knowledge, tools, usage, audit, settings, why, home, phone, chats, people, sharing, desk, tour, errands, transcripts, time, widgets },
   endpoints: {
     title: "Event endpoints",
     hint: "Skein sends an event to these services whenever something happens. Events contain IDs and states. Content is included only if you turn it on.",

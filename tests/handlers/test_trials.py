@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import pytest
-
-from skein.models.common.storage import Delete, Key, Update
+from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.models.runs.step import Step
 from tests.support.api_client import Answer, everything, operator
 from tests.support.builders import TENANT, World, bot, person
-from tests.support.fakes import ScriptedModel
 
 HOURS: dict[str, Any] = {
     "name": "Hours",

@@ -359,10 +359,6 @@ class World:
                     self.work(self._task_of(job), job)
                 case ErasureJob() | VisitJob():
                     self._erase_for(job, long)
-                case ErasureJob():
-                    self.app.eraser.continue_erasure(job, deadline=long)
-                case TrialJob():
-                    self.app.get(TrialWorker).take(job, deadline=long)
                 case RecallJob():
                     self.app.recall_worker.take(job, deadline=long)
                 case (
@@ -373,6 +369,7 @@ class World:
                     | PushJob()
                     | MediaJob()
                     | SourceJob()
+                    | TrialJob()
                 ):
                     self._tell(job, long)
                 case _:
@@ -396,10 +393,17 @@ class World:
 
     def _tell(
         self,
-        job: ErrandJob | MeetingJob | OutreachJob | EventJob | PushJob | MediaJob | SourceJob,
+        job: ErrandJob
+        | MeetingJob
+        | OutreachJob
+        | EventJob
+        | PushJob
+        | MediaJob
+        | SourceJob
+        | TrialJob,
         deadline: datetime,
     ) -> None:
-        """Play a job that writes to people, tells others what has happened, or is of a file."""
+        """Play a job that writes to people, tells what has happened, or is of a file or a trial."""
         if isinstance(job, ErrandJob | MeetingJob | OutreachJob):
             self._reach(job)
         elif isinstance(job, MediaJob):
@@ -407,6 +411,8 @@ class World:
             self.app.descriptions.describe(job, deadline=deadline)
         elif isinstance(job, SourceJob):
             self.app.get(SourceReader).take(job, deadline=deadline)
+        elif isinstance(job, TrialJob):
+            self.app.get(TrialWorker).take(job, deadline=deadline)
         elif isinstance(job, EventJob):
             self.app.get(EventSender).send(job, deadline=deadline)
         else:

@@ -152,7 +152,21 @@ NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 MEETING = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{meeting}")
 ERRAND = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{errand}")
 
-TRIAL = trial.Trial.model_construct(tenant=TENANT, agent_id=AGENT, id="{trial}")
+TRIAL = trial.Trial(
+    tenant=TENANT,
+    agent_id=AGENT,
+    id="{trial}",
+    baseline={},
+    candidate={},
+    baseline_version=1,
+    digest="",
+    cases=(),
+    repeats=1,
+    max_tokens=1,
+    planned={},
+    created_at=NOON,
+    expires_at=1,
+)
 
 
 class Row(NamedTuple):
