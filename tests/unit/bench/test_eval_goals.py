@@ -4,11 +4,13 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from itertools import cycle
 
 import pytest
 
 from bench.eval import situations
 from bench.eval.situation import SILENT, Expected, Situation
+from skein.trials.verdicts import verdict
 
 MODULES = [
     importlib.import_module(f"{situations.__name__}.{module.name}")
@@ -36,6 +38,16 @@ def test_goal_accepts_right_answers_and_rejects_wrong_ones(goal: Expected) -> No
     assert len(set(goal.wrong)) >= 3
     assert [text for text in goal.right if goal.missing([text]) is not None] == []
     assert [text for text in goal.wrong if goal.missing([text]) is None] == []
+
+
+@pytest.mark.parametrize("goal", GOALS.values())
+def test_trial_blames_wrong_answers_and_no_right_ones(goal: Expected) -> None:
+    right, wrong = (
+        [goal.missing([text]) is None for text, _ in zip(cycle(texts), range(8), strict=False)]
+        for texts in (goal.right, goal.wrong)
+    )
+    assert verdict(right, wrong, 3) == "regressed"
+    assert verdict(right, right, 3) == "held"
 
 
 def goals_of(situation: Situation) -> Iterator[Expected]:
