@@ -51,7 +51,7 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 180,
+    "admin_api": 181,
     "api_docs": 447,
     "authorizer": 77,
     "console": 57,
