@@ -14,6 +14,7 @@ from skein.models.chats.consent import Consent
 from skein.models.chats.idempotency import OPENED
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.address import Address
+from skein.models.common.base import is_visitor
 from skein.models.common.storage import Delete, Is, Item, Key, Write
 from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
 from skein.models.directory.number_code import NumberCode
@@ -122,8 +123,12 @@ class LookUpEraser:
                 sweep.unsaved.counts["events"] += erased
 
     def _erase_sharing(self, sweep: Sweep) -> Iterator[str]:
-        """Remove the person from sharing rules; skipped for the erasure of a message."""
-        people = frozenset(sweep.subject.ids)
+        """Remove the person from sharing rules and roles.
+
+        This reads all users, so it is skipped for visitors, who have no part in either, and for the
+        erasure of a message.
+        """
+        people = frozenset(each for each in sweep.subject.ids if not is_visitor(each))
         if not people:
             return
         for change in CHANGED:

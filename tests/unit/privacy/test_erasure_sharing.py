@@ -1,11 +1,15 @@
 """Sharing rules and roles name people: an erasure ends them, and an export has them."""
 
-from skein.models.common.storage import Update
+import pytest
+
+from skein.models.common.storage import Item, Key, Update
+from skein.models.directory.user import User
 from skein.models.visibility.sharing_rules import RulesVersion, SharingRules
+from tests.fakes.table import MemoryTable
 from tests.support.api_client import operator
-from tests.support.builders import TENANT
+from tests.support.builders import TENANT, person
 from tests.support.erasure import end, lines_of
-from tests.support.family import EMMA, RINA, TOM, Family, chat_of
+from tests.support.family import COACH, EMMA, RINA, TOM, Family, chat_of
 
 SECRET = "The piano lesson with Mrs Okafor moved to Thursday"
 
@@ -56,3 +60,29 @@ def test_export_has_rules_and_what_was_told_by_them() -> None:
     assert told["shared_with"] == ["Tom"]
     others = operator(world).get(f"/v1/users/{TOM.id}/export").body
     assert (others["sharing_rules"], others["disclosures"]) == ([], [])
+
+
+def test_erasure_of_a_visitor_reads_no_other_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = family()
+    visitor = person("vis_1", "Visitor")
+    world.known(visitor)
+    world.chat(visitor, COACH, chat_id="chat_visit", kind="direct", visibility="private")
+    world.post("My name is Paola.", visitor, chat_id="chat_visit")
+    world.drain()
+    exported = operator(world).get(f"/v1/users/{visitor.id}/export").body
+    assert "Paola" in str(exported)
+    assert not any(word in str(exported) for word in (EMMA.id, TOM.id, SECRET))
+    read, get = list[Key](), MemoryTable.get
+
+    def recorded(table: MemoryTable, key: Key) -> Item | None:
+        read.append(key)
+        return get(table, key)
+
+    monkeypatch.setattr(MemoryTable, "get", recorded)
+    erasure = world.app.erasures.request(TENANT, visitor.id, by="usr_op")
+    world.drain()
+    end(world, erasure)
+    assert not {User.key_of(TENANT, each.id) for each in (EMMA, RINA, TOM)} & {*read}
+    left = [key for key, text in lines_of(world) if "vis_1" in text and "#ERASURES" not in key]
+    assert left == []
+    assert "Paola" not in str(world.table.all_stored())

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from skein.models.common.base import Identifier, Instant, Value
+from skein.models.common.base import Identifier, Instant, Value, not_a_visitor
 from skein.models.visibility.sharing_rules import RoleName
 
 MAX_ROLES = 10  # current roles of one person
@@ -23,7 +23,7 @@ class Role(Value):
 
     role: Annotated[RoleName, Field(description="The name of the role, such as `nurse`.")]
     subject: Annotated[
-        Identifier | None,
+        Annotated[Identifier, AfterValidator(not_a_visitor)] | None,
         Field(description="The id of the person whom it is about, such as the patient of a nurse."),
     ] = None
 
