@@ -86,11 +86,12 @@ test-upgrade: $(DEVELOPMENT) $(FILES) ## Run the last release's code on newer it
 
 .PHONY: generators
 generators: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Run code generators on the OpenAPI document, and talk through their clients (three minutes; needs npm)
-	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest -m "" $(or $(ARGS),-n 2 tests/e2e/test_generators.py tests/e2e/test_clients.py tests/clients/test_typescript.py)
+	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest -m "" $(or $(ARGS),-n 2 tests/e2e/test_generators.py tests/e2e/test_clients.py tests/clients/test_typescript.py tests/clients/test_widget.py)
 
 .PHONY: client-types
-client-types: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Generate the types of our clients from the OpenAPI document (needs npm)
+client-types: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Generate the types of our clients from the OpenAPI document, and build the web chat (needs npm)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.generators types
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.widget
 
 .PHONY: times
 times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU time of each suite

@@ -103,7 +103,14 @@ class Shop:
         body = {"agent_id": made["id"], "origins": [self.site.origin], "public": public, **fields}
         self.widget = self.client.ok("POST", "/v1/widgets", body, token=token)["id"]
 
-    def visit(self, page: Page | None = None, *, attributes: str = "", head: str = "") -> Page:
+    def visit(
+        self,
+        page: Page | None = None,
+        *,
+        attributes: str = "",
+        head: str = "",
+        milliseconds: float | None = None,
+    ) -> Page:
         """Open the page; a page with other styles has no policy."""
         page = page or self.page
         url = self.client.url
@@ -111,7 +118,7 @@ class Shop:
         self.site.policy = "" if head else POLICY.format(url=url)
         page.on("request", lambda sent: self._noted(sent.method, sent.url))
         page.goto(self.site.origin)
-        expect(launcher(page)).to_be_attached()
+        expect(launcher(page)).to_be_attached(timeout=milliseconds)
         return page
 
     def _noted(self, method: str, url: str) -> None:
@@ -192,6 +199,16 @@ def test_loading_costs_the_file_and_opening_one_call(shop: Shop) -> None:
     assert page.context.cookies() == []
 
 
+def test_element_is_defined_once_the_page_is_idle(shop: Shop) -> None:
+    shop.page.add_init_script("window.requestIdleCallback = (work) => { window.idle = work; };")
+    shop.make()
+    with pytest.raises(AssertionError):
+        shop.visit(milliseconds=500)
+    shop.page.evaluate("idle()")
+    expect(launcher(shop.page)).to_be_visible()
+    assert shop.calls == []
+
+
 def test_answer_is_streamed_and_announced_once_as_a_whole(
     shop: Shop, model: ScriptedOpenAI
 ) -> None:
@@ -269,6 +286,19 @@ def test_reload_in_the_middle_of_an_answer_keeps_the_chat(
         assert mine(page).count() == theirs(page).count() == 0
 
 
+def test_expired_token_is_renewed_for_the_same_chat(shop: Shop) -> None:
+    shop.make()
+    page = shop.open()
+    write(page, "One")
+    expect(theirs(page)).to_have_count(1)
+    shop.client.ok("POST", "/local/clock", {"advance_seconds": 4_000})
+    write(page, "Two")
+    expect(theirs(page)).to_have_count(2)
+    expect(mine(page)).to_have_text(["One", "Two"])
+    assert sum(call.endswith("/visits") for call in shop.calls) == 2
+    assert len({call for call in shop.calls if call.startswith("POST /v1/chats/")}) == 2
+
+
 def test_two_tabs_share_a_visit_and_offline_messages_are_sent_once(
     shop: Shop, context: BrowserContext
 ) -> None:
@@ -280,6 +310,8 @@ def test_two_tabs_share_a_visit_and_offline_messages_are_sent_once(
     write(tabs[1], "Two")
     for tab in tabs:
         expect(mine(tab)).to_have_text(["One", "Two"])
+        expect(tab.get_by_text("Sending")).to_have_count(0)
+        expect(theirs(tab).last).to_be_visible()
     context.set_offline(True)
     write(tabs[0], "Three")
     write(tabs[1], "Four")

@@ -1178,6 +1178,7 @@ const FRESH_MS = 50 * 60_000;
 const ENDED = "visit_ended";
 class Writer {
     agreed = null;
+    renewed = () => undefined;
     get erasing() { return false; }
     started() { }
     expire() { return false; }
@@ -1265,6 +1266,8 @@ class Visitor extends Writer {
         const { token, renewal, chat_id, started } = made;
         const kept = { token, renewal, chat_id, started, consent: this.agreed, until: Date.now() + FRESH_MS };
         this.store.set("visit", kept);
+        if (spent !== undefined)
+            this.renewed();
         return kept;
     }
 }
@@ -1330,6 +1333,7 @@ class Talk {
         this.chat = chat;
         this.#waiting = new WaitingMessages(store);
         this.#lock = `skein-send:${widget.id}`;
+        writer.renewed = () => this.#live?.stop();
         const { signal } = this.#end;
         addEventListener("online", () => this.#wake(), { signal });
         addEventListener("offline", () => this.#say({ word: "offline" }), { signal });
@@ -1470,6 +1474,8 @@ class Talk {
                 if (!this.#loaded)
                     await this.#fetch({});
                 this.#loaded = true;
+                this.connected = false;
+                this.drafts.clear();
                 this.#live = new Live(client, { chatId, seen: { [chatId]: this.#read } });
                 for await (const event of this.#live.events())
                     this.#hear(event);

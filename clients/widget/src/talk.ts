@@ -62,6 +62,7 @@ export class Talk {
   ) {
     this.#waiting = new WaitingMessages(store);
     this.#lock = `skein-send:${widget.id}`;
+    writer.renewed = () => this.#live?.stop();
     const { signal } = this.#end;
     addEventListener("online", () => this.#wake(), { signal });
     addEventListener("offline", () => this.#say({ word: "offline" }), { signal });
@@ -213,6 +214,8 @@ export class Talk {
       try {
         if (!this.#loaded) await this.#fetch({});
         this.#loaded = true;
+        this.connected = false;
+        this.drafts.clear();
         this.#live = new Live(client, { chatId, seen: { [chatId]: this.#read } });
         for await (const event of this.#live.events()) this.#hear(event);
       } catch (error) {

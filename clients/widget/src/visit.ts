@@ -25,6 +25,8 @@ export abstract class Writer {
   abstract readonly isVisit: boolean;
   /** The version of the consent to which the person agreed. */
   agreed: number | null = null;
+  /** Called when there is another token: what was opened with the one before ends soon. */
+  renewed: () => void = () => undefined;
 
   /** Return the chat to write to. Throws an ApiError or Unreachable. */
   abstract begin(): Promise<string>;
@@ -129,6 +131,7 @@ export class Visitor extends Writer {
     const { token, renewal, chat_id, started } = made;
     const kept = { token, renewal, chat_id, started, consent: this.agreed, until: Date.now() + FRESH_MS };
     this.store.set("visit", kept);
+    if (spent !== undefined) this.renewed();
     return kept;
   }
 }
