@@ -9,13 +9,16 @@ import re
 import tempfile
 from pathlib import Path
 
-from tools import generators
+from tools import client_calls, generators
 
 VERSION = "1.0.0"
 FOLDER = generators.ROOT / "clients" / "widget"
 BUILT = FOLDER / "dist" / f"{VERSION}.js"
-CLIENT = ("backoff", "calls", "answers", "client", "live", "outbox")
+CLIENT = ("backoff", "answers", "client", "live", "outbox")
 MODULES = ("dom", "markdown", "words", "store", "visit", "talk", "style", "view", "element")
+# Operators' calls, which a page does not make: the file does not change with them.
+SUBJECTS = "|".join(subject.capitalize() for subject in client_calls.SUBJECTS)
+CALLS = re.compile(rf"^    \w+ = new (?:{SUBJECTS})\(this\);\n", re.MULTILINE)
 LINKS = re.compile(r"^(?:import .*? from .*?;\n|export \{.*?\};\n|export )", re.MULTILINE)
 
 
@@ -32,6 +35,7 @@ def text() -> str:
             *(Path(folder) / "widget" / "src" / f"{name}.js" for name in MODULES),
         )
         code = "".join(LINKS.sub("", path.read_text(encoding="utf-8")) for path in paths)
+        code = CALLS.sub("", code)
     head = f"// The web chat of Skein, {VERSION}. Apache License 2.0.\n"
     return f'{head}(() => {{\n"use strict";\n{code}}})();\n'
 
