@@ -283,7 +283,7 @@ export class Tools {
   }
 
   /** Test a tool. */
-  tryTool(name: string, body: Schemas["ToolTrial"]): Promise<Schemas["skein__own_tools__api__TrialResource"]> {
+  tryTool(name: string, body: Schemas["ToolTrial"]): Promise<Schemas["TrialResource"]> {
     return this.client.call("POST", path`/v1/tools/${name}/try`, body);
   }
 }

@@ -9956,6 +9956,52 @@ export interface components {
             };
         };
         /**
+         * TrialDetail
+         * @description A trial: two versions of an agent, and how each case went.
+         */
+        TrialDetail: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description Whether it is running. */
+            state: components["schemas"]["TrialState"];
+            /** @description Why it was stopped; null if it was not. */
+            why: string | null;
+            /** @description The version that it compares with. */
+            baseline_version: number;
+            /** @description How often each case is played at first. */
+            repeats: number;
+            /** @description About how many calls of models it takes. */
+            planned_calls: number;
+            /** @description About how many tokens it takes. */
+            planned_tokens: number;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /** @description The operator who started it, if any. */
+            created_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
+            ended_at: string | null;
+            /** @description The agent as it was. */
+            baseline: components["schemas"]["AgentConfiguration"];
+            /** @description The agent as it is tried. */
+            candidate: components["schemas"]["AgentConfiguration"];
+            /** @description The cases. */
+            cases: components["schemas"]["TrialCaseResource"][];
+            /** @description The tokens so far. */
+            tokens: number;
+            /** @description About what it costs; null without prices. */
+            planned_money: components["schemas"]["Money"] | null;
+            /** @description The cost so far; null without prices. */
+            money: components["schemas"]["Money"] | null;
+        };
+        /**
          * TrialPage
          * @description A page of trials, newest first.
          */
@@ -9964,6 +10010,18 @@ export interface components {
             items: components["schemas"]["ListedTrial"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
+        };
+        /**
+         * TrialResource
+         * @description The result of a call that an operator tried, as a model would get it.
+         */
+        TrialResource: {
+            /** @description Whether the tool did its work. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description The text that a model would be shown. */
+            content: string;
+            /** @description Time, tries and size; null if nothing was sent. */
+            usage: components["schemas"]["CallUsage"] | null;
         };
         /**
          * UsageReportResource
@@ -10294,64 +10352,6 @@ export interface components {
             to: string;
             /** @description IANA time zone of these times. Default: `"UTC"`. */
             time_zone?: string;
-        };
-        /**
-         * TrialResource
-         * @description The result of a call that an operator tried, as a model would get it.
-         */
-        skein__own_tools__api__TrialResource: {
-            /** @description Whether the tool did its work. */
-            status: components["schemas"]["ToolStatus"];
-            /** @description The text that a model would be shown. */
-            content: string;
-            /** @description Time, tries and size; null if nothing was sent. */
-            usage: components["schemas"]["CallUsage"] | null;
-        };
-        /**
-         * TrialResource
-         * @description A trial: two versions of an agent, and how each case went.
-         */
-        skein__trials__api__TrialResource: {
-            /** @description The id, an opaque text. */
-            id: string;
-            /** @description The id of an agent. */
-            agent_id: string;
-            /** @description Whether it is running. */
-            state: components["schemas"]["TrialState"];
-            /** @description Why it was stopped; null if it was not. */
-            why: string | null;
-            /** @description The version that it compares with. */
-            baseline_version: number;
-            /** @description How often each case is played at first. */
-            repeats: number;
-            /** @description About how many calls of models it takes. */
-            planned_calls: number;
-            /** @description About how many tokens it takes. */
-            planned_tokens: number;
-            /**
-             * Format: date-time
-             * @description When the item was created.
-             */
-            created_at: string;
-            /** @description The operator who started it, if any. */
-            created_by: string | null;
-            /**
-             * Format: date-time
-             * @description When it ended; null before.
-             */
-            ended_at: string | null;
-            /** @description The agent as it was. */
-            baseline: components["schemas"]["AgentConfiguration"];
-            /** @description The agent as it is tried. */
-            candidate: components["schemas"]["AgentConfiguration"];
-            /** @description The cases. */
-            cases: components["schemas"]["TrialCaseResource"][];
-            /** @description The tokens so far. */
-            tokens: number;
-            /** @description About what it costs; null without prices. */
-            planned_money: components["schemas"]["Money"] | null;
-            /** @description The cost so far; null without prices. */
-            money: components["schemas"]["Money"] | null;
         };
         /**
          * StartedRuns
@@ -17517,7 +17517,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["skein__own_tools__api__TrialResource"];
+                    "application/json": components["schemas"]["TrialResource"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -18450,7 +18450,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["skein__trials__api__TrialResource"];
+                    "application/json": components["schemas"]["TrialDetail"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -18486,7 +18486,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["skein__trials__api__TrialResource"];
+                    "application/json": components["schemas"]["TrialDetail"];
                 };
             };
             401: components["responses"]["Unauthorized"];

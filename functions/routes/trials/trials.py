@@ -12,7 +12,7 @@ from routes.trials.cases import owner_of
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE
-from skein.trials.api import NewTrial, PlayList, PlayResource, TrialPage, TrialResource
+from skein.trials.api import NewTrial, PlayList, PlayResource, TrialDetail, TrialPage
 from skein.trials.models.trial import Trial
 from skein.trials.trials import Trials
 
@@ -24,7 +24,7 @@ OfCase = Annotated[EntityId, Query(description="The id of a case of the trial.")
 
 
 @router.post("/v1/agents/<agent_id>/trials", "Start a trial", 404, 409, status=202, keyed=True)
-def start_trial(agent_id: AgentId, new: NewTrial, reason: WhyPrivate = None) -> TrialResource:
+def start_trial(agent_id: AgentId, new: NewTrial, reason: WhyPrivate = None) -> TrialDetail:
     """Play the agent's cases for two of its versions, in the background. Nothing is sent.
 
     The response says about how many calls, tokens and how much money it takes. A trial over
@@ -37,7 +37,7 @@ def start_trial(agent_id: AgentId, new: NewTrial, reason: WhyPrivate = None) -> 
         lambda: trials.start(owner, new),
         lambda trial_id: trials.get(owner, trial_id),
     )
-    return TrialResource.from_view(view)
+    return TrialDetail.from_view(view)
 
 
 @router.get("/v1/agents/<agent_id>/trials", "List an agent's trials, newest first")
@@ -50,9 +50,9 @@ def list_trials(
 
 
 @router.get("/v1/agents/<agent_id>/trials/<trial_id>", "Get a trial")
-def get_trial(agent_id: AgentId, trial_id: TrialId) -> TrialResource:
+def get_trial(agent_id: AgentId, trial_id: TrialId) -> TrialDetail:
     """Both versions of the agent, and the verdict on each case, without a word of the plays."""
-    return TrialResource.from_view(service(Trials).get(owner_of(agent_id, None), trial_id))
+    return TrialDetail.from_view(service(Trials).get(owner_of(agent_id, None), trial_id))
 
 
 @router.get("/v1/agents/<agent_id>/trials/<trial_id>/results", "List the plays of a case")

@@ -192,7 +192,7 @@ class ListedTrial(Resource):
         return cls.model_validate(given)
 
 
-class TrialResource(ListedTrial):
+class TrialDetail(ListedTrial):
     """A trial: two versions of an agent, and how each case went."""
 
     baseline: Annotated[AgentConfiguration, Field(description="The agent as it was.")]

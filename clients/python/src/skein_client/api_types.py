@@ -3636,6 +3636,30 @@ class TrialCaseResource(TypedDict):
     plays: dict[Side, int]
 
 
+class TrialDetail(TypedDict):
+    """
+    A trial: two versions of an agent, and how each case went.
+    """
+
+    id: str
+    agent_id: str
+    state: TrialState
+    why: str | None
+    baseline_version: int
+    repeats: int
+    planned_calls: int
+    planned_tokens: int
+    created_at: str
+    created_by: str | None
+    ended_at: str | None
+    baseline: AgentConfiguration
+    candidate: AgentConfiguration
+    cases: list[TrialCaseResource]
+    tokens: int
+    planned_money: Money | None
+    money: Money | None
+
+
 class TrialPage(TypedDict):
     """
     A page of trials, newest first.
@@ -3643,6 +3667,16 @@ class TrialPage(TypedDict):
 
     items: list[ListedTrial]
     next_cursor: str | None
+
+
+class TrialResource(TypedDict):
+    """
+    The result of a call that an operator tried, as a model would get it.
+    """
+
+    status: ToolStatus
+    content: str
+    usage: CallUsage | None
 
 
 UsageReportResource = TypedDict(
@@ -3776,40 +3810,6 @@ WorkingHours = TypedDict(
         'time_zone': NotRequired[str],
     },
 )
-
-
-class SkeinOwnToolsApiTrialResource(TypedDict):
-    """
-    The result of a call that an operator tried, as a model would get it.
-    """
-
-    status: ToolStatus
-    content: str
-    usage: CallUsage | None
-
-
-class SkeinTrialsApiTrialResource(TypedDict):
-    """
-    A trial: two versions of an agent, and how each case went.
-    """
-
-    id: str
-    agent_id: str
-    state: TrialState
-    why: str | None
-    baseline_version: int
-    repeats: int
-    planned_calls: int
-    planned_tokens: int
-    created_at: str
-    created_by: str | None
-    ended_at: str | None
-    baseline: AgentConfiguration
-    candidate: AgentConfiguration
-    cases: list[TrialCaseResource]
-    tokens: int
-    planned_money: Money | None
-    money: Money | None
 
 
 class ChoiceAnswered(TypedDict):

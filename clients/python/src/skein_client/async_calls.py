@@ -50,11 +50,11 @@ from skein_client.api_types import (
     ToolTrial,
     ToolVersionResource,
     ToolWithSecret,
+    TrialResource,
     UserChange,
     UserDetail,
     UserResource,
     WaitingCallResource,
-    skein__own_tools__api__TrialResource,
 )
 from skein_client.paths import path
 
@@ -476,11 +476,10 @@ class AsyncTools:
             "ToolWithSecret", await self._client.call("POST", path("/v1/tools/{}/secret", name))
         )
 
-    async def try_tool(self, name: str, body: ToolTrial) -> skein__own_tools__api__TrialResource:
+    async def try_tool(self, name: str, body: ToolTrial) -> TrialResource:
         """Test a tool."""
         return cast(
-            "skein__own_tools__api__TrialResource",
-            await self._client.call("POST", path("/v1/tools/{}/try", name), body),
+            "TrialResource", await self._client.call("POST", path("/v1/tools/{}/try", name), body)
         )
 
 

@@ -50,11 +50,11 @@ from skein_client.api_types import (
     ToolTrial,
     ToolVersionResource,
     ToolWithSecret,
+    TrialResource,
     UserChange,
     UserDetail,
     UserResource,
     WaitingCallResource,
-    skein__own_tools__api__TrialResource,
 )
 from skein_client.paths import path
 
@@ -456,11 +456,10 @@ class Tools:
         """Rotate a tool's secret."""
         return cast("ToolWithSecret", self._client.call("POST", path("/v1/tools/{}/secret", name)))
 
-    def try_tool(self, name: str, body: ToolTrial) -> skein__own_tools__api__TrialResource:
+    def try_tool(self, name: str, body: ToolTrial) -> TrialResource:
         """Test a tool."""
         return cast(
-            "skein__own_tools__api__TrialResource",
-            self._client.call("POST", path("/v1/tools/{}/try", name), body),
+            "TrialResource", self._client.call("POST", path("/v1/tools/{}/try", name), body)
         )
 
 
