@@ -95,9 +95,11 @@ def test_commands_of_how_to_guides_print_what_the_page_shows(
 ) -> None:
     client = start()
     told = {"text": "Rice and fruit, three hours before."}
+    model.say("We open at nine.").say("We open at nine.")  # the two plays of the trial
     model.call_tools(("send_message", told)).say("").say("Hello Ben!")
     run_page("docs/how-to.md", client.url)
-    assert "You plan meals for athletes." in str(model.prompts()[0])
+    assert "You are closed." in str(model.prompts()[:2])
+    assert "You plan meals for athletes." in str(model.prompts()[2])
     assert client.texts() == []
 
 

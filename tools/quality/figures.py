@@ -27,7 +27,7 @@ CORE = (PACKAGE / "models", PACKAGE / "services")
 LOOPS = (PACKAGE / "agent", PACKAGE / "inbound")
 SUBJECTS = re.compile(
     r"skein\.(?:account_linking|desk|errands|events|feed|identity|inbound|knowledge|live|media|"
-    r"memory|outreach|own_tools|planning|privacy|recall|sharing|summaries|web_chat|workspace)\b"
+    r"memory|outreach|own_tools|planning|privacy|recall|sharing|summaries|trials|web_chat|workspace)\b"
 )
 # Nouns of subjects in the names that code gives to branches and fields.
 NOUNS = re.compile(r"errand|meeting|outreach|forgetting", re.IGNORECASE)
