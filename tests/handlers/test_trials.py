@@ -24,8 +24,9 @@ WHY = "to see what the new version says"
 class Obedient:
     """A model that says when its system prompt opens, and judges that all holds."""
 
-    def __init__(self) -> None:
+    def __init__(self, input_tokens: int = 100) -> None:
         self.requests: list[ModelRequest] = []
+        self.usage = TokenUsage(input_tokens=input_tokens, output_tokens=10)
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         self.requests.append(request)
@@ -34,8 +35,7 @@ class Obedient:
         if request.answer_schema is not None:
             holds = "true" if "closed" not in asked else "false"
             text = f'{{"sentences": [{{"holds": {holds}, "why": "so"}}]}}'
-        usage = TokenUsage(input_tokens=100, output_tokens=10)
-        return ModelAnswer(model="scripted", text=text, usage=usage)
+        return ModelAnswer(model="scripted", text=text, usage=self.usage)
 
     def stream(self, request: ModelRequest, heard: Any) -> ModelAnswer:
         return self.complete(request)
@@ -108,6 +108,15 @@ def test_trial_over_its_tokens_or_the_limit_is_refused_before_a_model_is_asked()
     assert start(here, WORSE).status == 409
     here.drain()
     assert not here.app.ports.model.requests  # type: ignore[attr-defined]
+
+
+def test_trial_stops_when_its_tokens_are_spent() -> None:
+    here = World(overrides={"model": Obedient(input_tokens=20_000)})
+    here.agent(system_prompt="You open at 9:00.")
+    keep(here)
+    trial = ended(here, WORSE | {"max_tokens": 50_000})
+    assert (trial["state"], trial["why"]) == ("stopped", "its max_tokens are spent")
+    assert trial["tokens"] < 100_000
 
 
 def test_fourth_running_trial_is_refused_and_a_stopped_one_makes_room() -> None:

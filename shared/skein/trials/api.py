@@ -209,7 +209,6 @@ class TrialDetail(ListedTrial):
         """Build the resource of a trial with its cases."""
         trial = view.trial
         played = [view.played.get(ref.id) for ref in trial.cases]
-        models = [used for case in played if case is not None for used in case.usage.values()]
         return cls(
             **dict(ListedTrial.of(trial)),
             baseline=_configuration(trial, trial.baseline),
@@ -218,7 +217,7 @@ class TrialDetail(ListedTrial):
                 TrialCaseResource.from_parts(ref, case)
                 for ref, case in zip(trial.cases, played, strict=True)
             ),
-            tokens=sum(each.input_tokens + each.output_tokens for each in models),
+            tokens=sum(each.tokens for each in played if each is not None),
             planned_money=view.planned,
             money=view.money,
         )

@@ -91,13 +91,7 @@ class Trials:
             baseline_version=baseline.version,
             digest=digest_of(candidate),
             cases=tuple(
-                CaseRef(
-                    id=each.case.id,
-                    version=each.case.version,
-                    required=each.case.required,
-                    private=each.case.private,
-                    run_id=each.case.run_id,
-                )
+                CaseRef(**{name: getattr(each.case, name) for name in CaseRef.model_fields})
                 for each in views
             ),
             repeats=new.repeats,
@@ -209,14 +203,18 @@ class Trials:
 
     def view(self, trial: Trial) -> TrialView:
         """Return a trial with how its cases went."""
-        items = items_under(self.table, trial.own_partition, PlayedCase.PREFIX)
-        played = {each.case_id: each for each in PlayedCase.each_of(items)}
+        played = self.played(trial)
         prices = TenantOnlySettings.model_validate(self._overrides(trial.tenant)).prices
         if prices is None:
             return TrialView(trial, played, None, None)
         usage = sum((Usage(models=each.usage) for each in played.values()), Usage())
         planned = Usage(models=trial.planned)
         return TrialView(trial, played, prices.money(usage), prices.money(planned))
+
+    def played(self, trial: Trial) -> dict[str, PlayedCase]:
+        """Return how the cases of a trial went so far, by the id of the case."""
+        items = items_under(self.table, trial.own_partition, PlayedCase.PREFIX)
+        return {each.case_id: each for each in PlayedCase.each_of(items)}
 
     def budget(self, agent: Agent, overrides: Overrides) -> TokenBudget:
         """Return the token budget that trials of an agent are charged to: that of the tenant."""

@@ -43,6 +43,7 @@ LONGEST_PLAY = timedelta(minutes=14)
 MARGIN = timedelta(seconds=30)  # between the end of a play and that of the invocation
 LONGEST_TRIAL = timedelta(days=1)
 TAKES_TOO_LONG = "it was not over after a day"
+SPENT = "its max_tokens are spent"
 AGENT_GONE = "the agent was deleted"
 PAYER = "trial"  # trials are counted apart from the agent, and never for a person
 
@@ -104,7 +105,9 @@ class TrialWorker:
             return None
         left, busy = list(self._left(trial)), head.busy(self._now)
         if not left:
-            self.trials.end(trial)
+            done = self.trials.played(trial)
+            over = all(ref.id in done and done[ref.id].verdict for ref in trial.cases)
+            self.trials.end(trial, None if over else SPENT)
             return None
         units = {each.unit for each in busy}
         free = next((each for each in left if each not in units), None)
@@ -133,7 +136,9 @@ class TrialWorker:
 
     def _left(self, trial: Trial) -> Iterator[Unit]:
         """Yield the plays that the verdicts of a trial still need."""
-        played = self.trials.view(trial).played
+        played = self.trials.played(trial)
+        if sum(each.tokens for each in played.values()) >= trial.max_tokens:
+            return
         for ref in trial.cases:
             case = played.get(ref.id) or _unplayed(trial, ref.id)
             if case.verdict is not None:

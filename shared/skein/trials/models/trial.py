@@ -207,6 +207,10 @@ class PlayedCase(Stored):
         """Return how many plays of each side the verdict needs, as far as is known."""
         return max(plays_wanted(*self.passed(alone=alone), repeats) for alone in (False, True))
 
+    @property
+    def tokens(self) -> int:
+        return sum(each.input_tokens + each.output_tokens for each in self.usage.values())
+
     def of(self, side: Side) -> list[Mark]:
         """Return how the plays of a side went, in order, up to the first that is missing."""
         found: list[Mark] = []
