@@ -119,6 +119,7 @@ KINDS = {
             "description": None,
             "listed": False,
             "who_may_add": None,
+            "gate": "off",
             "settings": {},
             "created_at": NOON,
             "warnings": [],

@@ -8445,11 +8445,11 @@ export interface components {
          */
         PlayResource: {
             /** @description The version of the agent. */
-            side: components["schemas"]["Side"];
+            side: components["schemas"]["TrialSide"];
             /** @description Which play of this side it is. */
             n: number;
             /** @description `judged`: only a sentence that a model judges does not hold. */
-            mark: components["schemas"]["Mark"];
+            mark: components["schemas"]["PlayMark"];
             /** @description What the play does not meet. */
             missing: string[];
             /** @description What the agent posted. */
@@ -11243,6 +11243,7 @@ export interface components {
         WhoMayAdd: "anyone" | "operators";
         /**
          * Gate
+         * @description What a change of an agent without a trial leads to: nothing (`off`), a warning, or a refusal (`block`).
          * @enum {string}
          */
         Gate: "off" | "warn" | "block";
@@ -11374,6 +11375,7 @@ export interface components {
         KeyRole: "support" | "privacy" | "owner" | "tokens";
         /**
          * TrialState
+         * @description Whether a trial is running, has `ended` with all verdicts, or was `stopped`.
          * @enum {string}
          */
         TrialState: "running" | "ended" | "stopped";
@@ -11420,15 +11422,17 @@ export interface components {
          */
         PlanOutcome: "active" | "canceled";
         /**
-         * Side
+         * TrialSide
+         * @description The version of the agent that is compared with, or the one that is tried.
          * @enum {string}
          */
-        Side: "baseline" | "candidate";
+        TrialSide: "baseline" | "candidate";
         /**
-         * Mark
+         * PlayMark
+         * @description How a play of a case went. `judged`: only a sentence that a model judges does not hold.
          * @enum {string}
          */
-        Mark: "passed" | "failed" | "judged";
+        PlayMark: "passed" | "failed" | "judged";
         /**
          * CountedMessages
          * @description How messages are counted and priced: by channel, or as `mms` if an SMS has a file.
@@ -11461,6 +11465,7 @@ export interface components {
         SourceState: "reading" | "ready" | "held" | "failed";
         /**
          * Verdict
+         * @description What the plays of a case say: both versions pass (`held`), only the candidate (`improved`), neither (`broken`), surely only the baseline (`regressed`), or not surely (`flaky`). `gone` and `not_comparable` cases are not played.
          * @enum {string}
          */
         Verdict: "held" | "improved" | "flaky" | "regressed" | "gone" | "broken" | "not_comparable";

@@ -50,6 +50,8 @@ ENUMS = {
     "keyword `start`, or the `person` in the app.",
     "ErrorCode": "The kind of error, for programs. More may be added.",
     "FromPrivate": "Whether private content may reach a service after a yes (`ask`), or never.",
+    "Gate": "What a change of an agent without a trial leads to: nothing (`off`), a warning, or a "
+    "refusal (`block`).",
     "GoalStatus": "Whether a goal is active, reached or given up.",
     "HistoryFormat": "How prompts show the history: as one list of messages with times "
     "(`timeline`), or as messages with roles.",
@@ -86,6 +88,8 @@ ENUMS = {
     "PersonState": "What has become of a person of an outreach: `waiting` for their turn; "
     "`writing`, as the text is made or on its way; `sent`, `delivered` or `answered`; `silent`, as "
     "the agent wrote nothing; `failed`; `refused`; `expired` after `not_after`; or `canceled`.",
+    "PlayMark": "How a play of a case went. `judged`: only a sentence that a model judges does not "
+    "hold.",
     "PlanOutcome": "Whether a plan is to be due again, or is canceled.",
     "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",
     "Platform": "A push service: that of Apple (`apns`) or of Google (`fcm`).",
@@ -113,10 +117,15 @@ ENUMS = {
     "the readers that the context names (`keeps_by_person`).",
     "ToolStatus": "How a tool call ended. After `correctable`, the model can try other arguments. "
     "`asked` waits for a yes; `unknown` may or may not have had its effect.",
+    "TrialSide": "The version of the agent that is compared with, or the one that is tried.",
+    "TrialState": "Whether a trial is running, has `ended` with all verdicts, or was `stopped`.",
     "TriggerType": "What started a run: a message, a person's request (`manual`), a plan or a "
     "webhook service.",
     "TurnRole": "The role of a message in the chat-completion API.",
     "UsageBy": "What each row of a usage report stands for.",
+    "Verdict": "What the plays of a case say: both versions pass (`held`), only the candidate "
+    "(`improved`), neither (`broken`), surely only the baseline (`regressed`), or not surely "
+    "(`flaky`). `gone` and `not_comparable` cases are not played.",
     "Visibility": "Content of `open` chats may be shown to everyone in the tenant; content of "
     "`private` chats only to people who were present.",
     "VisitStatus": "Whether a visitor has not written yet, has written, is being erased, or is "

@@ -25,10 +25,10 @@ from skein.trials.models.case import CaseFields, CaseState, CaseView, NamedCase
 from skein.trials.models.expectation import Expectation
 from skein.trials.models.trial import (
     CaseRef,
-    Mark,
     PlayedCase,
-    Side,
+    PlayMark,
     Trial,
+    TrialSide,
     TrialState,
     TrialView,
 )
@@ -146,13 +146,15 @@ class TrialCaseResource(Resource):
     blocks: Annotated[
         bool, Field(description="Whether it regressed, apart from what a model judged.")
     ]
-    passed: Annotated[dict[Side, int], Field(description="How many plays of each side passed.")]
-    plays: Annotated[dict[Side, int], Field(description="How many plays of each side ended.")]
+    passed: Annotated[
+        dict[TrialSide, int], Field(description="How many plays of each side passed.")
+    ]
+    plays: Annotated[dict[TrialSide, int], Field(description="How many plays of each side ended.")]
 
     @classmethod
     def from_parts(cls, ref: CaseRef, played: PlayedCase | None) -> Self:
         """Build the resource of a case and its plays."""
-        marks: dict[Side, list[Mark]] = {
+        marks: dict[TrialSide, list[PlayMark]] = {
             "baseline": played.of("baseline") if played is not None else [],
             "candidate": played.of("candidate") if played is not None else [],
         }
@@ -230,10 +232,10 @@ class TrialPage(Page[ListedTrial]):
 class PlayResource(Resource):
     """What one play of a case gave."""
 
-    side: Annotated[Side, Field(description="The version of the agent.")]
+    side: Annotated[TrialSide, Field(description="The version of the agent.")]
     n: Annotated[int, Field(description="Which play of this side it is.")]
     mark: Annotated[
-        Mark, Field(description="`judged`: only a sentence that a model judges does not hold.")
+        PlayMark, Field(description="`judged`: only a sentence that a model judges does not hold.")
     ]
     missing: Annotated[tuple[str, ...], Field(description="What the play does not meet.")]
     texts: Annotated[tuple[str, ...], Field(description="What the agent posted.")]

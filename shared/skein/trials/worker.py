@@ -24,8 +24,8 @@ from skein.trials.models.trial import (
     MAX_JOBS,
     SIDES,
     CaseRef,
-    Mark,
     PlayedCase,
+    PlayMark,
     PlayResult,
     TakenUnit,
     Trial,
@@ -263,7 +263,7 @@ def _result(
     played = replace(play.played, judged=judged)
     missing = case.missing(played)
     sure = [each for each in case.expect if each.judge is None and each.missing(played)]
-    mark: Mark = "failed" if sure else "judged" if missing else "passed"
+    mark: PlayMark = "failed" if sure else "judged" if missing else "passed"
     return PlayResult(
         tenant=trial.tenant,
         agent_id=trial.agent_id,

@@ -1849,10 +1849,10 @@ PersonState: TypeAlias = Literal['waiting', 'writing', 'sent', 'delivered', 'ans
 PlanOutcome: TypeAlias = Literal['active', 'canceled']
 
 
-Side: TypeAlias = Literal['baseline', 'candidate']
+TrialSide: TypeAlias = Literal['baseline', 'candidate']
 
 
-Mark: TypeAlias = Literal['passed', 'failed', 'judged']
+PlayMark: TypeAlias = Literal['passed', 'failed', 'judged']
 
 
 CountedMessages: TypeAlias = Literal['sms', 'whatsapp', 'mms']
@@ -3269,9 +3269,9 @@ class PlayResource(TypedDict):
     What one play of a case gave.
     """
 
-    side: Side
+    side: TrialSide
     n: int
-    mark: Mark
+    mark: PlayMark
     missing: list[str]
     texts: list[str]
     calls: list[str]
@@ -3632,8 +3632,8 @@ class TrialCaseResource(TypedDict):
     private: bool
     verdict: Verdict | None
     blocks: bool
-    passed: dict[Side, int]
-    plays: dict[Side, int]
+    passed: dict[TrialSide, int]
+    plays: dict[TrialSide, int]
 
 
 class TrialDetail(TypedDict):

@@ -28,10 +28,10 @@ from skein.models.runs.run import replays_of
 from skein.trials.models.expectation import Played
 from skein.trials.verdicts import Verdict, plays_wanted, verdict
 
-Side = Literal["baseline", "candidate"]
-SIDES: tuple[Side, ...] = ("baseline", "candidate")
+TrialSide = Literal["baseline", "candidate"]
+SIDES: tuple[TrialSide, ...] = ("baseline", "candidate")
 TrialState = Literal["running", "ended", "stopped"]
-Mark = Literal["passed", "failed", "judged"]
+PlayMark = Literal["passed", "failed", "judged"]
 """How a play went; `judged`: only a sentence that a model judges does not hold."""
 
 MAX_TRIALS = 3  # of a tenant at once
@@ -55,7 +55,7 @@ class Unit(Value):
 
     trial_id: Identifier
     case_id: Identifier
-    side: Side
+    side: TrialSide
     n: int
 
 
@@ -173,7 +173,7 @@ class PlayedCase(Stored):
     agent_id: Identifier
     trial_id: Identifier
     case_id: Identifier
-    marks: dict[str, Mark] = Field(default_factory=dict)
+    marks: dict[str, PlayMark] = Field(default_factory=dict)
     verdict: Verdict | None = None
     blocks: bool = False
     usage: dict[str, ModelUsage] = Field(default_factory=dict)
@@ -184,7 +184,9 @@ class PlayedCase(Stored):
     def key_in(trial: Trial, case_id: str) -> "Key[PlayedCase]":
         return Key(trial.own_partition, f"{PlayedCase.PREFIX}{key_part(case_id)}")
 
-    def marked(self, unit: Unit, mark: Mark, usage: Mapping[str, ModelUsage], repeats: int) -> Self:
+    def marked(
+        self, unit: Unit, mark: PlayMark, usage: Mapping[str, ModelUsage], repeats: int
+    ) -> Self:
         """Return the case after one more play, with the verdict if no play is missing."""
         marks = {**self.marks, f"{unit.side}#{unit.n}": mark}
         played = self.model_copy(update={"marks": marks, "usage": usage_with(self.usage, usage)})
@@ -211,9 +213,9 @@ class PlayedCase(Stored):
     def tokens(self) -> int:
         return sum(each.input_tokens + each.output_tokens for each in self.usage.values())
 
-    def of(self, side: Side) -> list[Mark]:
+    def of(self, side: TrialSide) -> list[PlayMark]:
         """Return how the plays of a side went, in order, up to the first that is missing."""
-        found: list[Mark] = []
+        found: list[PlayMark] = []
         while (mark := self.marks.get(f"{side}#{len(found) + 1}")) is not None:
             found.append(mark)
         return found
@@ -232,9 +234,9 @@ class PlayResult(Stored):
     agent_id: Identifier
     trial_id: Identifier
     case_id: Identifier
-    side: Side
+    side: TrialSide
     n: int
-    mark: Mark
+    mark: PlayMark
     missing: tuple[str, ...]
     texts: tuple[str, ...]
     calls: tuple[str, ...]
