@@ -37,6 +37,7 @@ WITH_ALL = {
     "ApnsApplicationArn": "apns",
     "FcmApplicationArn": "fcm",
     "Widget": "on",
+    "Edge": "on",
 }
 WRITE_ACTIONS: Mapping[type[Write], str] = {
     Put: "dynamodb:PutItem",

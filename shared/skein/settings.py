@@ -78,6 +78,13 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         JsonBool,
         Field(description="Whether agents answer visitors of web pages."),
     ] = False
+    edge_secret: Annotated[
+        str,
+        Field(
+            description="Secret with `key`, by which CloudFront proves itself (Secrets Manager); "
+            "unset without it."
+        ),
+    ] = ""
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, S3, SQS and Secrets Manager; unset on AWS."),

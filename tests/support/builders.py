@@ -192,7 +192,7 @@ class World:
                 "secrets": PermittedSecrets(
                     MemorySecrets(self.secret_values),
                     permissions(),
-                    {"": SERVICES_SECRET_ID, "twilio": "TwilioSecretArn"},
+                    {"": SERVICES_SECRET_ID, "twilio": "TwilioSecretArn", "edge": "EdgeSecret"},
                 ),
                 "model": self.model,
                 "model_list": self.model_list,

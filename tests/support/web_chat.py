@@ -24,9 +24,11 @@ class Shop(World):
     """An operator of a shop with an agent, and the pages of the shop."""
 
     web_chat: bool = True
+    edge_secret: str = ""
 
     def __post_init__(self) -> None:
-        self.settings = self.settings.model_copy(update={"web_chat": self.web_chat})
+        own = {"web_chat": self.web_chat, "edge_secret": self.edge_secret}
+        self.settings = self.settings.model_copy(update=own)
         super().__post_init__()
         self.agent()
         self.owner = Client(self, admin_api, sub="usr_op", scope="admin")

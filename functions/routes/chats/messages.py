@@ -69,8 +69,10 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     with 409 if it is answered or has expired.
     """
     caller = router.caller
-    if caller.visit is not None and new.choice is None:
-        return _shown(_posted_by_visitor(caller.visit, new))
+    if caller.visit is not None:
+        if new.choice is None:
+            return _shown(_posted_by_visitor(caller.visit, new))
+        service(VisitMessages).admit(caller.visit)
     if new.choice is not None:
         posted = service(Answering).answer_in_app(
             GivenAnswer(

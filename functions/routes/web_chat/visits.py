@@ -13,6 +13,7 @@ from skein.errors import Forbidden
 from skein.identity.models.visit import VisitClaims
 from skein.models.common.base import EntityId
 from skein.web_chat.api import NewVisit, PublicWidget, VisitResource, VisitState
+from skein.web_chat.limits import VisitLimits
 from skein.web_chat.visits import Visits
 from skein.web_chat.widgets import Widgets
 
@@ -46,8 +47,15 @@ def open_visit(widget_id: WidgetId, new: NewVisit) -> VisitResource:
     60 seconds, it gives the same response, and later it ends the visit with 401. 403 with
     `details.consent_version`: the visitor must agree first.
     """
+    event = router.routes.current_event.raw_event
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
+    source_ip = event["requestContext"]["http"]["sourceIp"]
     opened = service(Visits).open(
-        widget_id, origin=_origin(), renewal=new.renewal, consent=new.consent
+        widget_id,
+        origin=_origin(),
+        address=service(VisitLimits).address_of(source_ip, headers),
+        renewal=new.renewal,
+        consent=new.consent,
     )
     return VisitResource.shown(opened)
 

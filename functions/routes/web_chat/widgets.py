@@ -5,8 +5,10 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.crud import Crud, in_tenant
+from skein.bootstrap import service
 from skein.models.common.base import EntityId
-from skein.web_chat.api import NewWidget, WidgetChange, WidgetPage, WidgetResource
+from skein.web_chat.api import NewWidget, WidgetChange, WidgetPage, WidgetResource, WidgetUsage
+from skein.web_chat.limits import VisitLimits
 from skein.web_chat.models.widget import Widget
 from skein.web_chat.widgets import Widgets
 
@@ -41,3 +43,10 @@ router.changes(
     "`consent_version`.",
 )
 router.deletes("Delete a widget", about="Its visits end at once. Their chats stay.")
+
+
+@router.get("/v1/widgets/<widget_id>/usage", "Get the used budget of a widget")
+def get_widget_usage(widget_id: WidgetId) -> WidgetUsage:
+    """The budgets refill evenly over a day. An alarm tells when 80 % of the tokens are used."""
+    widget = service(Widgets).get(router.caller.tenant, widget_id)
+    return WidgetUsage.shown(widget, service(VisitLimits).used(widget))

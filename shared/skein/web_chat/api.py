@@ -67,6 +67,25 @@ class WidgetPage(Page[WidgetResource]):
     """A page of widgets, oldest first."""
 
 
+class WidgetUsage(Resource):
+    """The used part of a widget's daily budgets."""
+
+    messages: Annotated[int, Field(description="Used messages.")]
+    messages_per_day: Annotated[int, Field(description="The budget of messages.")]
+    tokens: Annotated[int, Field(description="Used model tokens.")]
+    tokens_per_day: Annotated[int, Field(description="The budget of model tokens.")]
+
+    @classmethod
+    def shown(cls, widget: Widget, used: tuple[int, int]) -> Self:
+        messages, tokens = used
+        return cls(
+            messages=messages,
+            messages_per_day=widget.limits.messages_per_day,
+            tokens=tokens,
+            tokens_per_day=widget.limits.tokens_per_day,
+        )
+
+
 class NewVisit(Request):
     """A new visit, or the renewal of one."""
 

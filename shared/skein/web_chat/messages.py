@@ -18,6 +18,7 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.choices.typed_answers import TypedAnswers
 from skein.services.config.retention import retention_of
+from skein.web_chat.limits import VisitLimits
 from skein.web_chat.models.widget import Widget
 
 MAX_CHARACTERS = 4_000
@@ -33,6 +34,7 @@ class VisitMessages:
     chats: Chats
     app_messages: AppMessages
     typed_answers: TypedAnswers
+    limits: VisitLimits
 
     def post(
         self, claims: VisitClaims, text: str, *, client_id: str, reply_to: int | None
@@ -55,19 +57,35 @@ class VisitMessages:
             client_id=client_id,
             reply_to=reply_to,
         )
-        if Visit.read(self.table, Visit.key_of(claims.tenant, claims.visitor_id)) is not None:
+        started = self.table.get(Visit.key_of(claims.tenant, claims.visitor_id)) is not None
+        earlier = self.chats.earlier(new) if started else None
+        if earlier is not None:
+            return PostedMessage(earlier, created=False)
+        widget = self.admit(claims)
+        if started:
             return self.typed_answers.post_in_app(new)
-        return self.app_messages.post(new, opening=self._opening(claims))
+        return self.app_messages.post(new, opening=self._opening(claims, widget))
 
-    def _opening(self, claims: VisitClaims) -> ChatSnapshot:
-        """Return the chat of a visit as its first message opens it, with the writes for that."""
-        tenant, now = claims.tenant, self.clock.now()
-        widget_key, settings_key = Widget.key_of(claims.widget_id), TenantSettings.key_of(tenant)
-        found = self.table.get_many([widget_key, settings_key])
-        widget = Widget.read(found, widget_key)
+    def admit(self, claims: VisitClaims) -> Widget:
+        """Take one message, or one answer to a choice, from the limits; return the widget.
+
+        Raises:
+            NotFound: The widget is gone.
+            RateLimited: A limit is used up.
+        """
+        widget = Widget.read(self.table, Widget.key_of(claims.widget_id))
         if widget is None:
             raise NotFound("widget not found")
-        agent = Agent.read(self.table, Agent.key_of(tenant, widget.agent_id))
+        self.limits.admit_message(widget, claims)
+        return widget
+
+    def _opening(self, claims: VisitClaims, widget: Widget) -> ChatSnapshot:
+        """Return the chat of a visit as its first message opens it, with the writes for that."""
+        tenant, now = claims.tenant, self.clock.now()
+        settings_key = TenantSettings.key_of(tenant)
+        agent_key = Agent.key_of(tenant, widget.agent_id)
+        found = self.table.get_many([settings_key, agent_key])
+        agent = Agent.read(found, agent_key)
         if agent is None or agent.deleted_at is not None:
             raise NotFound("agent not found")
         settings = TenantSettings.from_optional(found.get(settings_key))

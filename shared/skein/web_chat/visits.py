@@ -18,6 +18,7 @@ from skein.ports import Clock, Ids, Table
 from skein.privacy.erasure_requests import Erasures
 from skein.services.common.optimistic import optimistic, revise
 from skein.settings import Settings
+from skein.web_chat.limits import VisitLimits
 from skein.web_chat.models.widget import Widget
 from skein.web_chat.widgets import Widgets
 
@@ -36,10 +37,17 @@ class Visits:
     widgets: Widgets
     tokens: VisitTokens
     erasures: Erasures
+    limits: VisitLimits
     settings: Settings
 
     def open(
-        self, widget_id: str, *, origin: str | None, renewal: str | None, consent: int
+        self,
+        widget_id: str,
+        *,
+        origin: str | None,
+        address: str,
+        renewal: str | None,
+        consent: int,
     ) -> OpenedVisit:
         """Open a visit of a page, or renew one in which the visitor has written.
 
@@ -47,6 +55,7 @@ class Visits:
         is the same. Later, it ends the visit, because two parties have it.
 
         Args:
+            address: The IP address of the visitor.
             renewal: What the page kept of an earlier visit.
             consent: The version of the consent text that the visitor agreed to; 0 for none.
 
@@ -54,6 +63,7 @@ class Visits:
             NotFound: The widget does not exist or is turned off.
             Forbidden: The widget is not for pages of this origin, or it requires consent.
             Unauthenticated: The visit of the renewal has ended.
+            RateLimited: The network or the widget has too many visits.
         """
         widget = self.widgets.on_page(widget_id, origin)
         if renewal is not None:
@@ -62,9 +72,10 @@ class Visits:
             if visit is not None:
                 return self._opened(visit.claims(), started=True)
         _check_consent(widget, consent)
+        self.limits.admit_visit(widget, address)
         ends_at = (self.clock.now() + TOKEN_LIFETIME).replace(microsecond=0)
         # A visitor's id names the widget, so that the visitors of a widget share its limits.
-        visitor_id = f"{VISITOR}{widget.id.removeprefix('wgt_')}_{self.ids.ulid()}"
+        visitor_id = f"{VISITOR}{widget.pool}_{self.ids.ulid()}"
         chat_id = f"chat_{self.ids.ulid()}"
         claims = VisitClaims(widget.tenant, widget.id, visitor_id, chat_id, 1, consent, ends_at)
         return self._opened(claims, started=False)

@@ -11,6 +11,7 @@ from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.agents import agent_is_there
 from skein.settings import Settings
+from skein.web_chat.limits import pool_write
 from skein.web_chat.models.widget import (
     LOCAL_ORIGIN,
     MAX_WIDGETS,
@@ -53,7 +54,7 @@ class Widgets:
             **{name: getattr(new, name) for name in PlacedWidget.model_fields},
         )
         self._check(widget.origins)
-        self._write(Put(widget.key, widget.to_item(), Missing()), tenant, widget.agent_id)
+        self._write(Put(widget.key, widget.to_item(), Missing()), widget, widget.agent_id)
         return widget
 
     def get(self, tenant: str, widget_id: str) -> Widget:
@@ -97,7 +98,7 @@ class Widgets:
             if not values:
                 return widget
             revised, write = revise(widget, values)
-            self._write(write, tenant, given.get("agent_id"))
+            self._write(write, revised, given.get("agent_id"))
             return revised
 
         return optimistic(self.clock, attempt)
@@ -135,10 +136,10 @@ class Widgets:
         if not self.settings.local and any(map(LOCAL_ORIGIN.fullmatch, origins)):
             raise Unprocessable("origins: http is for the local stack only")
 
-    def _write(self, write: Write, tenant: str, agent_id: str | None) -> None:
-        agents = (agent_is_there(tenant, agent_id),) if agent_id is not None else ()
+    def _write(self, write: Write, widget: Widget, agent_id: str | None) -> None:
+        agents = (agent_is_there(widget.tenant, agent_id),) if agent_id is not None else ()
         try:
-            self.table.transact([write, *agents])
+            self.table.transact([write, pool_write(widget, self.settings), *agents])
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise

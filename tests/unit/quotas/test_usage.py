@@ -17,7 +17,7 @@ from skein.models.quotas.limit import Allowance, Rate, owner_of_user
 from skein.models.quotas.usage import USAGE_SHARDS, Payer, Words, unsharded, user_usage_key
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.models.visibility.ownership import Owner
-from skein.services.quotas.token_budget import bucket_key
+from skein.services.quotas.token_budget import bucket_keys
 from skein.services.quotas.usage_reports import UsageReports
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -204,7 +204,7 @@ def test_background_work_is_charged_to_the_people_whose_words_it_reads() -> None
     assert (charged(world, HUSAM.id), charged(world, ANN.id)) == (5, 10)
     full_at = [
         Allowance.from_optional(
-            world.table.get(bucket_key(TENANT, who.id)), TENANT, ""
+            world.table.get(bucket_keys(TENANT, who.id)[0]), TENANT, ""
         ).tokens_full_at
         for who in (HUSAM, ANN)
     ]

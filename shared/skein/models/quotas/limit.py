@@ -40,8 +40,9 @@ MOMENTS = (
     "contacts_full_at",
     "invitations_full_at",
     "uploads_full_at",
+    "visits_full_at",
 )
-BUCKETS = (*MOMENTS, "over", "permits_version")
+BUCKETS = (*MOMENTS, "over", "permits_version", "tokens_per_day")
 
 What = Literal["messages", "tokens"]
 
@@ -90,8 +91,9 @@ class Allowance(Stored):
     """The buckets and permits of one owner.
 
     Attributes:
-        owner: `user:{id}`, `all:{shard}`, `agent:{id}`, `number:{hash}`, or `codes` for the codes
-            of a tenant. For sent messages, `user:{id}` or `line:{number}` after a channel's name.
+        owner: `user:{id}`, `all:{shard}`, `agent:{id}`, `pool:{id}` for the visitors of a widget,
+            `number:{hash}`, or `codes` for the codes of a tenant. For visits, what is limited,
+            and whose. For sent messages, `user:{id}` or `line:{number}` after a channel's name.
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: When the bucket of model tokens is full again.
         changes_full_at: When the bucket of opened chats and changed members is full again.
@@ -105,6 +107,8 @@ class Allowance(Stored):
         contacts_full_at: When the bucket of first contacts is full again.
         invitations_full_at: When the bucket of the person's invitations by SMS is full again.
         uploads_full_at: When the bucket of pictures and files is full again.
+        visits_full_at: When the bucket of visits, or of messages of visitors, is full again.
+        tokens_per_day: For a pool, the size of its bucket of model tokens; None for no limit.
         over: For a person on SMS, the state of the limit that was exceeded last.
         permits: The runs that work or wait.
         permits_version: The version of the permits, which their optimistic lock compares.
@@ -123,6 +127,8 @@ class Allowance(Stored):
     contacts_full_at: Instant | None = None
     invitations_full_at: Instant | None = None
     uploads_full_at: Instant | None = None
+    visits_full_at: Instant | None = None
+    tokens_per_day: int | None = None
     over: ExceededLimit | None = None
     permits: Annotated[Permits, Field(exclude_if=lambda permits: permits == NO_PERMITS)] = (
         NO_PERMITS
@@ -143,7 +149,9 @@ class Allowance(Stored):
         return self.key_of(self.tenant, self.owner)
 
     def to_item(self) -> Item:
-        return self.attributes() | {"expires_at": self.expiry()}
+        """Return the buckets as table attributes; those with a size of their own do not expire."""
+        expiry = {"expires_at": self.expiry()} if self.tokens_per_day is None else {}
+        return self.attributes() | expiry
 
     def expiry(self) -> int:
         """Return the expiry in seconds since 1970; the buckets are full again by then."""
@@ -173,6 +181,10 @@ def owner_of_user(user_id: str) -> str:
 def owner_of_agent(agent_id: str) -> str:
     """Return the owner id of an agent, which has permits but no buckets."""
     return f"agent:{key_part(agent_id)}"
+
+
+def owner_of_pool(pool: str) -> str:
+    return f"pool:{key_part(pool)}"
 
 
 def owner_on_channel(channel: str, user_id: str) -> str:

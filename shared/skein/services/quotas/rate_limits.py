@@ -14,7 +14,6 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from math import ceil
 from typing import Literal, NamedTuple
 
@@ -49,7 +48,7 @@ WORDS: dict[What, str] = {
     "tokens": "the daily token limit is used up",
 }
 
-Alone = Literal["changes", "reads", "codes", "uploads"]
+Alone = Literal["changes", "reads", "codes", "uploads", "visits"]
 """The actions that have a token bucket of their own, apart from messages and tokens."""
 
 WORDS_ALONE: dict[Alone, str] = {
@@ -57,6 +56,7 @@ WORDS_ALONE: dict[Alone, str] = {
     "reads": "too many reads",
     "codes": "too many codes for phone numbers",
     "uploads": "too many pictures and files",
+    "visits": "too many visits or messages of visitors",
 }
 CODES_OF_ONE = Rate(5, DAY)  # codes to one number, and for one user
 CODES_OF_TENANT = Rate(500, DAY)
@@ -293,10 +293,18 @@ class RateLimiter:
             (owner_of_user(user_id), CODES_OF_ONE),
             (OWNER_OF_CODES, CODES_OF_TENANT),
         ):
-            optimistic(self.clock, partial(self._take_code, tenant, owner, rate))
+            self.take(tenant, owner, rate, "codes")
 
-    def _take_code(self, tenant: str, owner: str, rate: Rate) -> None:
-        self._take_units(self._allowance(tenant, owner), rate, "codes", 1)
+    def take(self, tenant: str, owner: str, rate: Rate, what: Alone) -> None:
+        """Take one unit from an owner's bucket.
+
+        Raises:
+            RateLimited: The bucket is empty.
+        """
+        optimistic(
+            self.clock,
+            lambda: self._take_units(self._allowance(tenant, owner), rate, what, 1),
+        )
 
     def _take_alone(self, tenant: str, user_id: str, what: Alone, units: int) -> None:
         settings_key, own_key, _ = admission_keys(tenant, user_id)

@@ -18,6 +18,7 @@ from datetime import datetime
 from typing import Any
 
 from skein.errors import Transient
+from skein.models.common.base import pool_of
 from skein.models.common.storage import Item, Key, Write
 from skein.models.config.overrides import LimitSettings
 from skein.models.outbox.jobs import RunJob
@@ -27,6 +28,7 @@ from skein.models.quotas.limit import (
     Allowance,
     Rate,
     owner_of_agent,
+    owner_of_pool,
     owner_of_shard,
     owner_of_user,
 )
@@ -56,12 +58,12 @@ def payer_of(run: Run) -> str | None:
     return run.trigger.user_id
 
 
-def bucket_key(tenant: str, user_id: str) -> Key:
-    return Allowance.key_of(tenant, owner_of_user(user_id))
+def bucket_keys(tenant: str, user_id: str) -> list[Key]:
+    return [Allowance.key_of(tenant, owner) for owner in owners_of_person(user_id)]
 
 
 def payer_keys(run: Run) -> list[Key]:
-    """Return the keys of the buckets of the tenant's first shard and of the charged person.
+    """Return the keys of the buckets of the tenant's first shard, the charged person and the pool.
 
     Nearly all tenants have only one shard.
     """
@@ -71,7 +73,19 @@ def payer_keys(run: Run) -> list[Key]:
 def owners_of_payer(run: Run) -> list[str]:
     """Return the owners of the buckets under `payer_keys`, in the same order."""
     payer = payer_of(run)
-    return [owner_of_shard(0), *([owner_of_user(payer)] if payer is not None else [])]
+    return [owner_of_shard(0), *(owners_of_person(payer) if payer is not None else [])]
+
+
+def owners_of_person(user_id: str) -> list[str]:
+    """Return the owners of a person's bucket and, for a visitor, of the pool's bucket."""
+    pool = pool_of(user_id)
+    return [owner_of_user(user_id), *([owner_of_pool(pool)] if pool is not None else [])]
+
+
+def pool_rates(allowance: Allowance | None) -> Rates | None:
+    """Return the limit of a pool's bucket, which stores its own size; None without a limit."""
+    size = allowance.tokens_per_day if allowance is not None else None
+    return Rates(Rate(0, MINUTE), Rate(size, DAY)) if size is not None else None
 
 
 def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance]:
@@ -105,16 +119,28 @@ class Bucket:
         return PermitLimit(self.rates.running, rate.size - rate.used(allowance.tokens_full_at, now))
 
 
-def limits_of(run: Run, rates: TenantRates, agent_limit: int | None) -> dict[str, Rates]:
+def limits_of(
+    run: Run,
+    rates: TenantRates,
+    agent_limit: int | None,
+    known: Mapping[str, Allowance],
+) -> dict[str, Rates]:
     """Return the limits that apply to a working run, by owner.
 
-    The owners are the charged person, a shard of the tenant, and the agent. Owners without a limit
-    are left out.
+    The owners are the charged person, their pool, a shard of the tenant, and the agent. Owners
+    without a limit are left out.
+
+    Args:
+        known: The buckets that were read, by owner.
     """
     found: dict[str, Rates] = {}
     payer = payer_of(run)
     if payer is not None and rates.person.limits_runs:
         found[owner_of_user(payer)] = rates.person
+    for owner in owners_of_person(payer)[1:] if payer is not None else ():
+        pool = pool_rates(known.get(owner))
+        if pool is not None:
+            found[owner] = pool
     if rates.together.limits_runs:
         found[shard_owner(rates.together, run.id)] = rates.together.of_shard
     if agent_limit is not None:
@@ -234,7 +260,7 @@ class TokenBudget:
 
         wake(self.dispatch, self.tenant, optimistic(self.clock, charge_once))
         for bucket in self.buckets:
-            if bucket.of_tenant and bucket.rates.tokens.limited:
+            if not bucket.allowance.owner.startswith(OF_USER) and bucket.rates.tokens.limited:
                 self._warn(bucket, tokens)
 
     def _read(self) -> list[Allowance]:
@@ -267,15 +293,17 @@ class TokenBudget:
         return changes, ()
 
     def _warn(self, bucket: Bucket, tokens: int) -> None:
-        """Count a warning if a charge takes a tenant's use to 80 % of its limit."""
+        """Count a warning if a charge takes the use of a tenant or a pool to 80 % of its limit."""
         rate = bucket.rates.tokens
         used = rate.used(bucket.allowance.tokens_full_at, self.clock.now())
         if used >= NEARLY * rate.size > used - tokens:
+            allowance = bucket.allowance
             logger.warning(
-                "tenant has used 80 % of its daily tokens",
-                extra={"tenant": bucket.allowance.tenant},
+                "80 % of the daily tokens are used",
+                extra={"tenant": allowance.tenant, "owner": allowance.owner},
             )
-            self.metrics.count("TenantTokensNearLimit")
+            pool = allowance.tokens_per_day is not None
+            self.metrics.count("VisitTokensNearLimit" if pool else "TenantTokensNearLimit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,15 +326,18 @@ class TokenBudgets:
 
         Args:
             parts: The share of each person, by id, largest first; the shares add up to 1.
-            found: The people's buckets, as read under `bucket_key`.
+            found: The buckets of the people and their pools, as read under `bucket_keys`.
             limits: The limits that apply to the tenant.
         """
         rates = rates_of(limits).person
         buckets = []
-        for user_id, part in parts.items() if rates.tokens.limited else ():
-            item = found.get(bucket_key(tenant, user_id))
-            own = Allowance.from_optional(item, tenant, owner_of_user(user_id))
-            buckets.append(Bucket(own, rates, part=part))
+        for user_id, part in parts.items():
+            for owner in owners_of_person(user_id):
+                item = found.get(Allowance.key_of(tenant, owner))
+                allowance = Allowance.from_optional(item, tenant, owner)
+                limit = rates if owner == owner_of_user(user_id) else pool_rates(allowance)
+                if limit is not None and limit.tokens.limited:
+                    buckets.append(Bucket(allowance, limit, part=part))
         return TokenBudget(self.table, self.clock, self.metrics, self.dispatch, tenant, buckets)
 
     def budget(
@@ -327,8 +358,9 @@ class TokenBudgets:
             agent_limit: The concurrency limit of the agent; None for no limit.
         """
         first = {owner: Allowance(tenant=run.tenant, owner=owner) for owner in owners_of_payer(run)}
-        found = limits_of(run, rates_of(limits), agent_limit)
-        buckets = buckets_of(self.table, run.tenant, found, first | dict(known))
+        read = first | dict(known)
+        found = limits_of(run, rates_of(limits), agent_limit, read)
+        buckets = buckets_of(self.table, run.tenant, found, read)
         return TokenBudget(
             self.table, self.clock, self.metrics, self.dispatch, run.tenant, buckets, run.id
         )

@@ -43,7 +43,7 @@ from skein.models.quotas.usage import (
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.pauses import is_paused, keys_of_pauses
-from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, bucket_key
+from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, bucket_keys
 from skein.settings import Settings
 
 DAY = timedelta(days=1)
@@ -398,7 +398,7 @@ class Budget:
     def _read(self, tenant: str, words: Words = NO_WORDS) -> dict[Key, Item]:
         now = self.clock.now()
         counters = UsageCounters.keys_of_day(tenant, now.date())
-        buckets = [bucket_key(tenant, user_id) for user_id in words.parts]
+        buckets = [key for user_id in words.parts for key in bucket_keys(tenant, user_id)]
         own = [user_usage_key(tenant, now, words.main)] if words.main is not None else []
         own = [*own, *map(unsharded, own)]
         return self.table.get_many([*keys_of_pauses(tenant, tenant), *counters, *buckets, *own])

@@ -102,7 +102,7 @@ class WidgetLimits(Value):
     ] = 2_000
     tokens_per_day: Annotated[
         int,
-        Field(ge=10_000, le=1_000_000_000, description="Model tokens a day for visitors."),
+        Field(ge=50_000, le=1_000_000_000, description="Model tokens a day for visitors."),
         NUMBER,
     ] = 1_000_000
 
@@ -160,6 +160,11 @@ class Widget(PlacedWidget, Stored):
     consent_version: int = 1
     version: int = 1
     created_at: Instant
+
+    @property
+    def pool(self) -> str:
+        """The pool of its visitors' limits, which the ids of the visitors name."""
+        return self.id.removeprefix("wgt_")
 
     @staticmethod
     def key_of(widget_id: str) -> "Key[Widget]":

@@ -1,0 +1,153 @@
+"""Limits of visitors: of each one, of a widget's visitors together, and of each network.
+
+All are token buckets (`services/quotas`). The model tokens of a widget's visitors are a pool: each
+run of a visitor reserves tokens there before it begins.
+"""
+
+import hmac
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from skein.errors import RateLimited
+from skein.identity.models.visit import VisitClaims
+from skein.identity.visit_tokens import VisitTokens
+from skein.models.common.storage import Update
+from skein.models.quotas.limit import DAY, HOUR, MINUTE, Allowance, Rate, owner_of_pool
+from skein.ports import Clock, Secrets, Table
+from skein.services.quotas.rate_limits import RateLimiter
+from skein.settings import Settings
+from skein.web_chat.models.widget import Widget
+
+OF_NETWORK = Rate(300, HOUR)
+OF_VISITOR = (("minute", Rate(10, MINUTE)), ("day", Rate(60, DAY)))
+FULL = "We can't take more messages here right now. Please try again later."
+NETWORK_BITS = 64  # of an IPv6 address; one customer has at least that many addresses
+HASH_CHARACTERS = 32
+EDGE_HEADER = "x-skein-edge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitLimits:
+    """The service that applies the limits of visitors."""
+
+    table: Table
+    clock: Clock
+    rate_limiter: RateLimiter
+    tokens: VisitTokens
+    secrets: Callable[[], Secrets]
+    settings: Settings
+
+    def address_of(self, source_ip: str, headers: Mapping[str, str]) -> str:
+        """Return the IP address of the visitor who sends a request.
+
+        With `Edge=on`, the gateway sees CloudFront, which proves itself by a secret header, and
+        appends the viewer's address to `X-Forwarded-For`.
+
+        Args:
+            source_ip: The address that the gateway sees.
+            headers: The headers of the request, with names in lower case.
+        """
+        secret = self.settings.edge_secret
+        given = headers.get(EDGE_HEADER, "")
+        if not secret or not given:
+            return source_ip
+        if not hmac.compare_digest(self.secrets().get(secret)["key"].encode(), given.encode()):
+            return source_ip
+        passed = [each.strip() for each in headers.get("x-forwarded-for", "").split(",")]
+        return next((each for each in reversed(passed) if each != source_ip), "") or source_ip
+
+    def admit_visit(self, widget: Widget, address: str) -> None:
+        """Take one visit from the buckets of a network and a widget.
+
+        Nothing of the address is stored but a hash with a key that changes each day.
+
+        Args:
+            address: The IP address of the visitor.
+
+        Raises:
+            RateLimited: One of the buckets is empty.
+        """
+        day = self.clock.now().date().isoformat()
+        hashed = self.tokens.keyed(f"network:{day}", network_of(address)).hex()
+        of_widget = Rate(widget.limits.visits_per_minute, MINUTE)
+        self._take(widget, f"network:{hashed[:HASH_CHARACTERS]}", OF_NETWORK)
+        self._take(widget, f"visits:{widget.id}", of_widget)
+
+    def admit_message(self, widget: Widget, claims: VisitClaims) -> None:
+        """Take one message from the buckets of a visitor and a widget.
+
+        Raises:
+            RateLimited: One of the buckets is empty, or no model tokens are left for an answer.
+        """
+        for span, rate in OF_VISITOR:
+            self._take(widget, f"visit-{span}:{claims.visitor_id}", rate)
+        pool = self._pool(widget)
+        rate = Rate(pool.tokens_per_day or 0, DAY)
+        wait = rate.waiting(pool.tokens_full_at, pool.permits.reserved() + 1, self.clock.now())
+        if wait:
+            _refuse(widget, max(1, round(wait.total_seconds())))
+        self._take(widget, f"visit-messages:{widget.id}", Rate(widget.limits.messages_per_day, DAY))
+
+    def used(self, widget: Widget) -> tuple[int, int]:
+        """Return the used messages and model tokens of a widget's visitors."""
+        now, pool = self.clock.now(), self._pool(widget)
+        owner = f"visit-messages:{widget.id}"
+        item = self.table.get(Allowance.key_of(widget.tenant, owner))
+        messages = Allowance.from_optional(item, widget.tenant, owner)
+        of_messages = Rate(widget.limits.messages_per_day, DAY)
+        of_tokens = Rate(pool.tokens_per_day or 1, DAY)
+        return (
+            round(of_messages.used(messages.visits_full_at, now)),
+            round(of_tokens.used(pool.tokens_full_at, now)),
+        )
+
+    def _pool(self, widget: Widget) -> Allowance:
+        owner = owner_of_pool(widget.pool)
+        item = self.table.get(Allowance.key_of(widget.tenant, owner))
+        return Allowance.from_optional(item, widget.tenant, owner)
+
+    def _take(self, widget: Widget, owner: str, rate: Rate) -> None:
+        try:
+            self.rate_limiter.take(widget.tenant, owner, rate, "visits")
+        except RateLimited as refused:
+            _refuse(widget, refused.retry_after_seconds)
+
+
+def pool_write(widget: Widget, settings: Settings) -> Update:
+    """Return the write that limits the model tokens of a widget's visitors.
+
+    One answer's worth is kept back, so that the last answer does not exceed the limit.
+    """
+    owner = owner_of_pool(widget.pool)
+    kept_back = settings.max_prompt_tokens + settings.reserved_response_tokens
+    size = max(1, widget.limits.tokens_per_day - kept_back)
+    values = {"tenant": widget.tenant, "owner": owner, "tokens_per_day": size, "expires_at": None}
+    return Update(Allowance.key_of(widget.tenant, owner), set=values)
+
+
+def network_of(address: str) -> str:
+    """Return the network of an IP address: the address itself, or the /64 of an IPv6 address."""
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return "unknown"
+    if known.version == 6:  # noqa: PLR2004 - IPv6
+        mapped = known.ipv4_mapped
+        if mapped is not None:
+            return str(mapped)
+        return str(ipaddress.ip_network(f"{known}/{NETWORK_BITS}", strict=False))
+    return str(known)
+
+
+def _refuse(widget: Widget, seconds: int) -> NoReturn:
+    """Refuse with fixed words and the other ways to reach the business.
+
+    Raises:
+        RateLimited: Always.
+    """
+    refused = RateLimited(FULL, retry_after_seconds=seconds)
+    ways = [way.model_dump() for way in widget.public.ways]
+    refused.details |= {"words": FULL, "ways": ways}
+    raise refused
