@@ -35,6 +35,7 @@ LIMITS = {
     "SegmentsSent",
     "SmsSilent",
     "SourcesFailing",
+    "VisitTokensNearLimit",
 }
 QUERY = re.compile(
     r"""SELECT SUM\((\w+)\) FROM SCHEMA\("([\w/]+)", .*\) WHERE .* = '\$\{(\w+)\}'"""

@@ -2722,6 +2722,26 @@ export interface paths {
         patch: operations["change_widget"];
         trace?: never;
     };
+    "/v1/widgets/{widget_id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the used budget of a widget
+         * @description The budgets refill evenly over a day. An alarm tells when 80 % of the tokens are used.
+         */
+        get: operations["get_widget_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/agents": {
         parameters: {
             query?: never;
@@ -10335,6 +10355,20 @@ export interface components {
              * @description When the item was created.
              */
             created_at: string;
+        };
+        /**
+         * WidgetUsage
+         * @description The used part of a widget's daily budgets.
+         */
+        WidgetUsage: {
+            /** @description Used messages. */
+            messages: number;
+            /** @description The budget of messages. */
+            messages_per_day: number;
+            /** @description Used model tokens. */
+            tokens: number;
+            /** @description The budget of model tokens. */
+            tokens_per_day: number;
         };
         /**
          * WorkingHours
@@ -19177,6 +19211,36 @@ export interface operations {
             404: components["responses"]["NotFound"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_widget_usage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a widget. */
+                widget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WidgetUsage"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

@@ -1512,6 +1512,17 @@ class WidgetLimits(TypedDict):
     tokens_per_day: NotRequired[int]
 
 
+class WidgetUsage(TypedDict):
+    """
+    The used part of a widget's daily budgets.
+    """
+
+    messages: int
+    messages_per_day: int
+    tokens: int
+    tokens_per_day: int
+
+
 class StartedRuns(TypedDict):
     """
     The runs that a webhook started.

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any
 
 from skein.errors import Transient
-from skein.models.common.base import pool_of
+from skein.models.common.base import VISITOR, pool_of
 from skein.models.common.storage import Item, Key, Write
 from skein.models.config.overrides import LimitSettings
 from skein.models.outbox.jobs import RunJob
@@ -78,8 +78,13 @@ def owners_of_payer(run: Run) -> list[str]:
 
 def owners_of_person(user_id: str) -> list[str]:
     """Return the owners of a person's bucket and, for a visitor, of the pool's bucket."""
-    pool = pool_of(user_id)
-    return [owner_of_user(user_id), *([owner_of_pool(pool)] if pool is not None else [])]
+    return [owner_of_user(user_id), *pools_of(user_id)]
+
+
+def pools_of(user_id: str) -> list[str]:
+    """Return the owner of the bucket of a visitor's pool; nothing for all other people."""
+    pool = pool_of(user_id) if user_id.startswith(VISITOR) else None
+    return [owner_of_pool(pool)] if pool is not None else []
 
 
 def pool_rates(allowance: Allowance | None) -> Rates | None:
@@ -137,7 +142,7 @@ def limits_of(
     payer = payer_of(run)
     if payer is not None and rates.person.limits_runs:
         found[owner_of_user(payer)] = rates.person
-    for owner in owners_of_person(payer)[1:] if payer is not None else ():
+    for owner in pools_of(payer) if payer is not None else ():
         pool = pool_rates(known.get(owner))
         if pool is not None:
             found[owner] = pool
@@ -302,8 +307,10 @@ class TokenBudget:
                 "80 % of the daily tokens are used",
                 extra={"tenant": allowance.tenant, "owner": allowance.owner},
             )
-            pool = allowance.tokens_per_day is not None
-            self.metrics.count("VisitTokensNearLimit" if pool else "TenantTokensNearLimit")
+            if allowance.tokens_per_day is not None:
+                self.metrics.count("VisitTokensNearLimit")
+            else:
+                self.metrics.count("TenantTokensNearLimit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ from skein.services.quotas.token_budget import (
     is_shard,
     limits_of,
     owners_of_payer,
+    payer_of,
+    pools_of,
     wake,
 )
 from skein.settings import Settings
@@ -149,7 +151,11 @@ class ConcurrencyLimit:
         """Return the run's entry for the list of waiting runs, and its limits by owner."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
-        pools = [Allowance.key_of(run.tenant, owner) for owner in owners_of_payer(run)[2:]]
+        payer = payer_of(run)
+        pools = [
+            Allowance.key_of(run.tenant, owner)
+            for owner in (pools_of(payer) if payer is not None else ())
+        ]
         missing = [key for key in (settings_key, agent_key, *pools) if key not in found]
         read = {**found, **(self.table.get_many(missing) if missing else {})}
         settings = self.settings.overridden(
@@ -166,7 +172,7 @@ class ConcurrencyLimit:
             tokens=prompt + settings.reserved_response_tokens,
         )
         agent_limit = (agent and agent.max_concurrent_runs) or settings.max_concurrent_runs
-        limits = limits_of(run, rates_of(settings), agent_limit, _known(run, read))
+        limits = limits_of(run, rates_of(settings), agent_limit, _known(run, read) if pools else {})
         # Without a limit on the tenant's runs, a run writes the tenant's item only for its charge.
         return wanted, {
             owner: rates for owner, rates in limits.items() if rates.running or not is_shard(owner)
