@@ -87,6 +87,11 @@ def pools_of(user_id: str) -> list[str]:
     return [owner_of_pool(pool)] if pool is not None else []
 
 
+def pool_keys(run: Run) -> list[Key]:
+    """Return the key of the bucket of the pool to which a run's person belongs, if any."""
+    return [Allowance.key_of(run.tenant, owner) for owner in pools_of(payer_of(run) or "")]
+
+
 def pool_rates(allowance: Allowance | None) -> Rates | None:
     """Return the limit of a pool's bucket, which stores its own size; None without a limit."""
     size = allowance.tokens_per_day if allowance is not None else None
@@ -142,7 +147,7 @@ def limits_of(
     payer = payer_of(run)
     if payer is not None and rates.person.limits_runs:
         found[owner_of_user(payer)] = rates.person
-    for owner in pools_of(payer) if payer is not None else ():
+    for owner in pools_of(payer or ""):
         pool = pool_rates(known.get(owner))
         if pool is not None:
             found[owner] = pool

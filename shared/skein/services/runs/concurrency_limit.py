@@ -28,8 +28,7 @@ from skein.services.quotas.token_budget import (
     is_shard,
     limits_of,
     owners_of_payer,
-    payer_of,
-    pools_of,
+    pool_keys,
     wake,
 )
 from skein.settings import Settings
@@ -151,11 +150,7 @@ class ConcurrencyLimit:
         """Return the run's entry for the list of waiting runs, and its limits by owner."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
-        payer = payer_of(run)
-        pools = [
-            Allowance.key_of(run.tenant, owner)
-            for owner in (pools_of(payer) if payer is not None else ())
-        ]
+        pools = pool_keys(run)
         missing = [key for key in (settings_key, agent_key, *pools) if key not in found]
         read = {**found, **(self.table.get_many(missing) if missing else {})}
         settings = self.settings.overridden(
