@@ -84,6 +84,9 @@ Storage grows by that much with each month.
 
 """
 EVENTS = """
+[Web chat](web-chat.md) (`Widget=on`) adds ten cents a month for its alarm, and with `Edge=on` a
+secret. A visit without a message costs one request and the writes of two counters.
+
 A service that receives [events](events.md) adds {event} for a million events, each sent in a
 request of its own. A tenant without such services pays for `Feed` alone, which is in the table
 above.
