@@ -5,6 +5,7 @@ from typing import Any
 from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.models.runs.step import Step
+from skein.privacy.models.audit import Access
 from tests.support.api_client import Answer, everything, operator
 from tests.support.builders import TENANT, World, bot, person
 
@@ -162,6 +163,8 @@ def test_case_of_a_private_run_takes_a_role_and_a_reason() -> None:
     shown = operator(here).call("GET", path, query={"case_id": case_id, "reason": WHY})
     assert len(shown.body["items"]) == 16
     assert "blue" not in str(trial)
+    access = [key.sk for key in here.table.all_items() if key.sk.startswith(Access.PREFIX)]
+    assert len(access) == 2  # the case was created, and its results were read
 
 
 def test_results_of_a_run_go_with_its_prompt() -> None:

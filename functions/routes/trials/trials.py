@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
-from routes.scope import WhyPrivate
+from routes.scope import WhyPrivate, note_run
 from routes.trials.cases import owner_of
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
@@ -60,7 +60,9 @@ def list_plays(
     agent_id: AgentId, trial_id: TrialId, case_id: OfCase, reason: WhyPrivate = None
 ) -> PlayList:
     """What the agent said and did in each play. Plays of an erased prompt are gone with it."""
-    found = service(Trials).results(owner_of(agent_id, reason), trial_id, case_id)
+    found, run = service(Trials).results(owner_of(agent_id, reason), trial_id, case_id)
+    if run is not None:
+        note_run(run)
     return PlayList(items=tuple(map(PlayResource.of, found)), next_cursor=None)
 
 

@@ -147,8 +147,10 @@ class Trials:
             newest_first=True,
         )
 
-    def results(self, owner: CaseOwner, trial_id: str, case_id: str) -> Sequence[PlayResult]:
-        """Return what the plays of a case gave, of the baseline first.
+    def results(
+        self, owner: CaseOwner, trial_id: str, case_id: str
+    ) -> tuple[Sequence[PlayResult], Run | None]:
+        """Return what the plays of a case gave, of the baseline first, and the run of the case.
 
         Raises:
             NotFound: The trial does not exist, or does not have the case.
@@ -166,7 +168,9 @@ class Trials:
             self.cases.tenant_settings.check_reading(owner.tenant)
         beginning, now = PlayResult.prefix_in(trial, ref), self.clock.now().timestamp()
         found = PlayResult.each_of(items_under(self.table, beginning.pk, beginning.sk))
-        return [each for each in found if each.expires_at > now]
+        key = Run.key_of(owner.tenant, ref.run_id) if ref.run_id is not None else None
+        run = Run.read(self.table, key) if key is not None else None
+        return [each for each in found if each.expires_at > now], run
 
     def stop(self, owner: CaseOwner, trial_id: str) -> None:
         """Stop a trial (idempotent). Plays that have begun end; no other play begins.

@@ -192,7 +192,7 @@ class PlayedCase(Stored):
         played = self.model_copy(update={"marks": marks, "usage": usage_with(self.usage, usage)})
         found, sure = (verdict(*played.passed(alone=alone), repeats) for alone in (False, True))
         blocks = sure == "regressed"
-        done = None if sure is None else sure if blocks else found
+        done = self.verdict or (None if sure is None else sure if blocks else found)
         return played.model_copy(update={"verdict": done, "blocks": blocks})
 
     def passed(self, *, alone: bool) -> tuple[list[bool], list[bool]]:
