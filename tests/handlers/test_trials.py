@@ -34,8 +34,7 @@ class Obedient:
         asked = request.messages[0].content
         text = "We open at 9:00." if "9:00" in asked else "We are closed."
         if request.answer_schema is not None:
-            holds = "true" if "closed" not in asked else "false"
-            text = f'{{"sentences": [{{"holds": {holds}, "why": "so"}}]}}'
+            text = '{"missing": ["%s"]}' % ("unfriendly" if "closed" in asked else "")
         return ModelAnswer(model="scripted", text=text, usage=self.usage)
 
     def stream(self, request: ModelRequest, heard: Any) -> ModelAnswer:

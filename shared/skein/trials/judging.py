@@ -4,9 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic import Field, ValidationError
-
-from skein.models.common.base import Value
 from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest
 from skein.ports import LanguageModel
 from skein.prompts import render
@@ -15,34 +12,12 @@ from skein.trials.models.expectation import Expectation, Played
 
 ANSWER_TOKENS, SECONDS = 2_000, 60
 UNREADABLE = "the judge's answer is unreadable"
-
-
-class _Judgement(Value):
-    """What the model says about one sentence."""
-
-    holds: bool
-    why: str
-
-
-class _Judgements(Value):
-    """What the model says about all sentences, in their order."""
-
-    sentences: tuple[_Judgement, ...] = Field(max_length=10)
-
-
-def _schema() -> dict[str, object]:
-    sentence = {
-        "type": "object",
-        "properties": {"holds": {"type": "boolean"}, "why": {"type": "string"}},
-        "required": ["holds", "why"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"sentences": {"type": "array", "items": sentence}},
-        "required": ["sentences"],
-        "additionalProperties": False,
-    }
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"missing": {"type": "array", "items": {"type": "string"}}},
+    "required": ["missing"],
+    "additionalProperties": False,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,38 +39,26 @@ class Judge:
         sentences = [each.judge for each in expect if each.judge is not None]
         if not sentences:
             return {}, None
-        shown = {
-            "texts": played.texts,
-            "calls": [each._asdict() for each in played.calls],
-            "questions": [each._asdict() for each in played.questions],
-        }
-        asked = render(
-            "trial_judge",
-            {
-                "sentences": json.dumps(sentences, ensure_ascii=False),
-                "play": json.dumps(shown, ensure_ascii=False),
-            },
-        )
+        shown = {name: getattr(played, name) for name in ("texts", "calls", "questions")}
+        variables = {"sentences": json.dumps(sentences), "play": json.dumps(shown)}
         answer = self.model.complete(
             ModelRequest(
                 model=self.settings.default_model,
-                messages=(ModelMessage(role="user", content=asked),),
+                messages=(ModelMessage(role="user", content=render("trial_judge", variables)),),
                 max_output_tokens=ANSWER_TOKENS,
                 timeout_seconds=SECONDS,
-                answer_schema=_schema(),
+                answer_schema=SCHEMA,
             )
         )
-        return _parsed(sentences, answer.text), answer
+        return dict(zip(sentences, _missing(answer.text, len(sentences)), strict=True)), answer
 
 
-def _parsed(sentences: Sequence[str], text: str) -> dict[str, str | None]:
+def _missing(text: str, count: int) -> list[str | None]:
+    """Return why each sentence does not hold, as the model says it."""
     try:
-        said = _Judgements.model_validate_json(text).sentences
-    except ValidationError:
-        said = ()
-    if len(said) != len(sentences):
-        return dict.fromkeys(sentences, UNREADABLE)
-    return {
-        sentence: None if each.holds else f"{sentence}: {each.why}"
-        for sentence, each in zip(sentences, said, strict=True)
-    }
+        said = json.loads(text)["missing"]
+    except (ValueError, LookupError, TypeError):
+        said = []
+    if not isinstance(said, list) or len(said) != count:
+        return [UNREADABLE] * count
+    return [str(why).strip() or None for why in said]

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypedDict
+from dataclasses import dataclass, replace
+from typing import Any
 
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.step import Step
@@ -25,15 +25,10 @@ class Play:
 
     @classmethod
     def of(cls, played: Played, steps: Sequence[Step], effects: Sequence[str] = ()) -> "Play":
-        """Return a play with the answers of its steps."""
-        return cls(played, tuple((each.model, each.usage) for each in steps), tuple(effects))
-
-
-class UsedByPlay(TypedDict):
-    """The fields of `Played` that say what a play used."""
-
-    tokens: int
-    steps: int
+        """Return a play with the calls of its steps, and with what they used."""
+        tokens = sum(each.usage.input_tokens + each.usage.output_tokens for each in steps)
+        whole = replace(played, calls=calls_of(steps), tokens=tokens, steps=len(steps))
+        return cls(whole, tuple((each.model, each.usage) for each in steps), tuple(effects))
 
 
 def arguments_of(text: str) -> Any:
@@ -52,9 +47,3 @@ def calls_of(steps: Sequence[Step]) -> tuple[PlayedCall, ...]:
         for results in [{each.call_id: each.content for each in step.results or ()}]
         for call in step.tool_calls
     )
-
-
-def used_by(steps: Sequence[Step]) -> UsedByPlay:
-    """Return the tokens and the answers of a play."""
-    tokens = sum(each.usage.input_tokens + each.usage.output_tokens for each in steps)
-    return UsedByPlay(tokens=tokens, steps=len(steps))

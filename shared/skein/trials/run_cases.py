@@ -7,8 +7,9 @@ the case. At any other call, the play ends.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 
 from skein.agent.replay import RecordedPrompt, ReplayedPrompt, Replays
 from skein.agent.spoken_text import spoken
@@ -23,7 +24,7 @@ from skein.ports import Clock
 from skein.services.runs.policy import MAX_STEPS
 from skein.trials.models.case import Case, RecordedResults
 from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
-from skein.trials.plays import Play, arguments_of, calls_of, used_by
+from skein.trials.plays import Play, arguments_of, calls_of
 
 SEND, ASK, DESK, END = "send_message", "ask_choice", "ask_a_person", "end_run"
 SECTION_FIELDS = (
@@ -51,27 +52,24 @@ def comparable(case: Case, baseline: Agent, candidate: Agent) -> bool:
     return same and sides[0] == sides[1]
 
 
-@dataclass(slots=True)
-class _KnownResults:
-    """The results that a run recorded, by name and arguments; each list keeps its order."""
+KnownResults: TypeAlias = dict[tuple[str, str], list[str]]
+"""The results that a run recorded, in order, by the name and the arguments of the calls."""
 
-    left: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    @classmethod
-    def of(cls, steps: Iterable[Step]) -> "_KnownResults":
-        known = cls()
-        for step in steps:
-            results = {each.call_id: each.content for each in step.results or ()}
-            for call in step.tool_calls:
-                if call.id in results:
-                    known.left[_canonical(call)].append(results[call.id])
-        return known
+def _known(steps: Iterable[Step]) -> KnownResults:
+    known: KnownResults = defaultdict(list)
+    for step in steps:
+        results = {each.call_id: each.content for each in step.results or ()}
+        for call in step.tool_calls:
+            if call.id in results:
+                known[_canonical(call)].append(results[call.id])
+    return known
 
-    def take(self, call: ToolCall) -> str | None:
-        found = self.left.get(_canonical(call))
-        if not found:
-            return None
-        return found.pop(0) if len(found) > 1 else found[0]
+
+def _taken(known: KnownResults, call: ToolCall) -> str | None:
+    """Take the next result of a call; the last one also answers all further calls."""
+    found = known.get(_canonical(call), [])
+    return found.pop(0) if len(found) > 1 else next(iter(found), None)
 
 
 def _canonical(call: ToolCall) -> tuple[str, str]:
@@ -101,7 +99,7 @@ class RunCases:
         """
         recorded = self.replays.recorded(case.tenant, case.run_id or "")
         sent = self.replays.rendered(recorded, agent, overrides)
-        known, given = _KnownResults.of(recorded.steps), RecordedResults([*case.results])
+        known, given = _known(recorded.steps), RecordedResults([*case.results])
         steps: list[Step] = []
         unrecorded: PlayedCall | None = None
         while len(steps) < MAX_STEPS and unrecorded is None:
@@ -134,13 +132,13 @@ class RunCases:
 
 
 def _results(
-    step: Step, known: _KnownResults, given: RecordedResults
+    step: Step, known: KnownResults, given: RecordedResults
 ) -> tuple[tuple[ToolResult, ...], PlayedCall | None]:
     """Return the results of a step's calls, and the first call without one."""
     results: list[ToolResult] = []
     for call in step.tool_calls:
         arguments = arguments_of(call.arguments)
-        content = "done" if call.name == END else known.take(call)
+        content = "done" if call.name == END else _taken(known, call)
         status: ToolStatus = "done"
         if content is None:
             found = given.take(call.name, arguments)
@@ -165,7 +163,6 @@ def _played(
     asked = [each.arguments for each in calls if each.tool == ASK and _is_object(each.arguments)]
     return Played(
         texts=tuple(each.text for each in texts if each.text),
-        calls=calls,
         questions=tuple(
             PlayedQuestion(str(each.get("question", "")), tuple(each.get("options") or ()))
             for each in asked
@@ -173,7 +170,6 @@ def _played(
         asked_person=any(each.tool == DESK for each in calls),
         cited=tuple(dict.fromkeys(one.source_id for each in texts for one in each.sources)),
         unrecorded=unrecorded,
-        **used_by(steps),
     )
 
 

@@ -43,7 +43,7 @@ from skein.services.common.pagination import items_under
 from skein.services.common.quoting import behind_bars
 from skein.trials.models.case import Case, RecordedResults, Script
 from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
-from skein.trials.plays import Play, calls_of, used_by
+from skein.trials.plays import Play
 from skein.workspace.models.document import Document
 from skein.workspace.models.skill import skills_partition
 from skein.workspace.models.thread import Thread
@@ -199,8 +199,8 @@ class Worlds:
         stage.work(None, lambda: model.over or self._is_late(until))
         if model.error is not None:
             raise model.error
-        steps, effects = stage.steps(), dict.fromkeys((*calls.made, *queues.others))
-        return Play.of(stage.played(steps, calls.unrecorded), steps, tuple(effects))
+        effects = dict.fromkeys((*calls.made, *queues.others))
+        return Play.of(stage.played(calls.unrecorded), stage.steps(), tuple(effects))
 
     def _is_late(self, until: datetime) -> bool:
         if self.clock.now() >= until:
@@ -331,7 +331,7 @@ class _Stage:
             self.clock.reach(due)
             turns.take(job, deadline=self.clock.now() + timedelta(seconds=TURN_SECONDS))
 
-    def played(self, steps: Sequence[Step], unrecorded: PlayedCall | None) -> Played:
+    def played(self, unrecorded: PlayedCall | None) -> Played:
         """Return what came of the script."""
         home = Chat.key_of(self.agent.tenant, CHAT)
         found = Chat.must_read({home: self.table.get(home) or {}}, home)
@@ -343,7 +343,6 @@ class _Stage:
         asked = [each.choice for each in sent if each.choice is not None]
         return Played(
             texts=tuple(each.text for each in sent if each.kind == "text"),
-            calls=calls_of(steps),
             questions=tuple(
                 PlayedQuestion(each.question, tuple(option.label for option in each.options))
                 for each in asked
@@ -354,7 +353,6 @@ class _Stage:
                 total_segments(each.text) for each in sent if self.script.channel == "sms"
             ),
             unrecorded=unrecorded,
-            **used_by(steps),
         )
 
     def steps(self) -> list[Step]:
