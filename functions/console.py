@@ -41,9 +41,9 @@ SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-# Pages of all origins load the web chat; with `crossorigin`, they check its hash.
+# Pages of all origins load the web chat. The gateway adds the headers of CORS, for those that check
+# its hash.
 WIDGET_HEADERS = {
-    "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",
     "x-content-type-options": "nosniff",
 }

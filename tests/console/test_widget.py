@@ -1,7 +1,9 @@
 """The web chat on pages of another origin, with the stack behind it."""
 
+import hashlib
 import re
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Viewport
 from tests.console.driver import HOSTILE, NARROW, OPERATOR, Driver
 from tests.e2e.client import Client
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
+from tools import widget
 
 # The strictest policy under which the chat works: nothing else may run, load or be called.
 POLICY = (
@@ -183,7 +186,7 @@ def shop(context: BrowserContext, client: Client, idle_model: ScriptedOpenAI) ->
     yield Shop(page, client, site)
     site.server.shutdown()
     site.server.server_close()
-    assert [each for each in errors if not re.search("Failed to load|WebSocket", each)] == []
+    assert [each for each in errors if not re.search("Failed to (load|find)|WebSocket", each)] == []
 
 
 def test_loading_costs_the_file_and_opening_one_call(shop: Shop) -> None:
@@ -197,6 +200,22 @@ def test_loading_costs_the_file_and_opening_one_call(shop: Shop) -> None:
     assert shop.calls == [f"GET /v1/widgets/{shop.widget}/public"]
     assert kept(page) == 0
     assert page.context.cookies() == []
+
+
+def test_page_can_pin_a_version_by_its_hash(shop: Shop) -> None:
+    shop.make()
+    digest = hashlib.sha384(widget.BUILT.read_bytes()).digest()
+    path = f"/widget/{widget.VERSION}/chat.js"
+    for integrity, count in ((b64encode(digest).decode(), 1), (b64encode(b"0" * 48).decode(), 0)):
+        hashed = f'integrity="sha384-{integrity}" crossorigin="anonymous"'
+        shop.site.policy = ""
+        shop.site.page = (
+            f'<skein-chat widget="{shop.widget}"></skein-chat>'
+            f'<script src="{shop.client.url}{path}" {hashed}></script>'
+        )
+        shop.page.goto(shop.site.origin)
+        shop.page.wait_for_timeout(300)
+        expect(launcher(shop.page)).to_have_count(count)
 
 
 def test_element_is_defined_once_the_page_is_idle(shop: Shop) -> None:
@@ -265,6 +284,23 @@ def test_question_has_buttons_and_the_team_has_its_name(shop: Shop, model: Scrip
     shop.client.ok("POST", f"{path}/messages", message, token=token)
     expect(page.locator("li", has_text="Mia (Team)").get_by_text("Mia here.")).to_be_visible()
     check_accessibility(page)
+
+
+def test_answer_names_its_sources(shop: Shop, model: ScriptedOpenAI) -> None:
+    shop.make()
+    token = shop.client.token(OPERATOR, "chat admin")
+    text = "# Hours\n\nThe shop opens at nine."
+    source = {"name": "Hours", "text": text, "audience": "public"}
+    made = shop.client.ok("POST", "/v1/sources", source, token=token)
+    shop.client.ok("POST", "/local/drain", token=token)
+    model.say("We open at nine. [K1]")
+    page = shop.open()
+    write(page, "When does the shop open?")
+    expect(theirs(page)).to_contain_text("We open at nine.")
+    expect(page.get_by_text("Sources")).to_be_visible()
+    expect(theirs(page).get_by_role("listitem")).to_have_text("Hours")
+    check_accessibility(page)
+    shop.client.ok("DELETE", f"/v1/sources/{made['id']}", token=token)
 
 
 def test_reload_in_the_middle_of_an_answer_keeps_the_chat(

@@ -105,7 +105,7 @@ export class Panel {
     const posted = new Set(messages.map(({ client_id }) => client_id));
     for (const { clientId, text } of talk.waiting) {
       if (posted.has(clientId)) continue;
-      const state = navigator.onLine ? say("sending") : say("waits");
+      const state = navigator.onLine && talk.notice === null ? say("sending") : say("waits");
       add(clientId, state, () => mine(text, state));
     }
     for (const [id, { name, text }] of talk.drafts) {
