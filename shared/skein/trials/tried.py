@@ -24,7 +24,8 @@ def refusal(table: Table, before: Agent, after: Agent, trial_id: str | None) -> 
     if digest_of(before) == digest_of(after):
         return None
     if trial_id is None:
-        return Refusal(REQUIRED, "the agent's gate wants a trial of this change: give trial_id")
+        why = "the agent's gate requires a trial of this change: name it in the query's trial_id"
+        return Refusal(REQUIRED, why)
     trial = Trial.read(table, Trial.key_of(before.tenant, before.id, trial_id))
     if trial is None or trial.state != "ended" or trial.digest != digest_of(after):
         return Refusal(REQUIRED, "there is no ended trial of exactly this change")
