@@ -11,16 +11,19 @@ export async function documents(api, agent, scope, again) {
   const list = await paged(api, path(), (head) => [
     lazy(head.name, async () => editor(await api.get(path(head.id))), { class: "more strong" }),
     el("p", { class: "hint" }, said.version(head.version), ", ", said.characters(number(head.characters)), ", ", when(head.updated_at),
-      head.global ? `, ${said.global}` : "", ", ",
+      head.global ? `, ${said.global}` : "", head.public ? `, ${said.public}` : "", ", ",
       head.source_run_id ? el("a", { href: `#/why/run/${part(head.source_run_id)}` }, said.fromRun) : said.fromOperator),
   ], said.noDocuments);
 
   function editor(document) {
     const text = el("textarea", { rows: 14, value: document.text, spellcheck: "false" });
     const global = el("input", { type: "checkbox", checked: document.global, id: `global-${document.id}` });
+    const open = Object.keys(scope).length === 0;
+    const shown = visible(document.public, document.id);
     const place = outcome();
     const save = async () => {
-      await api.call("PUT", path(document.id), { text: text.value, global: global.checked, version: document.version });
+      const changed = { text: text.value, global: global.checked, version: document.version };
+      await api.call("PUT", path(document.id), open ? { ...changed, public: shown.box.checked } : changed);
       await again();
     };
     const remove = async () => {
@@ -28,7 +31,8 @@ export async function documents(api, agent, scope, again) {
       await again();
     };
     return [
-      form([field(said.text, text), el("div", { class: "check" }, global, el("label", { for: global.id }, said.inPrompts))], said.save, save),
+      form([field(said.text, text), el("div", { class: "check" }, global, el("label", { for: global.id }, said.inPrompts)),
+        open ? shown.row : null], said.save, save),
       action(said.delete, remove, place, { "aria-label": said.deleteNamed(document.name) }), place,
     ];
   }
@@ -78,6 +82,12 @@ export async function skills(api, _agent, _scope, again) {
   ];
 }
 
+/** A box that says whether visitors of web pages may be shown something, with its label. */
+function visible(checked, id) {
+  const box = el("input", { type: "checkbox", checked, id: `public-${id}` });
+  return { box, row: el("div", { class: "check" }, box, el("label", { for: box.id }, said.toVisitors)) };
+}
+
 /** A form for a skill, or for a new one; `save` gets its values. */
 function skillForm(skill, label, save) {
   const name = skill === null ? el("input", { required: true, maxlength: 64, autocomplete: "off", spellcheck: "false" }) : null;
@@ -85,12 +95,15 @@ function skillForm(skill, label, save) {
   const tags = el("input", { autocomplete: "off", value: skill?.tags.join(", ") ?? "" });
   const modes = el("input", { autocomplete: "off", value: skill?.modes.join(", ") ?? "" });
   const text = el("textarea", { rows: 12, required: true, maxlength: 20_000, value: skill?.text ?? "", spellcheck: "false" });
+  const shown = visible(skill?.public ?? false, skill?.name ?? "new");
   const listed = (control) => control.value.split(",").map((each) => each.trim()).filter(Boolean);
   return form([
     name === null ? null : field(said.skillName, name, said.skillNameHint), field(said.description, description),
     el("div", { class: "row fields" }, field(said.tagList, tags), field(said.modeList, modes)), field(said.text, text),
+    skill?.shipped ? null : shown.row,
   ], label, () => save({
     ...(name === null ? {} : { name: name.value.trim() }),
     description: description.value.trim(), tags: listed(tags), modes: listed(modes), text: text.value,
+    public: !skill?.shipped && shown.box.checked,
   }));
 }

@@ -40,7 +40,7 @@ function memoryOf(api, agent, scope, again, memory) {
   return [
     el("p", { class: "text" }, memory.text),
     el("p", { class: "hint" }, said.kinds[memory.kind] ?? memory.kind, memory.constitutional ? `, ${said.constitutional}` : "",
-      memory.confirmed ? `, ${said.confirmed}` : "", ", ",
+      memory.confirmed ? `, ${said.confirmed}` : "", memory.public ? `, ${said.public}` : "", ", ",
       when(memory.created_at), ", ", sourceOf(memory.source),
       memory.superseded_by === null ? "" : `, ${said.superseded}`, memory.deleted_at === null ? "" : `, ${said.removed}`,
       memory.expires_at === null ? null : [", ", said.fades, " ", when(memory.expires_at)]),
@@ -49,6 +49,8 @@ function memoryOf(api, agent, scope, again, memory) {
         more(said.replace,
           form(field(said.newWords, newWords), said.replaceNow, done(() => api.post(at("/supersede"), { text: newWords.value.trim() })))),
         memory.confirmed ? null : action(said.confirm, done(() => api.patch(at(""), { confirmed: true })), place),
+        Object.keys(scope).length > 0 ? null
+          : action(memory.public ? said.hide : said.show, done(() => api.patch(at(""), { public: !memory.public })), place),
         action(said.remove, done(() => api.delete(at(""))), place)),
     place,
   ];

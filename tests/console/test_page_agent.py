@@ -97,6 +97,10 @@ def test_memory_is_replaced_removed_and_restored(driver: Driver) -> None:
     active.get_by_label("New text").fill("Other words")
     active.get_by_role("button", name="Replace memory").press("Enter")
     expect(active.locator("li")).to_contain_text(["Other words"])
+    active.get_by_role("button", name="Make public").press("Enter")
+    expect(active.locator("li")).to_contain_text(["visitors of web pages"])
+    active.get_by_role("button", name="Make not public").press("Enter")
+    expect(active.locator("li")).not_to_contain_text("visitors of web pages")
     expect(ended.locator("li")).to_contain_text([HOSTILE])
     active.get_by_role("button", name="Remove").press("Enter")
     expect(ended.locator("li")).to_have_count(2)
@@ -206,6 +210,7 @@ def test_skill_is_created_replaced_and_deleted(driver: Driver) -> None:
     new.get_by_label("Description").fill("How to stretch")
     new.get_by_label("Tags").fill("sport, back")
     new.get_by_label("Text").fill(HOSTILE)
+    new.get_by_label("Show it to visitors").check()
     new.get_by_role("button", name="Create").press("Enter")
     skill = page.locator(".items > li").filter(has_text="How to stretch")
     expect(skill).to_contain_text("tags: sport, back")
@@ -215,6 +220,7 @@ def test_skill_is_created_replaced_and_deleted(driver: Driver) -> None:
     skill.get_by_role("button", name="Save").press("Enter")
     expect(page.get_by_text("How to stretch well")).to_be_visible()
     skill.get_by_text("stretching").press("Enter")
+    expect(skill.get_by_label("Show it to visitors")).to_be_checked()
     skill.get_by_role("button", name="Delete").press("Enter")
     expect(skill).to_have_count(0)
 
@@ -237,8 +243,10 @@ def test_document_edit_after_another_change_reports_the_conflict(driver: Driver)
     driver.sign_in_again()
     page.get_by_text("plan.md").press("Enter")
     text.fill("new text")
+    page.get_by_label("Show it to visitors").check()
     page.get_by_role("button", name="Save").press("Enter")
     expect(page.get_by_text("version 3")).to_be_visible()
+    expect(page.get_by_text("public (visitors")).to_be_visible()
     assert driver.client.ok("GET", path, token=token)["text"] == "new text"
 
 

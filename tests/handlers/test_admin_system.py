@@ -87,6 +87,17 @@ def test_agent_in_tools_mode_that_called_no_tool_has_a_warning() -> None:
     assert warning["code"] == "no_tool_called"
 
 
+def test_answers_to_visitors_cause_no_warning_because_they_are_text() -> None:
+    world, visitor = World(), person("vis_1", "Visitor")
+    world.agent(reply_mode="tools")
+    world.chat(visitor, COACH, kind="direct", visibility="private")
+    for n in range(3):
+        world.post(f"Message {n}", visitor)
+        world.drain()
+    assert world.texts()[-1] == "Hello!"
+    assert operator(world).get("/v1/agents/agt_a").body["warnings"] == []
+
+
 def test_agent_that_called_a_tool_once_has_no_warning() -> None:
     world = group()
     world.model.script.extend([says("Hi"), "done"])

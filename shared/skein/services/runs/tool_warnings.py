@@ -44,6 +44,8 @@ class ToolWarnings:
         ]
         found = self.table.get_many([Key(row["pk"], row["sk"]) for row in rows]) if rows else {}
         runs = Run.read_each(found)
+        # Agents answer visitors in text, whatever their reply mode.
+        runs = [run for run in runs if not run.audience.visitors]
         answered = [run for run in runs if run.ended and run.steps_taken]
         if len(answered) < MIN_RUNS or any(run.tools for run in answered):
             return None
