@@ -40,7 +40,7 @@ from skein.services.config.resolution import (
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.directory.time_zones import zone_of_person
 from skein.services.quotas.token_budget import found_allowances, payer_keys
-from skein.services.visibility.audience import agent_in, destination_of, own_scope_of, scope_of
+from skein.services.visibility.audience import destination_of, own_scope_of, scope_of
 from skein.services.visibility.sharing_reads import SharingReading
 from skein.settings import Settings
 
@@ -420,7 +420,7 @@ def keys_of_configuration(run: Run, chat: Chat | None) -> list[Key]:
 def found_configuration(
     run: Run, chat: Chat | None, found: Mapping[Key, Item], settings: Settings
 ) -> tuple[Agent, Configuration]:
-    """Return the agent as it works in the chat, and the settings and token buckets of the run.
+    """Return the agent, and the settings and token buckets that apply to the run.
 
     Args:
         chat: The active chat.
@@ -435,7 +435,7 @@ def found_configuration(
         raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
     line, tenant = found_settings(run.tenant, chat, found)
     stack = StackSettings.from_optional(found.get(StackSettings.key_for(run.id)))
-    return agent_in(chat, agent), Configuration(
+    return agent, Configuration(
         effective=effective_settings(agent, line, tenant, settings, chat=chat, stack=stack),
         allowances=found_allowances(run, found),
     )

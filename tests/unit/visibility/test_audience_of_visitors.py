@@ -136,6 +136,22 @@ def test_agent_has_the_tools_of_the_visit_in_place_of_its_own(
     assert {tool.name for tool in world.model.requests[-1].tools} == offered
 
 
+def test_prompt_without_context_has_the_tools_of_the_visit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("the table is slow")
+
+    visit(world, tools=("search_knowledge",))
+    monkeypatch.setattr(type(world.app.reader), "read", fail)
+    world.model.script.append(calls(("search_knowledge", {"query": "When do you sell fruit?"})))
+    asked(world, "chat_vis1", VISITOR)
+    [run] = world.runs("chat_vis1")
+    assert (run.status, run.marks) == ("done", ("context_unavailable",))
+    assert {tool.name for tool in world.model.requests[-1].tools} == {"search_knowledge"}
+    assert SECRET not in "\n".join(result.content for result in results_of(world, run))
+
+
 def test_what_a_visitor_says_is_shown_to_nobody_else(world: World) -> None:
     visit(world, consolidate=True)
     visit(world, OTHER)

@@ -131,13 +131,14 @@ class Reader:
         """
         began = self.clock.now()
         scope = scope_of(chat)
-        people = destination_of(chat).people
+        readers = destination_of(chat)
+        people = readers.people
         rows = INDEX_ROWS // 2 if people else INDEX_ROWS
         agent = MemberRef(kind="agent", id=run.agent_id)
         reads = KeptReads(self.table, self.cache, now=self.clock.now())
         scopes = scopes_at(scope)
         members = [agent, *(MemberRef(kind="user", id=person) for person in people[:1])]
-        if destination_of(chat).visitors:
+        if readers.visitors:
             members = []  # other chats are not for visitors
         calls: list[Callable[[], Any]] = [
             partial(self._newest, reads, run, chat),
@@ -256,7 +257,8 @@ class Reader:
     ) -> Reading:
         """Build the reading from the items that were read and from what the loads return."""
         run, chat, found = read.run, read.chat, read.found
-        agent, config = found_configuration(run, chat, found, self.settings)
+        stored, config = found_configuration(run, chat, found, self.settings)
+        agent = read.agent or agent_in(chat, stored)
         read = _with_insiders(read, agent)
         items = _found_items(read)
         person = next(iter(User.read_each(found, keys_of_person(chat))), None)

@@ -17,6 +17,7 @@ from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import Address
 from skein.models.common.base import (
+    VISITOR,
     Identifier,
     Instant,
     MemberRef,
@@ -357,6 +358,10 @@ class Chat(ChatFields, Stored):
         direct = self.kind == here.kind == "direct"
         theirs = direct and not set(self.person_ids).isdisjoint(here.person_ids)
         return theirs and at < here.session.reset_at
+
+    @property
+    def with_visitor(self) -> bool:
+        return any(member.id.startswith(VISITOR) for member in self.roster)
 
     @property
     def scope(self) -> str | None:

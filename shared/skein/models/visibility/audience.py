@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.common.base import Identifier, Value, is_visitor
+from skein.models.common.base import VISITOR, Identifier, Value
 
 
 class Audience(Value):
@@ -42,7 +42,7 @@ class Audience(Value):
     @property
     def visitors(self) -> tuple[str, ...]:
         """The ids of the people who are visitors."""
-        return tuple(filter(is_visitor, self.people))
+        return tuple(person for person in self.people if person.startswith(VISITOR))
 
     @property
     def only_person(self) -> str | None:

@@ -48,7 +48,7 @@ def agent_in(chat: Chat | None, agent: Agent) -> Agent:
 
     With a visitor, an agent answers in text, and has the tools of the chat in place of its own.
     """
-    if chat is None or not chat.readers.visitors:
+    if chat is None or not chat.with_visitor:
         return agent
     tools = VISITOR_TOOLS if chat.tools is None else chat.tools
     return agent.model_copy(update={"enabled_tools": tools, "reply_mode": "text"})
