@@ -1,9 +1,12 @@
 """A visit from its opening to its erasure, with a death at each call to the table on the way."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
+from skein.identity.models.credential import Credential
+from skein.identity.visit_tokens import VisitTokens
 from skein.models.common.storage import Query
+from skein.web_chat.messages import VisitMessages
 from tests.fakes.table import MemoryTable
 from tests.faults.sampling import FaultShare
 from tests.support.api_client import Answer
@@ -94,3 +97,26 @@ def test_visit_death_and_retry_make_one_chat_and_erase_it_whole(share: FaultShar
         story = Story()
         story.play(strike)
         story.check_erased()
+
+
+def test_first_messages_of_two_tabs_at_once_share_one_chat() -> None:
+    calls = Story()
+    calls.visitor.visit()
+    calls.fuse.disarm()
+    calls.visitor.write(MARK)
+    for strike in range(1, len(calls.fuse.calls) + 1):
+        story = Story()
+        visitor, services = story.visitor, story.shop.app
+        visitor.visit()
+        credential = Credential.parse(visitor.token)
+        assert credential is not None
+        claims = services.get(VisitTokens).read(credential)
+        post = partial(services.get(VisitMessages).post, claims, client_id="c2", reply_to=None)
+
+        def second_tab(post: Callable[[str], object] = post) -> None:
+            post("Are you there?")
+
+        story.fuse.arm(strike, after=False, meanwhile=second_tab)
+        assert visitor.write(MARK).status == 201
+        story.fuse.disarm()
+        assert sorted(visitor.read()) == sorted([MARK, "Are you there?"])

@@ -1,6 +1,7 @@
 """A business with a widget, and visitors of its pages."""
 
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import admin_api
@@ -77,13 +78,21 @@ class Visitor:
     def messages(self) -> str:
         return f"/v1/chats/{self.kept['chat_id']}/messages"
 
-    def call(self, method: str, path: str, body: Any = None, **query: Any) -> Answer:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        api: ModuleType = mobile_api,
+        **query: Any,
+    ) -> Answer:
         """Send a request with the token, which the authorizer checks first."""
         bootstrap.use(self.shop.app)
         event = recorded("authorizer")
         event["identitySource"] = [f"Bearer {self.token}"]
         found = authorizer.handler(event, Context(authorizer))["context"]  # type: ignore[arg-type]
-        client = _Known(self.shop, mobile_api, found=found)
+        client = _Known(self.shop, api, found=found)
         headers = {"origin": self.origin} if self.origin is not None else {}
         return client.call(method, path, body, query=query, headers=headers)
 

@@ -111,7 +111,8 @@ class Widgets:
         """
         widget = self.get(tenant, widget_id)
         try:
-            self.table.write(Delete(widget.key, Is("tenant", tenant)))
+            pool = Delete(pool_write(widget, self.settings).key)
+            self.table.transact([Delete(widget.key, Is("tenant", tenant)), pool])
         except ConditionFailed as failure:
             raise NotFound(NO_WIDGET) from failure
 
