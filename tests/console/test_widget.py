@@ -429,15 +429,16 @@ def test_each_refusal_is_said_in_words(shop: Shop, context: BrowserContext) -> N
     shop.open()
     write(page, "Hi")
     expect(theirs(page)).to_have_count(1)
-    words = {"words": "Please call us.", "ways": [{"label": "Call", "url": "tel:+15005550006"}]}
-    limit = {"code": "rate_limited", "details": words}
-    allowed = {"access-control-allow-origin": "*"}
-    page.route("**/messages", lambda route: route.fulfill(status=429, json=limit, headers=allowed))
+    token, path = shop.client.token(OPERATOR, "chat admin"), f"/v1/widgets/{shop.widget}"
+    limits = {"messages_per_day": 1}
+    shop.client.ok("PATCH", path, {"limits": limits}, token=token)
     write(page, "More")
-    expect(page.get_by_text("Please call us.").last).to_be_visible()
-    assert page.get_by_role("link", name="Call").get_attribute("href") == "tel:+15005550006"
+    way = page.get_by_role("link", name="Call us")
+    expect(way).to_be_visible()
+    assert way.get_attribute("href") == "tel:+15005550006"
+    expect(page.get_by_text("Waits to be sent")).to_be_visible()
     check_accessibility(page)
-    page.unroute("**/messages")
+    shop.client.ok("PATCH", path, {"limits": {}}, token=token)
 
     # A visit that has ended: its token is refused, and so is its renewal.
     page.evaluate(SPOIL)
