@@ -16,9 +16,12 @@ from skein.services.quotas.usage_reports import UsageReports
 from skein.services.runs.current_work import WorkOverviews
 from skein.services.runs.queries import OwnRuns
 from skein.services.runs.tool_warnings import ToolWarnings
-from skein.trials.api import NewCase
+from skein.trials.api import Candidate, NewCase, NewTrial
+from skein.trials.models.case import Script
 from skein.trials.models.expectation import Expectation
+from skein.trials.models.trial import Trial
 from skein.trials.records import CaseOwner, Cases
+from skein.trials.trials import Trials
 from skein.workspace.document_edits import Revision
 from skein.workspace.models.document import DocumentReach, Folder
 from skein.workspace.models.skill import SkillHead
@@ -486,6 +489,36 @@ def _cases(meter: Meter) -> None:
     world.app.get(Cases).create(owner, new)
     with meter(world):
         world.app.get(Cases).list(owner)
+
+
+def _trial(world: World) -> Trial:
+    """A trial of a script with one case."""
+    script = Script.model_validate(
+        {"people": [{"name": "Ann"}], "turns": [{"from": "Ann", "text": "Hi"}]}
+    )
+    owner = CaseOwner(TENANT, "agt_a")
+    new = NewCase(name="Hi", script=script, expect=(Expectation(silent=True),))
+    world.app.get(Cases).create(owner, new)
+    candidate = Candidate(changes=AgentChange.model_validate({"system_prompt": "Be brief."}))
+    return world.app.get(Trials).start(owner, NewTrial(candidate=candidate)).trial
+
+
+@patterns.named("start a trial of one case")
+def _start_trial(meter: Meter) -> None:
+    world = group()
+    world.agent()
+    _trial(world)  # the first of a tenant creates the list of those that are running
+    with meter(world):
+        _trial(world)
+
+
+@patterns.named("play a script once, for one side of a trial")
+def _play_trial(meter: Meter) -> None:
+    world = group()
+    world.agent()
+    job = _trial(world).job
+    with meter(world):
+        world.handle(job)
 
 
 @patterns.named("report a tenant's usage")
