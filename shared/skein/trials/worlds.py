@@ -32,6 +32,7 @@ from skein.models.outbox.jobs import Job, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
+from skein.models.visibility.provenance import NO_AUTHORS, NOTHING
 from skein.own_tools.items import CallableTool, json_object_of, keys_named, own_names
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.sending import ANSWERED, CallSender, Outcome
@@ -218,7 +219,9 @@ class Worlds:
         for kind in KEPT:
             for item in items_under(self.table, agent.key.pk, kind.PREFIX):
                 made = kind.from_item(item)
-                if made.by_operator and made.audience.open:
+                # What an operator confirmed, or an agent worked on, may have words of people.
+                of_people = made.authors != NO_AUTHORS or made.made_from != NOTHING
+                if made.by_operator and made.audience.open and not of_people:
                     yield Put(Key(item["pk"], item["sk"]), item)
         head = KnowledgeHead.key_of(agent.tenant)
         for partition in (skills_partition(agent.tenant), head.pk):

@@ -11,15 +11,18 @@ from skein.interface.tool import tool
 from skein.memory.models.memory import Memory
 from skein.models.common.storage import Put, Query
 from skein.models.runs.completion import ModelRequest
+from skein.models.visibility.audience import OPEN
+from skein.models.visibility.provenance import Authors
 from skein.own_tools.signed_context import CallContext
 from skein.ports import CapturedCall
 from skein.trials.models.case import Case
-from skein.trials.models.expectation import PlayedCall
+from skein.trials.models.expectation import PlayedCall, PlayedQuestion
 from skein.trials.plays import Play
 from skein.trials.worlds import WorldClock, Worlds, WorldTable
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
 from tests.support.own_tools import BOOK, LOOK_UP, own_tool
+from tests.support.sources import with_source
 
 ANN: Any = {
     "people": [{"name": "Ann"}],
@@ -64,19 +67,58 @@ def test_world_has_what_operators_wrote_and_no_item_of_a_person() -> None:
     world.chat(person(), bot(), kind="direct", visibility="private")
     world.post("My secret is a blue door.", person())
     world.drain()
-    for n, by_operator in enumerate((True, False)):
-        text = f"Fact {n} of the lake."
-        memory = Memory(
-            tenant=TENANT, agent_id="agt_a", id=f"mem_{n}", audience={"open": True, "people": ()},
-            kind="core", text=text, made_by="api", by_operator=by_operator, created_at=NOON,
-        )  # fmt: skip
+    from_chat: dict[str, Any] = {"authors": Authors(ids=(person().id,))}
+    kinds: list[dict[str, Any]] = [{"by_operator": True}, {}, {"by_operator": True} | from_chat]
+    for n, fields in enumerate(kinds):
+        memory = Memory.model_validate({
+            "tenant": TENANT, "agent_id": "agt_a", "id": f"mem_{n}", "audience": OPEN,
+            "kind": "core", "text": f"Fact {n} of the lake.", "made_by": "api", "created_at": NOON,
+        } | fields)  # fmt: skip
         world.table.write(Put(memory.key, memory.to_item()))
     play(world, case())
     asked = prompt(world.model.requests[-1])
     assert "Fact 0 of the lake." in asked
     assert "Fact 1 of the lake." not in asked
+    assert "Fact 2 of the lake." not in asked  # an operator has confirmed what a person said
     assert "blue door" not in asked
     assert "Project Alpha" not in asked
+
+
+def test_world_answers_from_sources_and_cites_them() -> None:
+    world = with_agent("We open at nine. [K1]")
+    source = with_source(world)
+    found = play(world, case())
+    assert "We open at nine and close at noon." in prompt(world.model.requests[-1])
+    assert (found.played.texts, found.played.cited) == (("We open at nine.",), (source.id,))
+
+
+def test_world_has_no_secret_of_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = with_agent("Hello.", enabled_tools=("order_status",))
+    secret = {"secret_arn": "arn:of-the-shop", "header": "Authorization"}
+    own_tool(world, LOOK_UP, credentials=secret)
+    tables: list[Any] = []
+    made = WorldTable.__init__
+
+    def seen(self: WorldTable, table: Any) -> None:
+        tables.append(table)
+        made(self, table)
+
+    monkeypatch.setattr(WorldTable, "__init__", seen)
+    play(world, case())
+    [table] = tables
+    items = table.query(Query(f"{TENANT}#TOOLS")).items
+    assert [item["name"] for item in items] == ["order_status"]
+    assert "arn:of-the-shop" not in str(items)
+
+
+def test_question_and_call_for_a_person_are_seen() -> None:
+    asked = calls(("ask_choice", {"question": "Which day?", "options": ["Monday", "Friday"]}))
+    given = {"reason": "They want one", "summary": "They want to talk."}
+    world = with_agent(asked, calls(("ask_a_person", given)))
+    first = play(world, case()).played
+    assert first.questions == (PlayedQuestion("Which day?", ("Monday", "Friday")),)
+    assert not first.asked_person
+    assert play(world, case()).played.asked_person
 
 
 def test_world_sends_nothing_and_changes_nothing() -> None:
