@@ -173,8 +173,9 @@ class TrialWorker:
             self._settle(trial, ref, "gone" if case.run_id is not None else "broken")
             return
         except (TimeoutError, Rejected, ModelRejected) as error:
-            why = {"trial_id": trial.id, "case_id": ref.id}
-            logger.warning("failed to play a case", extra=why, exc_info=error)
+            # The error's text may quote the prompt.
+            why = {"trial_id": trial.id, "case_id": ref.id, "why": type(error).__name__}
+            logger.warning("failed to play a case", extra=why)
             self._settle(trial, ref, "broken")
             return
         answers = (*play.answers, *([(answer.model, answer.usage)] if answer is not None else []))
