@@ -11,7 +11,7 @@ import pytest
 
 import admin_api
 from skein.errors import Redirected, Unavailable
-from skein.knowledge.models.source import KnowledgeHead, Source, SourceVersion
+from skein.knowledge.models.source import MAX_SOURCES, KnowledgeHead, Source, SourceVersion
 from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.common.storage import Query
 from tests.support.api_client import Answer, Client
@@ -338,15 +338,27 @@ def test_hidden_source_changes_no_score_of_others(shop: Shop) -> None:
     assert shop.owner.call("POST", "/v1/sources/search", body).body == before
 
 
+@pytest.mark.parametrize(
+    ("limit", "most", "said"),
+    [("MAX_PASSAGES", 2, "at most 2 passages"), ("MAX_CHARACTERS", 20, "20 characters")],
+)
 def test_too_much_text_is_refused_and_the_rest_stays(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, said: str
 ) -> None:
     shop.create(text="We open at nine.")
-    monkeypatch.setattr("skein.knowledge.publishing.MAX_PASSAGES", 2)
+    monkeypatch.setattr(f"skein.knowledge.publishing.{limit}", most)
     source = shop.create(name="Long", text="# A\none\n# B\ntwo")
     assert source["state"] == "failed"
-    assert "at most 2 passages" in source["error"]
+    assert said in source["error"]
     assert shop.found("open") == ["We open at nine."]
+
+
+def test_source_beyond_the_limit_of_a_tenant_is_refused(shop: Shop) -> None:
+    for n in range(MAX_SOURCES):
+        shop.owner.call("POST", "/v1/sources", {"name": f"Page {n}", "text": "We open at nine."})
+    refused = shop.owner.call("POST", "/v1/sources", {"name": "One more", "text": "Closed."})
+    assert refused.status == 409
+    assert "at most 200 sources" in refused.body["detail"]
 
 
 def test_failed_bucket_is_tried_again(shop: Shop) -> None:
