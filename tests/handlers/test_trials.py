@@ -1,11 +1,13 @@
 """Operators try a new version of an agent on its cases before it answers people."""
 
+from datetime import timedelta
 from typing import Any
 
-from skein.models.common.storage import Update
+from skein.models.common.storage import Put, Update
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.models.runs.step import Step
 from skein.privacy.models.audit import Access
+from skein.trials.models.trial import TakenUnit, TrialHead
 from tests.support.api_client import Answer, everything, operator
 from tests.support.builders import TENANT, World, bot, person
 
@@ -129,6 +131,37 @@ def test_fourth_running_trial_is_refused_and_a_stopped_one_makes_room() -> None:
     here.drain()
     listed = operator(here).get("/v1/agents/agt_a/trials").body["items"]
     assert [each["state"] for each in listed] == ["ended", "ended", "ended", "stopped"]
+
+
+def test_tenant_has_four_plays_at_once() -> None:
+    here = world()
+    keep(here)
+    start(here, BETTER)
+    head = TrialHead.must_read(here.table.all_items(), TrialHead.key_of(TENANT))
+    until = here.clock.now() + timedelta(minutes=5)
+    taken = tuple(
+        TakenUnit(trial_id="trl_other", case_id="case_1", side="baseline", n=n, until=until)
+        for n in range(4)
+    )
+    busy = head.model_copy(update={"taken": taken})
+    here.table.write(Put(busy.key, busy.attributes()))
+    here.run_ready()
+    model: Any = here.app.ports.model
+    assert not model.requests
+    here.clock.advance(301)
+    assert here.tick() == 1
+    here.drain()
+    assert len(model.requests) == 6
+
+
+def test_versions_with_other_sections_do_not_play_the_case_of_a_run() -> None:
+    here = world()
+    run_case(here)
+    model: Any = here.app.ports.model
+    asked = len(model.requests)
+    trial = ended(here, {"candidate": {"changes": {"reply_mode": "tools"}}}, reason=WHY)
+    assert trial["cases"][0]["verdict"] == "not_comparable"
+    assert len(model.requests) == asked
 
 
 def test_judged_sentence_alone_does_not_block() -> None:

@@ -10,7 +10,7 @@ from skein.prompts import render
 from skein.settings import Settings
 from skein.trials.models.expectation import Expectation, Played
 
-ANSWER_TOKENS, SECONDS = 2_000, 60
+ANSWER_TOKENS, SECONDS = 2_000, 45
 UNREADABLE = "the judge's answer is unreadable"
 SCHEMA: dict[str, object] = {
     "type": "object",

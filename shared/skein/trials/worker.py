@@ -40,7 +40,7 @@ from skein.trials.verdicts import Verdict
 from skein.trials.worlds import Worlds
 
 LONGEST_PLAY = timedelta(minutes=14)
-MARGIN = timedelta(seconds=30)  # between the end of a play and that of the invocation
+MARGIN = timedelta(seconds=60)  # after a play, for a judge and the writes
 LONGEST_TRIAL = timedelta(days=1)
 TAKES_TOO_LONG = "it was not over after a day"
 SPENT = "its max_tokens are spent"

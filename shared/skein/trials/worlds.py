@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 KEPT: tuple[type[AgentItem] | type[Document], ...] = (Memory, Goal, Plan, Thread, Document)
 CHAT, LINE, PHONE = "chat_world", "+15005550006", "+15005550100"
-TURN_SECONDS = 120  # of one invocation, as in the template
+TURN_TIME = timedelta(seconds=120)  # of one invocation, as in the template
 OVER = "the play is over"
 OUTWARD = {"deliveries", "pushes", "events"}  # queues whose jobs tell somebody outside
 NOT_RECORDED = "error: no result was recorded for this call"
@@ -188,25 +188,20 @@ class Worlds:
         captured: list[CapturedCall] = []
         given = {CallSender: calls, KnowledgeFiles: self.files}
         world = self.services.world(captured, given, clock=clock, queues=queues, model=model)
-        stage = _Stage(world, world.get(WorldTable).table, clock, queues, agent, script)
+        stage = _Stage(world, world.get(WorldTable).table, clock, queues, agent, script, until)
         for write in (*self._copied(agent), *stage.items()):
             stage.table.write(write)
         for n, turn in enumerate(script.turns):
             at = clock.now() + timedelta(seconds=turn.after_seconds)
-            stage.work(at, lambda: model.over or self._is_late(until))
+            stage.work(at, lambda: model.over)
             clock.reach(at)
             if not model.over and model.error is None:
                 stage.post(n, turn.sender, turn.text)
-        stage.work(None, lambda: model.over or self._is_late(until))
+        stage.work(None, lambda: model.over)
         if model.error is not None:
             raise model.error
         effects = dict.fromkeys((*calls.made, *queues.others))
         return Play.of(stage.played(calls.unrecorded), stage.steps(), tuple(effects))
-
-    def _is_late(self, until: datetime) -> bool:
-        if self.clock.now() >= until:
-            raise TimeoutError
-        return False
 
     def _copied(self, agent: Agent) -> Iterator[Put]:
         """Yield the agent and what operators wrote for it, without secrets."""
@@ -243,6 +238,7 @@ class _Stage:
     queues: WorldQueues
     agent: Agent
     script: Script
+    until: datetime
 
     @property
     def people(self) -> dict[str, NamedMember]:
@@ -327,12 +323,18 @@ class _Stage:
         )
 
     def work(self, until: datetime | None, over: Callable[[], bool]) -> None:
-        """Carry out the runs that are due by a time; all of them by default."""
+        """Carry out the runs that are due by a time; all of them by default.
+
+        Raises:
+            TimeoutError: There is no time left.
+        """
         turns = self.world.get(Turns)
         while not over() and (found := self.queues.next(until)) is not None:
-            due, job = found
+            left, (due, job) = self.until - self.clock.real.now(), found
+            if left <= timedelta():
+                raise TimeoutError
             self.clock.reach(due)
-            turns.take(job, deadline=self.clock.now() + timedelta(seconds=TURN_SECONDS))
+            turns.take(job, deadline=self.clock.now() + min(TURN_TIME, left))
 
     def played(self, unrecorded: PlayedCall | None) -> Played:
         """Return what came of the script."""
