@@ -75,6 +75,7 @@ def document(path: str) -> Kind:
             "media_type": "text/markdown",
             "version": 1,
             "global": False,
+            "public": False,
             "characters": 7,
             "text": "# Plan\n",
             "source_chat_id": None,
