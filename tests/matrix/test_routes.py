@@ -43,6 +43,7 @@ PLAIN = {
     "GET /v1/settings/effective",
     "GET /v1/pauses",
     "GET /v1/usage",
+    "GET /v1/widgets/{widget_id}/usage",
     "GET /v1/lines/{phone}",
     "GET /v1/erasures",
     "GET /v1/me/devices",
