@@ -23,7 +23,7 @@ from tests.support.number_codes import prove
 
 # The token of a link is the whole right, whoever calls: tests/unit/delivery/test_media_links.py.
 # Pages read what a widget shows to everybody, and open visits, whose tokens alone open the calls of
-# a visit: tests/handlers/test_widgets.py, tests/handlers/test_visits.py.
+# a visit: tests/handlers/test_widgets.py, tests/matrix/test_visits.py.
 FOR_PAGES = {
     "GET /v1/m/{token}",
     "GET /v1/widgets/{widget_id}/public",
