@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+from skein.errors import Unavailable
 from skein.models.common.storage import Put, Update
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.models.runs.step import Step
@@ -162,6 +163,28 @@ def test_versions_with_other_sections_do_not_play_the_case_of_a_run() -> None:
     trial = ended(here, {"candidate": {"changes": {"reply_mode": "tools"}}}, reason=WHY)
     assert trial["cases"][0]["verdict"] == "not_comparable"
     assert len(model.requests) == asked
+
+
+def test_trial_waits_while_the_model_is_down() -> None:
+    here = world()
+    keep(here)
+    model: Any = here.app.ports.model
+    answer, model.complete = model.complete, raising(Unavailable("down"))
+    start(here, BETTER)
+    here.drain()
+    model.complete = answer
+    here.clock.advance(120)
+    assert here.tick() == 1
+    here.drain()
+    [trial] = operator(here).get("/v1/agents/agt_a/trials").body["items"]
+    assert trial["state"] == "ended"
+
+
+def raising(error: Exception) -> Any:
+    def complete(_: ModelRequest) -> ModelAnswer:
+        raise error
+
+    return complete
 
 
 def test_judged_sentence_alone_does_not_block() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from skein.errors import ConditionFailed, Conflict, ModelRejected, NotFound, Rejected
+from skein.errors import ConditionFailed, Conflict, ModelRejected, NotFound, Rejected, Transient
 from skein.models.common.storage import Check, Is, Missing, Present, Put, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
@@ -67,7 +67,7 @@ class TrialWorker:
         """Play one case of a trial once, if there is something to play (idempotent).
 
         Raises:
-            Transient: The model or the table is out of reach; the job is retried.
+            Transient: The table is out of reach; the job is retried.
         """
         trial = Trial.read(self.table, Trial.key_of(job.tenant, job.agent_id, job.trial_id))
         if trial is None or trial.state != "running":
@@ -84,8 +84,10 @@ class TrialWorker:
             return
         try:
             self._play(trial, taken.unit, agent, min(deadline - MARGIN, self._now + LONGEST_PLAY))
-        except OverLimit:
-            return  # the tick tries again
+        except (OverLimit, Transient) as error:  # the tick tries again, for a day
+            about = {"trial_id": trial.id, "why": type(error).__name__}
+            logger.warning("a trial waits", extra=about)
+            return
         finally:
             left = optimistic(self.clock, lambda: self._given_back(trial, taken))
         self.dispatch.send([trial.job] * left)
