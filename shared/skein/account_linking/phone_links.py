@@ -18,12 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 from skein.account_linking.chats import replace_member
 from skein.account_linking.owned_items import move_owned, rename_owned
 from skein.errands.merging import move_errands
-from skein.errors import Conflict, NotFound, SkeinError
+from skein.errors import Conflict, NotFound, SkeinError, Unprocessable
 from skein.live.devices import Devices
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import member_relation, related_chat
 from skein.models.common.address import Address, phone_address
-from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.base import MemberRef, NamedMember, is_visitor
 from skein.models.common.free_fields import Profile
 from skein.models.common.retry import Retry, minutes
 from skein.models.common.storage import (
@@ -92,11 +92,13 @@ class PhoneLinks:
 
         Raises:
             NotFound: The user does not exist or is being erased.
-            Unprocessable: The code is wrong.
+            Unprocessable: The code is wrong, or the user is a visitor.
             Conflict: No code is open for the number, the number belongs to another known user, the
                 user already has 20 numbers, an agent is at work in one of the number's chats, or
                 the number has too many chats for one transaction.
         """
+        if is_visitor(user_id):  # a caller who became a visitor would lose their own chats
+            raise Unprocessable("a visitor has no phone numbers")
         address = phone_address(phone)
         known, owner = self._user_and_owner(tenant, user_id, address)
         if owner is not None and owner.user_id == user_id and owner.is_proven_on(self._today):

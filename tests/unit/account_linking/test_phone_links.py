@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skein.errors import Conflict, NotFound
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.memory.models.memory import Memory
 from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
@@ -228,6 +228,16 @@ def test_link_phone_without_the_code_changes_nothing() -> None:
         world.app.phone_links.link(TENANT, ANN.id, PHONE, code=CODE)
     assert world.stored_chat(chat_id) == before
     assert owner(world) != ANN.id
+
+
+def test_link_phone_to_a_visitor_is_refused_even_with_the_code() -> None:
+    world, visitor = called(), person("vis_1", "Visitor")
+    world.known(visitor)
+    caller = text(world, "It is me").message.sender.id
+    prove(world.table, world.clock, visitor.id, PHONE)
+    with pytest.raises(Unprocessable, match="visitor"):
+        world.app.phone_links.link(TENANT, visitor.id, PHONE, code=CODE)
+    assert owner(world) == caller
 
 
 def test_code_links_once() -> None:
