@@ -218,7 +218,5 @@ def test_caller_without_a_name_is_asked_without_one() -> None:
     days_pass(here, 30)
     text(here, "Hi", sid="SM2")
     [question] = questions(here, before.chat_id)
-    assert (
-        question
-        == "This number was silent for 30 days. Are you still the same person? Answer yes to keep it."
-    )
+    silence, asked = "This number was silent for 30 days.", "Are you still the same person?"
+    assert question == f"{silence} {asked} Answer yes to keep it."
