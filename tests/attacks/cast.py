@@ -73,7 +73,7 @@ NAMES = {member.id: member.name for member in (*PEOPLE, *VISITORS, *AGENTS)} | {
     STRANGER: "the stranger",
     "tool:knowledge": "a page",
 }
-FULL_NAMES = {person.id: f"{person.name} Ward" for person in PEOPLE}
+FULL_NAMES = {person.id: f"{person.name} Ward" for person in (*PEOPLE, *VISITORS)}
 FULL_NAME = re.compile("|".join(FULL_NAMES.values()))
 PAGE = "tool:knowledge"  # the author of all sources
 LOOK_ALIKE = {ALICE.id: "\u0410lice", BOB.id: "\u0412ob", CAROL.id: "\u0421arol"}

@@ -217,7 +217,8 @@ class Stage(World):
         assert isinstance(self.table, WatchedTable)
         self.ledger = Ledger(self.table)
         self.givers: set[str] = set()
-        self.given: dict[str, set[str]] = {person.id: {person.name} for person in PEOPLE}
+        everybody = (*PEOPLE, *VISITORS)
+        self.given: dict[str, set[str]] = {person.id: {person.name} for person in everybody}
         self.previewed: set[str | None] = set()
         self._insiders: dict[tuple[str, int], frozenset[str]] = {}
         self._ordered = False
