@@ -163,8 +163,9 @@ class Rights:
         new, owners = chat.id not in self._owners, set(self._owners.get(chat.id, ()))
         gone = self._members.get(chat.id, set()) - set(people_of(chat))
         for step in done:
-            opened = new and isinstance(step, Open)
-            if opened or (isinstance(step, MakeOwner) and step.by in owners):
+            if (isinstance(step, Open) and new) or (
+                isinstance(step, MakeOwner) and step.by in owners
+            ):
                 owners.add(step.who)
             if isinstance(step, Leave | Erase):
                 gone -= self._ids.get(step.who, {step.who})
