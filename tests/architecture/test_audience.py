@@ -158,7 +158,6 @@ OTHERS = {
     "account_linking/chats.py": "what is staged for a person who turns out to be another",
     "memory/own_words.py": ("what one person wrote alone, for memories that the same rules tell"),
     "memory/consolidation.py": ("the one chat that an agent remembers, for those who were there"),
-    "trials/trials.py": "for operators: whether a run of which a case plays the prompt is private",
     "trials/records.py": "for operators: whether the prompt of a case's run is still there",
     "summaries/summary_task.py": ("the one chat on which a note is made, for those who were there"),
 }
