@@ -63,8 +63,8 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
 
     This is the case for a message that the person sent and for a question to the person. It is also
     the case for a message of an agent or of the team whose author was shown only the person's
-    words, and for every message of an agent or of the team in a private chat in which no other
-    person ever was.
+    words, sources and results of tools, and for every message of an agent or of the team in a
+    private chat in which no other person ever was.
 
     Args:
         sweep: The sweep of the person.
@@ -78,7 +78,7 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
     if message.choice is not None and message.choice.addressee in sweep.subject.ids:
         return True
     to_them_alone = erased is not None and erased.private and not erased.others
-    return to_them_alone or message.authors.only(sweep.digests)
+    return to_them_alone or message.authors.without_tools.only(sweep.digests)
 
 
 def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:

@@ -336,9 +336,9 @@ def _checked(run: Run, query: str) -> str:
 
 
 def _is_said_from(message: Message, person: tuple[str, ...]) -> bool:
-    """Return whether an agent wrote a message and was shown only this person's words.
+    """Return whether an agent wrote a message from this person's words alone, or with tools.
 
     Args:
         person: The person's digest.
     """
-    return message.sender.kind == "agent" and message.authors.only(person)
+    return message.sender.kind == "agent" and message.authors.without_tools.only(person)

@@ -35,6 +35,7 @@ from tests.support.builders import NOON, TENANT, bot, person
 ANN, BEN, COACH = person("usr_ann", "Ann Lee"), person("usr_ben", "Ben"), bot()
 HERS, HIS = Authors.in_digests([ANN.id]), Authors.in_digests([BEN.id])
 BOTH = HERS.joined(HIS)
+SOURCES = Authors(ids=("tool:knowledge",))
 SAID = "I never liked the blue car"
 CHAT = "chat_1"
 SECOND = timedelta(seconds=1)
@@ -148,6 +149,8 @@ def test_item_for_the_person_alone(audience: Audience, *, alone: bool) -> None:
         (said(BEN, "Ann Lee said so"), note(), False),
         (said(COACH, authors=HERS), note(), True),
         (said(COACH, authors=HERS), None, True),
+        (said(COACH, authors=HERS.joined(SOURCES)), note(), True),
+        (said(COACH, authors=SOURCES), note(), False),
         (said(COACH, authors=BOTH), note(), False),
         (said(COACH, authors=MANY), note(), False),
         (said(COACH, "Ann Lee said so"), note(), False),
