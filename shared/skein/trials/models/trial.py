@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -186,7 +186,7 @@ class PlayedCase(Stored):
 
     def marked(
         self, unit: Unit, mark: PlayMark, usage: Mapping[str, ModelUsage], repeats: int
-    ) -> Self:
+    ) -> "PlayedCase":
         """Return the case after one more play, with the verdict if no play is missing."""
         marks = {**self.marks, f"{unit.side}#{unit.n}": mark}
         played = self.model_copy(update={"marks": marks, "usage": usage_with(self.usage, usage)})
