@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tests.attacks.cast import ALICE, ALICES, BOB, COACH, EVE, FAY, OTHER_VISIT, TEAM, VISIT
+from tests.attacks.cast import ALICE, ALICES, BOB, COACH, EVE, FAY, HALL, OTHER_VISIT, TEAM, VISIT
 from tests.attacks.known import does
 from tests.attacks.steps import Answer, Erase, Open, Pass, Rename, Report, Say, Story, TakeOver
 from tests.attacks.visitors import CONTENTS, Read, Reveal
@@ -90,6 +90,11 @@ VISITED: Mapping[str, Story] = {
         ASKS,
         Erase(who=BOB.id),
         LOOKS,
+    ),
+    "member_whose_name_holds_a_word_writes": (
+        Reveal(as_="name", whether=True),
+        Say(who=BOB.id, chat=HALL.id, to=COACH.id, asked=2),
+        Say(who=BOB.id, chat=HALL.id, to=COACH.id, asked=2),
     ),
     "visitor_tells_a_secret": (
         Say(who=EVE.id, chat=VISIT.id, word="secret", tactic=does("core", ("send", TEAM.id))),

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import count
+from itertools import chain, count
 from math import inf
 from typing import Any, TypeVar
 
@@ -444,10 +444,14 @@ class Stage(World):
     def _check_events(self) -> None:
         """Check that no event holds a word of the story, and no notification: nobody asked for any.
 
+        A notification names who wrote, and a name may hold a word that is revealed.
+
         Raises:
             Leak: One holds a word.
         """
-        shown = [f"a notification: {each.text}" for _, each in self.push.shown]
+        names = chain.from_iterable(self.given.values())
+        named = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+        shown = [f"a notification: {named.sub('...', each.text)}" for _, each in self.push.shown]
         for told in (*self.services.told, *shown):
             if any(word in told for word in self.words.values()):
                 raise Leak(f"an event or a notification holds a word: {told}")

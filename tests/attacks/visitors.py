@@ -80,7 +80,9 @@ class Reveal(VisitStep):
         elif self.as_ == "title":
             app.chat_admin.change(TENANT, TEAM.id, ALICE.ref, ChatChange(title=stage.secret))
         else:
-            app.users.change(TENANT, BOB.id, UserChange(name=f"Bob {stage.secret}"))
+            name = f"Bob {stage.secret}"
+            app.users.change(TENANT, BOB.id, UserChange(name=name))
+            stage.given[BOB.id].add(name)
 
     @property
     def sentence(self) -> str:
