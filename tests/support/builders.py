@@ -80,7 +80,7 @@ from skein.services.chat_state.closed_memberships import closing, read_membershi
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.items.store import OwnedStore
 from skein.settings import Settings
-from skein.trials.worker import TrialWorker
+from skein.trials.jobs import TrialJobs
 from skein.web_chat.visits import Visits
 from tests.fakes.background import InlineBackground
 from tests.fakes.files import MemoryFiles
@@ -412,7 +412,7 @@ class World:
         elif isinstance(job, SourceJob):
             self.app.get(SourceReader).take(job, deadline=deadline)
         elif isinstance(job, TrialJob):
-            self.app.get(TrialWorker).take(job, deadline=deadline)
+            self.app.get(TrialJobs).take(job, deadline=deadline)
         elif isinstance(job, EventJob):
             self.app.get(EventSender).send(job, deadline=deadline)
         else:
