@@ -122,11 +122,11 @@ class ModelSteps:
             ModelRejected: The provider refuses this request; `ModelFiltered` if its content filter
                 does.
         """
-        started_at, messages = self.clock.now(), _messages(prompt, earlier)
-        request = self._request(activation.run, reading, messages, earlier, tools, seconds)
+        run, started_at, messages = activation.run, self.clock.now(), _messages(prompt, earlier)
+        request = self._request(run, reading, messages, earlier, tools, seconds)
         request = request.model_copy(update={"stable_end": prompt.stable_end()})
         shows = self.settings.otlp_content and is_public(reading)
-        models = self._models(activation.run, reading, request)
+        models = self._models(run, reading, request)
         asked, answer = self._guarded(
             reading.config.effective.guardrail,
             activation.stream,
@@ -135,20 +135,20 @@ class ModelSteps:
         )
         asked_for = self.clock.now() - started_at
         self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
-        n = activation.run.steps_taken + 1
+        n = run.steps_taken + 1
         fit = _fit_to_record(answer, n, {call.id for one in messages for call in one.tool_calls})
         return Step(
-            tenant=activation.run.tenant,
-            run_id=activation.run.id,
+            tenant=run.tenant,
+            run_id=run.id,
             n=n,
-            activation=activation.run.activation,
+            activation=run.activation,
             model=answer.model,
             text=fit.text,
             tool_calls=fit.tool_calls,
             fault=fit.fault,
             answered=reading.of(RecordedCalls).answered,
             usage=answer.usage,
-            instead_of=_failure(activation.run, request.model) if asked != request.model else None,
+            instead_of=_failure(run, request.model) if asked != request.model else None,
             started_at=started_at,
             ended_at=self.clock.now(),
         )
