@@ -11,7 +11,7 @@ from ulid import ULID
 from skein.errors import Conflict, Unprocessable
 from skein.memory.models.memory import MadeBy, Memory, MemoryKind
 from skein.memory.store import searchable_memories
-from skein.memory.writes import double_of, gives_way, made, normalised, stands_for, superseded
+from skein.memory.writes import double_of, gives_way, made, normalised, superseded
 from skein.models.common.storage import Check, Write
 from skein.models.visibility.ownership import Owner, Reach
 from skein.ports import Ids
@@ -126,8 +126,7 @@ class Memories(OwnedStore[Memory]):
         if stored is not None:
             return AddedMemory(stored, known=False)
         live = self.live(reach)
-        standing = (one for one in live if stands_for(one, memory.home, memory.authors))
-        double = double_of(memory.kind, memory.text, standing, by_operator=memory.by_operator)
+        double = double_of(memory, live)
         if double is not None and (double.constitutional or not memory.constitutional):
             return AddedMemory(double, known=True)
         writes: list[Write] = found.writes(None, memory)

@@ -188,9 +188,9 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
             writes: list[Write] = []
             promoted: list[str] = []
             for memory in (Memory.must_read(found, m.key) for m in decided if m.key in found):
-                double = double_of("core", memory.text, known)
-                if memory.id in new_ids and double is None and reach.changes(memory):
-                    kept = self._core_of(memory, new_ids[memory.id], answer.authors)
+                new_id = new_ids.get(memory.id)
+                kept = self._core_of(memory, new_id, answer.authors) if new_id else None
+                if kept and double_of(kept, known) is None and reach.changes(memory):
                     known.append(kept)
                     promoted.append(kept.id)
                     writes.append(Put(kept.key, kept.to_item(), Missing()))

@@ -6,7 +6,7 @@ because "30 guests" and "31 guests" are very similar sentences but different fac
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -111,19 +111,19 @@ def stands_for(memory: Memory, home: str | None, authors: Authors) -> bool:
     return here or alike or memory.trusted
 
 
-def double_of(
-    kind: MemoryKind, text: str, live: Iterable[Memory], *, by_operator: bool = False
-) -> Memory | None:
-    """Return a live memory that has the same words, if it is a core memory or of the same kind.
+def double_of(new: Memory, live: Sequence[Memory]) -> Memory | None:
+    """Return a live memory that stands for a new one (`stands_for`) and has the same words.
 
-    Args:
-        kind: The kind of the new memory.
-        text: The text of the new memory.
-        live: The live memories.
-        by_operator: Whether only operators' memories count.
+    It is a core memory or of the same kind. For an operator's memory, it is an operator's, too.
     """
-    words = normalised(text)
-    same = [one for one in live if one.kind in {"core", kind} and one.by_operator >= by_operator]
+    words = normalised(new.text)
+    same = (
+        one
+        for one in live
+        if one.kind in {"core", new.kind}
+        and one.by_operator >= new.by_operator
+        and stands_for(one, new.home, new.authors)
+    )
     return next((memory for memory in same if normalised(memory.text) == words), None)
 
 
@@ -142,10 +142,9 @@ def remember(
     """Build the writes that store a consolidation's results as memories, for one transaction.
 
     If an existing memory has the same words as an entry and stands for it (`stands_for`), the entry
-    is not stored. If such an entry
-    should replace another memory, the existing memory supersedes that memory. A core memory also
-    supersedes a journal entry with the same words. A memory in `removed` is kept if an entry
-    repeats its words.
+    is not stored. If such an entry should replace another memory, the existing memory supersedes
+    that memory. A core memory also supersedes a journal entry with the same words. A memory in
+    `removed` is kept if an entry repeats its words.
 
     Args:
         owner: The agent, and the scope, audience and source of the memories.

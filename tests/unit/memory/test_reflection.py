@@ -359,6 +359,16 @@ def test_journal_entry_that_duplicates_core_memory_is_not_promoted() -> None:
     assert core(world) == ["Ana runs on Fridays.", "Ben swims"]
 
 
+def test_core_memory_of_others_elsewhere_does_not_stand_for_an_entry() -> None:
+    ann, ben = (Authors.in_digests([person]) for person in ("usr_ann", "usr_ben"))
+    world = coached()
+    world.model.reflections.append(promotes(1))
+    remembered(world, "Ann likes tea", kind="core", authors=ben, source_chat_id="chat_2")
+    remembered(world, "Ann likes tea", authors=ann)
+    reflect(nearly_faded(world))
+    assert core(world) == ["Ann likes tea", "Ann likes tea"]
+
+
 def test_an_entry_that_is_removed_while_the_model_thinks_stays_removed() -> None:
     world = coached()
     [memory] = remembered(world, "Ana runs on Fridays")
