@@ -87,14 +87,6 @@ def is_visitor(person_id: str) -> bool:
     return person_id.startswith(VISITOR)
 
 
-def pool_of(person_id: str) -> str | None:
-    """Return the pool whose limits a visitor shares with others; None for all other people.
-
-    The id of a visitor names it: `vis_<pool>_<ulid>`.
-    """
-    return person_id.split("_")[1] if is_visitor(person_id) else None
-
-
 def not_a_visitor(person_id: str) -> str:
     """Return an id from a client, which must not be the id of a visitor.
 

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any
 
 from skein.errors import Transient
-from skein.models.common.base import VISITOR, pool_of
+from skein.models.common.base import VISITOR
 from skein.models.common.storage import Item, Key, Write
 from skein.models.config.overrides import LimitSettings
 from skein.models.outbox.jobs import RunJob
@@ -82,9 +82,11 @@ def owners_of_person(user_id: str) -> list[str]:
 
 
 def pools_of(user_id: str) -> list[str]:
-    """Return the owner of the bucket of a visitor's pool; nothing for all other people."""
-    pool = pool_of(user_id) if user_id.startswith(VISITOR) else None
-    return [owner_of_pool(pool)] if pool is not None else []
+    """Return the owner of the bucket of a visitor's pool; nothing for all other people.
+
+    The id of a visitor names the pool: `vis_<pool>_<ulid>`.
+    """
+    return [owner_of_pool(user_id.split("_")[1])] if user_id.startswith(VISITOR) else []
 
 
 def pool_keys(run: Run) -> list[Key]:
