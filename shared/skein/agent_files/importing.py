@@ -105,7 +105,7 @@ class AgentImport:
             Unprocessable: See `create`.
         """
         agent = self.agents.get(tenant, agent_id)
-        admit(agent, Agent.model_validate({**dict(agent), **file.agent.configured}))
+        admit(agent, agent.with_fields(file.agent.configured))
         self._import(tenant, agent_id, file, overwrite=overwrite, by=by)
         return self.agents.replace(tenant, agent_id, file.agent, by=by, admit=admit)
 

@@ -18,7 +18,7 @@ from skein.models.api.base import (
 from skein.models.api.directory import AgentChange, AgentConfiguration
 from skein.models.common.base import EntityId, Instant, Value
 from skein.models.common.json_types import NUMBER
-from skein.models.directory.agent import LAST_VERSION, AgentVersion
+from skein.models.directory.agent import LAST_VERSION
 from skein.models.quotas.prices import Money
 from skein.models.quotas.usage import ModelUsage
 from skein.trials.models.case import CaseFields, CaseState, CaseView, NamedCase
@@ -213,8 +213,8 @@ class TrialDetail(ListedTrial):
         played = [view.played.get(ref.id) for ref in trial.cases]
         return cls(
             **dict(ListedTrial.of(trial)),
-            baseline=_configuration(trial, trial.baseline),
-            candidate=_configuration(trial, trial.candidate),
+            baseline=AgentConfiguration(**trial.version_of("baseline").configured),
+            candidate=AgentConfiguration(**trial.version_of("candidate").configured),
             cases=tuple(
                 TrialCaseResource.from_parts(ref, case)
                 for ref, case in zip(trial.cases, played, strict=True)
@@ -253,14 +253,3 @@ class PlayResource(Resource):
 
 class PlayList(Page[PlayResource]):
     """All plays of a case in a trial."""
-
-
-def _configuration(trial: Trial, fields: dict[str, Any]) -> AgentConfiguration:
-    version = AgentVersion(
-        tenant=trial.tenant,
-        agent_id=trial.agent_id,
-        version=trial.baseline_version,
-        changed_at=trial.created_at,
-        fields=fields,
-    )
-    return AgentConfiguration(**version.configured)

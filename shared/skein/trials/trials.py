@@ -1,6 +1,6 @@
 """Start, read and stop trials of agents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -245,16 +245,13 @@ class Trials:
         """Return an agent as one of its versions has it."""
         if version is None or version == agent.version:
             return agent
-        key = AgentVersion.key_of(agent.tenant, agent.id, version)
-        found = AgentVersion.read(self.table, key)
-        if found is None:
-            raise NotFound("version not found")
-        return Agent.model_validate({**dict(agent), **found.configured, "version": version})
+        found = self.agents.version(agent, version)
+        return agent.with_fields({**found.configured, "version": version})
 
     def _candidate(self, agent: Agent, new: "NewTrial") -> Agent:
         if new.candidate.changes is None:
             return self._version(agent, new.candidate.version)
-        return changed(agent, new.candidate.changes.given)
+        return agent.with_fields(new.candidate.changes.values_for(agent))
 
     def _chosen(self, owner: CaseOwner, named: Sequence[str] | None) -> Sequence[CaseView]:
         """Return the named cases, or all that the operator may see and that are not gone."""
@@ -307,14 +304,6 @@ class Trials:
             left = rate.size - rate.used(bucket.allowance.tokens_full_at, now)
             if rate.limited and tokens > left:
                 raise Conflict(f"the trial takes about {tokens:,} tokens; {int(left):,} are left")
-
-
-def changed(agent: Agent, given: Mapping[str, Any]) -> Agent:
-    """Return an agent with the changes of a request."""
-    changes = dict(given)
-    if "settings" in changes:
-        changes["settings"] = changes["settings"].applied_to(agent.settings)
-    return Agent.model_validate({**dict(agent), **changes})
 
 
 def usage_of(answers: Sequence[tuple[str, Any]]) -> dict[str, ModelUsage]:

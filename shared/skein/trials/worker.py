@@ -153,8 +153,7 @@ class TrialWorker:
     def _play(self, trial: Trial, unit: Unit, agent: Agent, until: datetime) -> None:
         [ref] = [each for each in trial.cases if each.id == unit.case_id]
         case = Case.read(self.table, Case.key_of(trial.tenant, trial.agent_id, ref.id))
-        sides = {"baseline": trial.baseline, "candidate": trial.candidate}
-        versions = {name: _version(agent, fields) for name, fields in sides.items()}
+        versions = {side: agent.with_fields(trial.version_of(side).configured) for side in SIDES}
         if case is None:
             self._settle(trial, ref, "gone")
             return
@@ -251,12 +250,6 @@ def _change(trial: Trial, before: PlayedCase, after: PlayedCase) -> Write:
     key = PlayedCase.key_in(trial, before.case_id)
     condition = Is("version", before.version) if before.version else Missing()
     return Put(key, stored.attributes(), condition)
-
-
-def _version(agent: Agent, fields: Mapping[str, object]) -> Agent:
-    """Return an agent with the fields of a version."""
-    own = {"tenant": agent.tenant, "id": agent.id, "created_at": agent.created_at}
-    return Agent.model_validate({**own, **fields})
 
 
 def _result(

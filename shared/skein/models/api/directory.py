@@ -143,6 +143,13 @@ class AgentChange(AgentFields, ChangeRequest):
         ),
     ] = None
 
+    def values_for(self, agent: Agent) -> dict[str, Any]:
+        """Return the changed fields of an agent, with their new values."""
+        given = self.given
+        if "settings" in given:
+            given["settings"] = given["settings"].applied_to(agent.settings)
+        return given
+
 
 class IdentifiedAgent(Resource):
     """The id of an agent, which is its first field."""

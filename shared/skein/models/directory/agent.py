@@ -1,6 +1,7 @@
 """An agent: an AI with a name, a system prompt, a model and tools."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -267,6 +268,10 @@ class Agent(AgentFields, NamedModel, Stored):
     def as_member(self) -> NamedMember:
         """The agent as an entry of a roster."""
         return NamedMember(kind="agent", id=self.id, name=self.name)
+
+    def with_fields(self, values: Mapping[str, Any]) -> "Agent":
+        """Return the agent with these values of its fields."""
+        return Agent.model_validate({**dict(self), **values})
 
     def to_item(self) -> Item:
         """Return the agent as table attributes, listed under its tenant."""

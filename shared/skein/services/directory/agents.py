@@ -165,12 +165,8 @@ class Agents:
 
         def attempt() -> Agent:
             agent = self.get(tenant, agent_id)
-            if not change.given:
-                return agent
-            given = change.given
-            if "settings" in given:
-                given["settings"] = given["settings"].applied_to(agent.settings)
-            return self._revise(agent, given, by, admit)
+            given = change.values_for(agent)
+            return self._revise(agent, given, by, admit) if given else agent
 
         return optimistic(self.clock, attempt)
 
@@ -223,6 +219,18 @@ class Agents:
             return page
         return Listing((AgentVersion.of(agent),), None)
 
+    def version(self, agent: Agent, number: int) -> AgentVersion:
+        """Return a version of an agent.
+
+        Raises:
+            NotFound: The version does not exist.
+        """
+        key = AgentVersion.key_of(agent.tenant, agent.id, number)
+        found = AgentVersion.read(self.table, key)
+        if found is None and number != agent.version:
+            raise NotFound("version not found")
+        return found or AgentVersion.of(agent)
+
     def restore(
         self,
         tenant: str,
@@ -242,12 +250,7 @@ class Agents:
 
         def attempt() -> Agent:
             agent = self.get(tenant, agent_id)
-            agent_version = AgentVersion.read(
-                self.table, AgentVersion.key_of(tenant, agent_id, version)
-            )
-            if agent_version is None and version != agent.version:
-                raise NotFound("version not found")
-            kept = agent_version if agent_version else AgentVersion.of(agent)
+            kept = self.version(agent, version)
             return self._configure(agent, kept.configured, by, admit, restored_from=version)
 
         return optimistic(self.clock, attempt)

@@ -150,6 +150,16 @@ class Trial(Stored):
         """The partition of what came of the trial, apart from what runs keep."""
         return f"{trials_partition(self.tenant, self.agent_id)}#{key_part(self.id)}"
 
+    def version_of(self, side: TrialSide) -> AgentVersion:
+        """Return the agent as a side has it, in the form of a version."""
+        return AgentVersion(
+            tenant=self.tenant,
+            agent_id=self.agent_id,
+            version=self.baseline_version,
+            changed_at=self.created_at,
+            fields=self.baseline if side == "baseline" else self.candidate,
+        )
+
     def to_item(self, due_at: datetime | None) -> Item:
         """Return the trial as table attributes, due at `due_at`; None for never."""
         due = due_pointer("trial", self.key, due_at) if due_at is not None else NOT_DUE
