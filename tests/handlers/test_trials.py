@@ -94,6 +94,14 @@ def test_trial_of_an_equal_version_holds_after_three_plays_each() -> None:
     assert case["plays"] == {"baseline": 3, "candidate": 3}
 
 
+def test_trial_has_all_cases_if_they_are_more_than_a_page() -> None:
+    here = world()
+    turns = [{"from": "Ann", "text": "word " * 400}] * 20
+    kept = {keep(here, script=HOURS["script"] | {"turns": turns}) for _ in range(70)}
+    trial = start(here, WORSE | {"max_tokens": 100_000_000})
+    assert {case["id"] for case in trial.body["cases"]} == kept
+
+
 def test_trial_is_charged_to_the_tenant_and_to_no_agent_or_person() -> None:
     here = world()
     keep(here)

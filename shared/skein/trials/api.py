@@ -188,7 +188,7 @@ class ListedTrial(Resource):
     def of(cls, trial: Trial, /) -> Self:
         """Build the resource of a trial."""
         planned = trial.planned.values()
-        tokens = sum(each.input_tokens + each.output_tokens for each in planned)
+        tokens = sum(each.tokens for each in planned)
         calls = sum(each.calls for each in planned)
         given = {**dict(trial), "planned_calls": calls, "planned_tokens": tokens}
         return cls.model_validate(given)

@@ -26,7 +26,7 @@ class Play:
     @classmethod
     def of(cls, played: Played, steps: Sequence[Step], effects: Sequence[str] = ()) -> "Play":
         """Return a play with the calls of its steps, and with what they used."""
-        tokens = sum(each.usage.input_tokens + each.usage.output_tokens for each in steps)
+        tokens = sum(each.usage.tokens for each in steps)
         whole = replace(played, calls=calls_of(steps), tokens=tokens, steps=len(steps))
         return cls(whole, tuple((each.model, each.usage) for each in steps), tuple(effects))
 

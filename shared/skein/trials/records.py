@@ -12,7 +12,7 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, Step
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.directory.agents import Agents
 from skein.services.runs.queries import RunViews
@@ -112,6 +112,12 @@ class Cases:
             cursor=cursor,
         )
         return Listing(self._views(owner, page.items), page.next_cursor)
+
+    def all(self, owner: CaseOwner) -> tuple[CaseView, ...]:
+        """Return all cases of an agent, oldest first, even if they are more than a page."""
+        partition = cases_partition(owner.tenant, owner.agent_id)
+        items = items_under(self.table, partition, Case.PREFIX)
+        return self._views(owner, tuple(Case.each_of(items)))
 
     def change(self, owner: CaseOwner, case_id: str, change: "CaseChange") -> CaseView:
         """Change some fields of a case.

@@ -25,7 +25,7 @@ from skein.services.quotas.token_budget import (
     payer_keys,
 )
 from skein.settings import Settings
-from skein.trials.models.case import MAX_CASES, CaseView
+from skein.trials.models.case import CaseView
 from skein.trials.models.trial import (
     KEPT_DAYS,
     MAX_JOBS,
@@ -39,7 +39,6 @@ from skein.trials.models.trial import (
     TrialView,
     digest_of,
     trials_partition,
-    usage_with,
 )
 from skein.trials.records import PRIVATE_CASE, CaseOwner, Cases
 
@@ -78,7 +77,7 @@ class Trials:
         candidate = self._candidate(agent, new)
         views = self._chosen(owner, new.cases)
         planned = self._planned(views, [baseline, candidate], new.repeats)
-        tokens = sum(each.input_tokens + each.output_tokens for each in planned.values())
+        tokens = planned.of_all_models.tokens
         overrides = self._overrides(owner.tenant)
         self._check_budget(owner.tenant, agent, overrides, tokens, new.max_tokens)
         now = self.clock.now()
@@ -96,7 +95,7 @@ class Trials:
             ),
             repeats=new.repeats,
             max_tokens=new.max_tokens,
-            planned=planned,
+            planned=planned.models,
             created_at=now,
             created_by=owner.by,
             expires_at=int((now + timedelta(days=KEPT_DAYS)).timestamp()),
@@ -255,7 +254,7 @@ class Trials:
 
     def _chosen(self, owner: CaseOwner, named: Sequence[str] | None) -> Sequence[CaseView]:
         """Return the named cases, or all that the operator may see and that are not gone."""
-        known = self.cases.list(owner, limit=MAX_CASES).items
+        known = self.cases.all(owner)
         if named is None:
             chosen = [each for each in known if not each.withheld and not each.gone]
         else:
@@ -268,11 +267,9 @@ class Trials:
             raise Unprocessable("cases: there is no case to play")
         return chosen
 
-    def _planned(
-        self, views: Sequence[CaseView], sides: Sequence[Agent], repeats: int
-    ) -> dict[str, ModelUsage]:
-        """Return about what the first plays take, by model."""
-        planned: dict[str, ModelUsage] = {}
+    def _planned(self, views: Sequence[CaseView], sides: Sequence[Agent], repeats: int) -> Usage:
+        """Return about what the first plays take."""
+        planned = Usage()
         for side in sides:
             own = self.tokens.count(side.system_prompt) + FRAME_TOKENS
             for view in views:
@@ -285,7 +282,7 @@ class Trials:
                     output_tokens=calls * ANSWER_TOKENS,
                 )
                 model = side.model or self.settings.default_model
-                planned = usage_with(planned, {model: used})
+                planned += Usage(models={model: used})
         return planned
 
     def _check_budget(
@@ -304,12 +301,3 @@ class Trials:
             left = rate.size - rate.used(bucket.allowance.tokens_full_at, now)
             if rate.limited and tokens > left:
                 raise Conflict(f"the trial takes about {tokens:,} tokens; {int(left):,} are left")
-
-
-def usage_of(answers: Sequence[tuple[str, Any]]) -> dict[str, ModelUsage]:
-    """Return the calls and tokens of answers by model."""
-    usage: dict[str, ModelUsage] = {}
-    for model, tokens in answers:
-        used = ModelUsage(calls=1, **tokens.counts())
-        usage[model] = usage.get(model, ModelUsage()) + used
-    return usage

@@ -16,6 +16,7 @@ from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.money import usage_of
 from skein.services.quotas.rate_limits import OverLimit
 from skein.services.quotas.usage import UsageCounters
 from skein.trials.judging import Judge
@@ -35,7 +36,7 @@ from skein.trials.models.trial import (
 )
 from skein.trials.plays import Play
 from skein.trials.run_cases import RunCases, comparable
-from skein.trials.trials import Trials, usage_of
+from skein.trials.trials import Trials
 from skein.trials.verdicts import Verdict
 from skein.trials.worlds import Worlds
 
@@ -105,10 +106,10 @@ class TrialWorker:
         head = TrialHead.read(self.table, TrialHead.key_of(trial.tenant))
         if head is None or trial.id not in head.running:
             return None
-        left, busy = list(self._left(trial)), head.busy(self._now)
+        played, busy = self.trials.played(trial), head.busy(self._now)
+        left = list(_left(trial, played))
         if not left:
-            done = self.trials.played(trial)
-            over = all(ref.id in done and done[ref.id].verdict for ref in trial.cases)
+            over = all(ref.id in played and played[ref.id].verdict for ref in trial.cases)
             self.trials.end(trial, None if over else SPENT)
             return None
         units = {each.unit for each in busy}
@@ -131,24 +132,10 @@ class TrialWorker:
         busy = tuple(each for each in head.busy(self._now) if each != taken)
         self.table.write(revise(head, {"taken": busy})[1])
         units = {each.unit for each in busy}
-        left = list(self._left(trial))
+        left = list(_left(trial, self.trials.played(trial)))
         free = sum(each not in units for each in left)
         # If nothing is left, one more job ends the trial.
         return 1 if not left else min(free, MAX_JOBS - len(busy))
-
-    def _left(self, trial: Trial) -> Iterator[Unit]:
-        """Yield the plays that the verdicts of a trial still need."""
-        played = self.trials.played(trial)
-        if sum(each.tokens for each in played.values()) >= trial.max_tokens:
-            return
-        for ref in trial.cases:
-            case = played.get(ref.id) or _unplayed(trial, ref.id)
-            if case.verdict is not None:
-                continue
-            for n in range(1, case.wanted(trial.repeats) + 1):
-                for side in SIDES:
-                    if f"{side}#{n}" not in case.marks:
-                        yield Unit(trial_id=trial.id, case_id=ref.id, side=side, n=n)
 
     def _play(self, trial: Trial, unit: Unit, agent: Agent, until: datetime) -> None:
         [ref] = [each for each in trial.cases if each.id == unit.case_id]
@@ -190,7 +177,7 @@ class TrialWorker:
                 budget=budget,
             )
         result = _result(trial, unit, case, play, judged)
-        used = usage_of(answers)
+        used = usage_of(answers).models
         took = (self._now - began).total_seconds()
         self._keep(trial, ref, case, result.model_copy(update={"usage": used, "seconds": took}))
 
@@ -232,6 +219,20 @@ class TrialWorker:
                 self.table.write(_change(trial, before, after))
 
         optimistic(self.clock, attempt)
+
+
+def _left(trial: Trial, played: Mapping[str, PlayedCase]) -> Iterator[Unit]:
+    """Yield the plays that the verdicts of a trial still need."""
+    if sum(each.tokens for each in played.values()) >= trial.max_tokens:
+        return
+    for ref in trial.cases:
+        case = played.get(ref.id) or _unplayed(trial, ref.id)
+        if case.verdict is not None:
+            continue
+        for n in range(1, case.wanted(trial.repeats) + 1):
+            for side in SIDES:
+                if f"{side}#{n}" not in case.marks:
+                    yield Unit(trial_id=trial.id, case_id=ref.id, side=side, n=n)
 
 
 def _unplayed(trial: Trial, case_id: str) -> PlayedCase:

@@ -94,6 +94,10 @@ class ModelUsage(Value):
         int, Field(description="Input tokens that were written to the provider's prefix cache.")
     ] = 0
 
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
         fields = type(self).model_fields
         return ModelUsage(**{name: getattr(self, name) + getattr(other, name) for name in fields})

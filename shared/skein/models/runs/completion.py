@@ -45,6 +45,10 @@ class TokenUsage(Value):
     cache_written_tokens: Annotated[int, Field(exclude=True)] = 0
     reasoning_tokens: Annotated[int, Field(exclude_if=lambda tokens: not tokens)] = 0
 
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
     def counts(self, part: float = 1) -> dict[str, int]:
         """Return the counts by name, multiplied by `part`; cache writes only if there are any."""
         counted = {

@@ -19,8 +19,11 @@ def money_of(
     """
     if prices is None:
         return None
-    models: dict[str, ModelUsage] = {}
-    for model, tokens in answers:
-        used = ModelUsage(calls=1, **tokens.counts())
-        models[model] = models.get(model, ModelUsage()) + used
-    return prices.money(Usage(models=models, tool_micros=round(tool_cost * MILLION)))
+    used = Usage(tool_micros=round(tool_cost * MILLION))
+    return prices.money(used + usage_of(answers))
+
+
+def usage_of(answers: Iterable[tuple[str, TokenUsage]]) -> Usage:
+    """Return the calls and tokens of answers by model."""
+    each = ({model: ModelUsage(calls=1, **tokens.counts())} for model, tokens in answers)
+    return sum((Usage(models=models) for models in each), Usage())

@@ -254,7 +254,7 @@ class TokenBudget:
         Raises:
             Transient: The table is out of reach; nothing was counted or charged.
         """
-        tokens = usage.input_tokens + usage.output_tokens
+        tokens = usage.tokens
         known = known_first([bucket.allowance for bucket in self.buckets], self._read)
 
         def charge_once() -> dict[str, Sequence[WaitingRun]]:

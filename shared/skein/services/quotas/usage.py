@@ -110,8 +110,8 @@ class UsageCounters:
         key = usage_key(tenant, day, shard)
         counts = {"answers": 1} | usage.model_dump(exclude={"reasoning_tokens"})
         if background:
-            counts[BACKGROUND] = usage.input_tokens + usage.output_tokens
-        self.metrics.count("ModelTokens", usage.input_tokens + usage.output_tokens)
+            counts[BACKGROUND] = usage.tokens
+        self.metrics.count("ModelTokens", usage.tokens)
         named, of_model = model_counts(model, {CALLS: 1} | usage.counts())
         by_payer = self._by_payer(tenant, payer, shard, named, of_model)
         together = self._by_words(tenant, words, usage, model, reserved)

@@ -139,4 +139,4 @@ def _row(key: str, usage: Usage, prices: Prices | None) -> UsageRow:
 
 def _heaviest_first(row: UsageRow) -> tuple[int, int, str]:
     used = row.usage.of_all_models
-    return -(used.input_tokens + used.output_tokens), -row.usage.texts, row.key
+    return -used.tokens, -row.usage.texts, row.key

@@ -23,7 +23,7 @@ from skein.models.directory.agent import Agent, AgentVersion, agent_partition
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.outbox.jobs import TrialJob
 from skein.models.quotas.prices import Money
-from skein.models.quotas.usage import ModelUsage
+from skein.models.quotas.usage import ModelUsage, Usage
 from skein.models.runs.run import replays_of
 from skein.trials.models.expectation import Played
 from skein.trials.verdicts import Verdict, plays_wanted, verdict
@@ -195,11 +195,12 @@ class PlayedCase(Stored):
         return Key(trial.own_partition, f"{PlayedCase.PREFIX}{key_part(case_id)}")
 
     def marked(
-        self, unit: Unit, mark: PlayMark, usage: Mapping[str, ModelUsage], repeats: int
+        self, unit: Unit, mark: PlayMark, usage: dict[str, ModelUsage], repeats: int
     ) -> "PlayedCase":
         """Return the case after one more play, with the verdict if no play is missing."""
         marks = {**self.marks, f"{unit.side}#{unit.n}": mark}
-        played = self.model_copy(update={"marks": marks, "usage": usage_with(self.usage, usage)})
+        used = Usage(models=self.usage) + Usage(models=usage)
+        played = self.model_copy(update={"marks": marks, "usage": used.models})
         found, sure = (verdict(*played.passed(alone=alone), repeats) for alone in (False, True))
         blocks = sure == "regressed"
         done = self.verdict or (None if sure is None else sure if blocks else found)
@@ -221,7 +222,7 @@ class PlayedCase(Stored):
 
     @property
     def tokens(self) -> int:
-        return sum(each.input_tokens + each.output_tokens for each in self.usage.values())
+        return sum(each.tokens for each in self.usage.values())
 
     def of(self, side: TrialSide) -> list[PlayMark]:
         """Return how the plays of a side went, in order, up to the first that is missing."""
@@ -299,14 +300,6 @@ def digest_of(agent: Agent) -> str:
     """Return a hash of all fields that operators set."""
     fields = AgentVersion.of(agent).fields
     return sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
-def usage_with(
-    usage: Mapping[str, ModelUsage], more: Mapping[str, ModelUsage]
-) -> dict[str, ModelUsage]:
-    """Return the sum of two usages by model."""
-    none = ModelUsage()
-    return {name: usage.get(name, none) + more.get(name, none) for name in {**usage, **more}}
 
 
 def words_of(played: Played) -> dict[str, Any]:
