@@ -25,7 +25,7 @@ from skein.models.quotas.prices import Money
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelAnswer, ModelRequest, ToolSpec
 from skein.models.runs.run import Run
-from skein.models.runs.step import PromptRecord, PromptSection, Step
+from skein.models.runs.step import PROMPT_GONE, PromptRecord, PromptSection, Step, newest_prompt
 from skein.models.runs.trigger import Trigger
 from skein.own_tools.items import OwnToolItems, keys_of_tools
 from skein.ports import Clock, Guardrails, LanguageModel, ModelTokens, Table
@@ -48,7 +48,6 @@ IDENTITY = "IDENTITY"
 OF_AGENT = frozenset({IDENTITY, "INSTRUCTIONS"})  # sections that follow from the agent alone
 MODEL_SECONDS = 25  # the gateway waits for 30
 PRIVATE_RUN = "the run is private: its replay needs the scope 'privacy' and a reason"
-PROMPT_GONE = "the run has no prompt: it has none yet, or the prompt was erased or has expired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +209,10 @@ class Replays:
         if not items or items[0]["sk"] != key.sk:
             raise NotFound("run not found")
         steps = list(Step.each_of(items[1:]))
-        newest = max((step.activation for step in steps), default=0)
-        prompt = next(
-            (
-                PromptRecord.unpacked(step.prompt)
-                for step in steps
-                if step.activation == newest and step.prompt
-            ),
-            None,
-        )
-        if prompt is None or not prompt.sections:
+        newest = newest_prompt(steps)
+        if newest is None:
             raise Conflict(PROMPT_GONE)
-        return RecordedPrompt(Run.from_item(items[0]), prompt, tuple(steps))
+        return RecordedPrompt(Run.from_item(items[0]), newest[1], tuple(steps))
 
     def rendered(
         self, recorded: RecordedPrompt, agent: Agent, overrides: Overrides

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from skein.errors import Conflict, Forbidden, NotFound, Unprocessable
 from skein.models.common.storage import Delete, Missing, Put, Query
 from skein.models.runs.run import Run
-from skein.models.runs.step import PromptRecord, Step
+from skein.models.runs.step import PROMPT_GONE, Step, newest_prompt
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from skein.trials.api import CaseChange, NewCase
 
 PRIVATE_CASE = "the case is of a private run: it needs the role 'privacy' and a reason"
-PROMPT_GONE = "the run has no prompt: it has none yet, or the prompt was erased or has expired"
 RUNS_IN_BATCH = 50  # each is read with the step that holds its prompt
 
 
@@ -169,12 +168,10 @@ class Cases:
         _check(owner, view.run.private)
         if not view.run.ended:
             raise Conflict("the run has not ended")
-        newest = max((each.activation for each in view.steps), default=0)
-        of_newest = (each for each in view.steps if each.activation == newest)
-        step = next((each for each in of_newest if _prompt_of(each) is not None), None)
-        if step is None:
+        newest = newest_prompt(view.steps)
+        if newest is None:
             raise Conflict(PROMPT_GONE)
-        return {"step": step.n, "private": view.run.private}
+        return {"step": newest[0].n, "private": view.run.private}
 
     def _views(self, owner: CaseOwner, cases: Sequence[Case]) -> tuple[CaseView, ...]:
         """Return cases with their runs, which takes one batch of reads for 50 cases."""
@@ -195,15 +192,9 @@ class Cases:
                 if case.id in keys:
                     run_key, step_key = keys[case.id]
                     run, step = Run.read(found, run_key), Step.read(found, step_key)
-                    prompt = _prompt_of(step) if run is not None and step is not None else None
+                    prompt = step.kept_prompt if run is not None and step is not None else None
                 views.append(CaseView(case, run, prompt, case.private and not owner.private))
         return tuple(views)
-
-
-def _prompt_of(step: Step) -> PromptRecord | None:
-    """Return the prompt that a step holds; None if it has none or it was erased."""
-    prompt = PromptRecord.unpacked(step.prompt) if step.prompt else None
-    return prompt if prompt is not None and prompt.sections else None
 
 
 def _check(owner: CaseOwner, private: bool) -> None:  # noqa: FBT001 - reads as its call

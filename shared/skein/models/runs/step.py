@@ -1,7 +1,7 @@
 """Steps of a run: the prompt, the model's answer and the results of its tools."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -335,6 +335,12 @@ class Step(Stored):
         return item if self.prompt is None else item | {"prompt": self.prompt}
 
     @property
+    def kept_prompt(self) -> PromptRecord | None:
+        """The prompt that the step holds; None if it has none, or the prompt was erased."""
+        prompt = PromptRecord.unpacked(self.prompt) if self.prompt else None
+        return prompt if prompt is not None and prompt.sections else None
+
+    @property
     def tool_cost(self) -> float:
         """The cost of the calls of the tenant's tools."""
         results = self.results or ()
@@ -384,3 +390,13 @@ class Step(Stored):
                 for call, result in results
             ),
         )
+
+
+PROMPT_GONE = "the run has no prompt: it has none yet, or the prompt was erased or has expired"
+
+
+def newest_prompt(steps: Sequence[Step]) -> tuple[Step, PromptRecord] | None:
+    """Return the prompt of the newest activation and its step; None if there is none any more."""
+    newest = max((step.activation for step in steps), default=0)
+    of_newest = ((step, step.kept_prompt) for step in steps if step.activation == newest)
+    return next(((step, prompt) for step, prompt in of_newest if prompt is not None), None)
