@@ -430,3 +430,15 @@ class Operator(Client):
         assert isinstance(self.world, Deployment)
         self.world.webhook(admin_api, event)
         return Answer(200, None, {})
+
+
+class ReadingOperator(Client):
+    """An operator who sends a request until it is answered, and reads the answer."""
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        assert isinstance(self.world, Deployment)
+        for _ in range(10):
+            answer = self.world.invoke(admin_api, event, seconds=29)
+            if answer is not None:
+                return Answer(answer["statusCode"], None, answer)
+        raise AssertionError("the request is never answered")

@@ -14,10 +14,9 @@ from skein.models.common.storage import Put, Query
 from skein.models.config.overrides import TenantSettings
 from skein.models.runs.completion import ModelRequest
 from tests.fakes.outbound_http import json_answer
-from tests.faults.deployment import Deployment, Phone
+from tests.faults.deployment import Deployment, Operator, Phone
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
-from tests.support.api_client import Answer, Client
 from tests.support.builders import NOON, TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
 from tests.support.own_tools import LOOK_UP, own_tool
@@ -121,15 +120,6 @@ class ByOwnTool(ByTool):
         self.agent(enabled_tools=("order_status",))
         own_tool(self, LOOK_UP)
         self.service.answer = lambda request: json_answer({}, 200 if request.url == EVENTS else 500)
-
-
-class Operator(Client):
-    """An operator who sends a request until it is answered."""
-
-    def send(self, event: dict[str, Any]) -> Answer:
-        assert isinstance(self.world, Deployment)
-        self.world.webhook(admin_api, event)
-        return Answer(200, None, {})
 
 
 class ByClick(ByTool):

@@ -1,30 +1,15 @@
 """A case is created, changed and deleted with a death at each call: it is stored once."""
 
-from typing import Any
-
 import admin_api
 from skein.models.common.storage import Query
 from skein.trials.models.case import Case, cases_partition
-from tests.faults.deployment import Deployment, every_death
+from tests.faults.deployment import Deployment, ReadingOperator, every_death
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
-from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT
 
 CASES = "/v1/agents/agt_a/cases"
 SCRIPT = {"people": [{"name": "Ann"}], "turns": [{"from": "Ann", "text": "When do you open?"}]}
-
-
-class Operator(Client):
-    """An operator who sends a request until it is answered."""
-
-    def send(self, event: dict[str, Any]) -> Answer:
-        assert isinstance(self.world, Deployment)
-        for _ in range(10):
-            answer = self.world.invoke(admin_api, event, seconds=29)
-            if answer is not None:
-                return Answer(answer["statusCode"], None, answer)
-        raise AssertionError("the request is never answered")
 
 
 class Shop(Deployment):
@@ -33,7 +18,7 @@ class Shop(Deployment):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.agent()
-        self.operator = Operator(self, admin_api, sub="usr_op", scope="support")
+        self.operator = ReadingOperator(self, admin_api, sub="usr_op", scope="support")
         self.fuse.disarm()
 
     @property

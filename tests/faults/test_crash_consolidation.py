@@ -2,16 +2,13 @@
 
 import json
 import re
-from typing import Any
 
-import admin_api
 import background_finder
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
-from tests.faults.deployment import Deployment, Phone, every_death
+from tests.faults.deployment import Deployment, Operator, Phone, every_death
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
-from tests.support.api_client import Answer, Client
 from tests.support.builders import bot, person
 from tests.support.fakes import ScriptedModel
 
@@ -23,15 +20,6 @@ FILLER = "word " * 700
 HUSAM = person()
 COACH, ANALYST = bot(), bot("agt_b", "Analyst")
 FACTS = ("The report is late", "Ann has the numbers", "The party is on Friday", "Bob is ill")
-
-
-class Operator(Client):
-    """Somebody who calls until they are answered."""
-
-    def send(self, event: dict[str, Any]) -> Answer:
-        assert isinstance(self.world, Deployment)
-        self.world.webhook(admin_api, event)
-        return Answer(202, None, {})
 
 
 class ClockControl(Deployment):

@@ -8,26 +8,13 @@ from skein.knowledge.models.source import KnowledgeHead, Source, SourceVersion
 from skein.knowledge.search import KnowledgeSearch
 from skein.models.common.http import HttpAnswer
 from skein.models.common.storage import Query
-from tests.faults.deployment import Deployment, every_death
+from tests.faults.deployment import Deployment, ReadingOperator, every_death
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
-from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT
 
 OLD, NEW = b"# Hours\n\nWe open at nine.", b"# Hours\n\nWe open at ten."
 URL = "https://shop.example/hours"
-
-
-class Operator(Client):
-    """An operator who sends a request until it is answered."""
-
-    def send(self, event: dict[str, Any]) -> Answer:
-        assert isinstance(self.world, Deployment)
-        for _ in range(10):
-            answer = self.world.invoke(admin_api, event, seconds=29)
-            if answer is not None:
-                return Answer(answer["statusCode"], None, answer)
-        raise AssertionError("the request is never answered")
 
 
 class Shop(Deployment):
@@ -36,7 +23,7 @@ class Shop(Deployment):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.agent()
-        self.operator = Operator(self, admin_api, sub="usr_op", scope="admin")
+        self.operator = ReadingOperator(self, admin_api, sub="usr_op", scope="admin")
         self.answers(OLD)
         self.create("Hours")
         self.create("Other", url=None, text="Parking is free.")

@@ -5,10 +5,9 @@ from typing import Any
 import admin_api
 from skein.models.common.storage import Query
 from skein.trials.models.trial import PlayedCase, PlayResult, Trial, TrialHead, trials_partition
-from tests.faults.deployment import Deployment, every_death
+from tests.faults.deployment import Deployment, ReadingOperator, every_death
 from tests.faults.sampling import FaultShare
 from tests.faults.sweeps import Sweep
-from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT
 
 CASE: dict[str, Any] = {
@@ -22,25 +21,13 @@ CASE: dict[str, Any] = {
 TRIAL = {"candidate": {"changes": {"system_prompt": "Be brief."}}, "repeats": 1}
 
 
-class Operator(Client):
-    """An operator who sends a request until it is answered."""
-
-    def send(self, event: dict[str, Any]) -> Answer:
-        assert isinstance(self.world, Deployment)
-        for _ in range(10):
-            answer = self.world.invoke(admin_api, event, seconds=29)
-            if answer is not None:
-                return Answer(answer["statusCode"], None, answer)
-        raise AssertionError("the request is never answered")
-
-
 class Lake(Deployment):
     """A tenant with an agent and a case."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.agent()
-        self.operator = Operator(self, admin_api, sub="usr_op", scope="admin")
+        self.operator = ReadingOperator(self, admin_api, sub="usr_op", scope="admin")
         self.create("cases", CASE)
         self.fuse.disarm()
 
