@@ -282,13 +282,19 @@ class Replays:
         return prompt.model_copy(update={"sections": parts, "total_tokens": total})
 
     def step(
-        self, sent: ReplayedPrompt, earlier: Sequence[Step] = (), *, edits: Iterable[str] = ()
+        self,
+        sent: ReplayedPrompt,
+        earlier: Sequence[Step] = (),
+        *,
+        edits: Iterable[str] = (),
+        seconds: float = MODEL_SECONDS,
     ) -> ModelAnswer:
         """Ask the model for one step.
 
         Args:
             earlier: The steps so far, with their results.
             edits: The texts that the guardrail of the agent checks first.
+            seconds: The time limit. The setting `model_timeout_seconds` may lower it.
 
         Raises:
             Unprocessable: The provider or the agent's guardrail refuses the prompt.
@@ -303,7 +309,7 @@ class Replays:
             messages=pictured.messages,
             tools=sent.tools,
             max_output_tokens=effective.reserved_response_tokens,
-            timeout_seconds=min(MODEL_SECONDS, self.settings.model_timeout_seconds),
+            timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
             image_bytes=pictured.image_bytes,
             image_detail=effective.image_detail,
         )

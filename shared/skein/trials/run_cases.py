@@ -105,17 +105,19 @@ class RunCases:
         while len(steps) < MAX_STEPS and unrecorded is None:
             if self.clock.now() >= until:
                 raise TimeoutError
-            step = self._asked(recorded, sent, steps)
+            step = self._asked(recorded, sent, steps, until)
             results, unrecorded = _results(step, known, given)
             steps.append(step.model_copy(update={"results": results}))
             if not step.tool_calls or any(call.name == END for call in step.tool_calls):
                 break
         return Play.of(_played(recorded, sent, steps, unrecorded), steps)
 
-    def _asked(self, recorded: RecordedPrompt, sent: ReplayedPrompt, steps: list[Step]) -> Step:
+    def _asked(
+        self, recorded: RecordedPrompt, sent: ReplayedPrompt, steps: list[Step], until: datetime
+    ) -> Step:
         began, n = self.clock.now(), len(steps) + 1
         try:
-            answer = self.replays.step(sent, steps)
+            answer = self.replays.step(sent, steps, seconds=(until - began).total_seconds())
         except Unprocessable:  # the provider or the guardrail refuses: the agent says nothing
             answer = ModelAnswer(model=FIXED_ANSWER, text="", usage=TokenUsage())
         return Step(

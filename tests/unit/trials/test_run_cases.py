@@ -67,6 +67,13 @@ def test_prompt_has_identity_instructions_and_tools_of_the_version() -> None:
     assert {tool.name for tool in request.tools} == {"ask_choice"}
 
 
+def test_model_has_the_time_of_a_turn() -> None:
+    world = told("At sea.")
+    given = world.model.requests[-1].timeout_seconds
+    play(world, case(world), "No idea.")
+    assert world.model.requests[-1].timeout_seconds == given
+
+
 def test_equal_call_gets_the_recorded_result_and_no_tool_is_called() -> None:
     world = told(ASKED, "On its way.", enabled_tools=("order_status",))
     sent, before = len(world.service.requests), world.table.all_items()
