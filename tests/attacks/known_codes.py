@@ -73,7 +73,7 @@ ENCODED: dict[str, Story] = {
         Say(who=ALICE.id, chat=ALICES.id, tactic=encodes(("look_up", "hidden"))),
         Answer(who=ALICE.id),
     ),
-    # Whoever joins reads the questions that were asked before, in whatever code.
+    # A person who joins can read the questions that were asked before, in any code.
     "joins_after_a_question_in_a_code": (
         SECRET,
         Say(

@@ -293,7 +293,7 @@ class Stage(World):
         self.services = add_services(self)
         self.services.is_private = self._is_private
         self.services.received = self._received
-        # Nobody has its role, so no prompt may contain its text, and no score may change.
+        # No person has its role, so its text may be in no prompt, and may change no score.
         vault = f"The vault opens with {self.secret}. It is {self.secret}."
         read_source(self, vault, audience="roles", roles=("keeper",))
         self.line(COACH.id, channels=("sms", "whatsapp"))

@@ -1,4 +1,4 @@
-"""Routes of the web chat, for pages that nobody has signed in to (function `mobile_api`)."""
+"""Routes of the web chat, which visitors call without signing in (function `mobile_api`)."""
 
 from typing import Annotated
 

@@ -45,7 +45,7 @@ from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
 IDENTITY = "IDENTITY"
-OF_AGENT = frozenset({IDENTITY, "INSTRUCTIONS"})  # sections that follow from the agent alone
+OF_AGENT = frozenset({IDENTITY, "INSTRUCTIONS"})  # sections that depend on the agent's fields alone
 MODEL_SECONDS = 25  # the gateway waits for 30
 PRIVATE_RUN = "the run is private: its replay needs the scope 'privacy' and a reason"
 
@@ -217,7 +217,7 @@ class Replays:
     def rendered(
         self, recorded: RecordedPrompt, agent: Agent, overrides: Overrides
     ) -> ReplayedPrompt:
-        """Render the parts of a recorded prompt that the agent's fields decide anew.
+        """Return a recorded prompt with the sections in `OF_AGENT` and the tools of this agent.
 
         Raises:
             NotFound: The agent or the chat of the prompt no longer exists.
@@ -233,8 +233,8 @@ class Replays:
         reading = replace(read, agent=agent).having(own)
         tools = tuple(tool.spec for tool in offered(reading))
         built = self.prompt_builder.build(run, reading, tools)
-        anew = {part.name: part for part in built.sections if part.name in OF_AGENT}
-        sections = tuple(anew.get(part.name, part) for part in recorded.prompt.sections)
+        of_agent = {part.name: part for part in built.sections if part.name in OF_AGENT}
+        sections = tuple(of_agent.get(part.name, part) for part in recorded.prompt.sections)
         prompt = recorded.prompt.model_copy(update={"sections": sections})
         return ReplayedPrompt(
             agent, prompt, overrides, tools, speaks_in_text(reading), speakers_in(reading)

@@ -61,7 +61,7 @@ NOT_RECORDED = "error: no result was recorded for this call"
 
 @dataclass(slots=True)
 class WorldClock:
-    """The time in a world, which goes on from the time that the script names."""
+    """The clock of a world. It starts at the time in the script, and then runs on."""
 
     real: Clock
     ahead: timedelta = timedelta()

@@ -215,7 +215,7 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
 def _addressees(
     given: SectionInput, home: Chat, message: Message, agents: Sequence[NamedMember]
 ) -> str:
-    """Return the end of the sentence on a message: what it replies to, and whom it names."""
+    """Return the end of the sentence about a message: the replied-to message, and who is named."""
     reading, names, words = given.reading, given.names, ""
     asked = [each for each in agents if names_member(message, each)]
     others = [
