@@ -151,6 +151,9 @@ class RuntimeApi:
             self.answers.append(json.loads(body or b"null"))
         else:
             self.error = body.decode()
+
+    def finish(self) -> None:
+        """End the check after an error and after the last answer."""
         if self.error or len(self.answers) == len(self.events):
             self.ended.set()
 
@@ -189,8 +192,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Take an answer or an error."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.api.end(self.path.rsplit("/", 1)[-1], body)  # before the function may ask for more
         self._answer(b'{"status": "OK"}', {}, status=202)
-        self.api.end(self.path.rsplit("/", 1)[-1], body)  # after which the process is killed
+        self.api.finish()  # after which the process is killed
 
     def _answer(self, body: bytes, headers: Mapping[str, str], status: int = 200) -> None:
         self.send_response(status)
