@@ -105,10 +105,11 @@ def long_chat(count: int) -> World:
 
 
 def consolidate(world: World) -> None:
-    """Consolidate such a chat, keeping none of what the model was asked."""
+    """Consolidate such a chat, keeping neither what the model was asked nor the table's log."""
 
     def listen(_: ModelRequest) -> str:
         world.model.memory_requests.clear()
+        world.table.log.clear()
         return NOTHING_TO_REMEMBER
 
     world.model.memories.extend([listen] * 100)
