@@ -117,7 +117,7 @@ class AgentSummaries(SummaryTask):
     def _missing(self, chat: Chat, rows: Sequence[Item], covered: int, first_seq: int) -> int:
         """Count the messages between the summary and the messages in the question.
 
-        Of messages that were not read, only the numbers are known, so this count includes notices.
+        Messages that were not read are counted by their numbers, so the count includes notices.
         """
         read_from = rows[-1]["seq"]
         between = (each.seq for each in messages_for_elsewhere(chat, rows))
@@ -137,7 +137,7 @@ class AgentSummaries(SummaryTask):
 
 
 def changed(member: Membership, was: SummaryState | None, change: Mapping[str, object]) -> Update:
-    """Return the write that changes a membership, if it is open and its state is still `was`."""
+    """Return the write that changes a current membership whose summary state is still `was`."""
     as_read = Is("summary_state", _stored(was))
     condition = all_of(as_read, Absent("left_seq"), Is("chat_id", member.chat_id))
     stored = {name: _stored(value) for name, value in change.items()}

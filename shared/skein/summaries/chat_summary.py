@@ -65,7 +65,7 @@ class ChatSummaries(ChatSummaryTask):
         )
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the change that pins the new summary, if the history window has moved since."""
+        """Return the chat's pinned summary, which the new summary may replace."""
         summary = made.get("summary")
         if not isinstance(summary, Summary):
             return {}

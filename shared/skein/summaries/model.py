@@ -47,7 +47,8 @@ def ask_agent(
 ) -> tuple[ModelMessage, ...]:
     """Render the question for an agent's summary of a chat, in which `You` is the agent.
 
-    In a chat with many agents, each agent has its own question, so the system prompt is cut.
+    In a chat with many agents, the question contains only the start of the agent's system prompt,
+    because the model is asked once for each agent.
 
     Args:
         previous: The previous summary, if any.

@@ -37,8 +37,9 @@ class OtherChats:
     def can_show(self, chat: Chat, agent: MemberRef, now: datetime) -> bool:
         """Return whether another chat of the agent has readers who may see its summary of `chat`.
 
-        Private chats of other people are not found, because they are not listed under the agent.
-        The upkeep of such a chat requests the summaries that its prompts show (`wanted_in`).
+        Private chats of people who are not in `chat` are not found, because the index does not list
+        private chats under the agent. The upkeep of such a chat requests the summaries that its
+        prompts show (`wanted_in`).
         """
         people = chat.person_ids
         if len(people) > PEOPLE_READ:
@@ -70,9 +71,10 @@ class OtherChats:
     def _needs_asking(self, chat: Chat, other: OwnChat, now: datetime) -> bool:
         """Return whether a summary is stale and is renewed only if `chat` requests it.
 
-        Normally, a chat with a stale summary is due for upkeep, which requests the summary. But
-        upkeep does not find private chats of other people in which the summary could be shown. If
-        `chat` is one of them, it must request the summary, unless a cooldown is running.
+        Normally, a chat with a stale summary is due for upkeep, which requests the summary. But the
+        upkeep of that chat does not find private chats of people who are not its members, although
+        prompts in these private chats could show the summary. If `chat` is such a private chat, it
+        must request the summary, unless a cooldown is running.
         """
         state = other.member.summary_state or SummaryState()
         untried = state.model_copy(update={"tried_seq": 0})
@@ -107,6 +109,6 @@ class OtherChats:
 
 
 def _shows(readers: Audience, chat: Chat, now: datetime) -> bool:
-    """Return whether these readers may see an agent summary that is made from a chat now."""
+    """Return whether `readers` may see an agent summary that would be made from `chat` at `now`."""
     audience = audience_of(chat, since_seq=first_to_summarize(chat))
     return may_show(audience, readers) and not chat.awaits(readers, now)

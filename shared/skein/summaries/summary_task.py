@@ -108,7 +108,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         """
 
     def read(self, claim: SummaryClaim) -> Iterator[Iterator[SummaryRequest]]:
-        """Read the messages as one series of batches, with at most one question."""
+        """Yield one series, which has one batch, or none if there is nothing to summarize."""
         yield self._series(claim)
 
     def _series(self, claim: SummaryClaim) -> Iterator[SummaryRequest]:

@@ -51,7 +51,7 @@ class Upkeep:
     def keep(self, job: UpkeepJob) -> None:
         """Update a chat's derived data (idempotent).
 
-        The chat stays due for summaries that may be renewed only later.
+        If a stale summary may not be renewed yet, the chat stays due for upkeep.
         """
         try:
             stale = optimistic(self.clock, lambda: self._keep_once(job))
@@ -100,7 +100,7 @@ class Upkeep:
         return [renewal.job for renewal in after if renewal.at <= now]
 
     def _wanted(self, snapshot: ChatSnapshot) -> list[SummaryJob]:
-        """Return jobs for the stale agent summaries of other chats that prompts here would show."""
+        """Return jobs for stale summaries of other chats that prompts in this chat would show."""
         chat, now = snapshot.chat, self.clock.now()
         return [
             SummaryJob(
