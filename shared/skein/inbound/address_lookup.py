@@ -56,7 +56,7 @@ class AddressLookup(NamedTuple):
     tenant_settings: Item | None
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
-        """Return the known user and chat; None if the chat is `instead_of` or another agent's."""
+        """Return the user and chat; None if unknown, `instead_of`, or a chat of another agent."""
         if self.owner is None or self.chat is None:
             return None
         direct = DirectChat(

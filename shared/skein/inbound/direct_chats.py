@@ -39,9 +39,9 @@ class DirectChats:
     settings: Settings
 
     def look_up(self, line: Line, route: Route, received: ReceivedSms) -> AddressLookup:
-        """Look up the sender of an SMS. A number that was reassigned loses its former owner.
+        """Look up the sender of an SMS; if the number was reassigned, its former owner loses it.
 
-        The provider knows which numbers were reassigned.
+        Twilio is asked only if the number was silent for long.
 
         Raises:
             Forbidden: The id of the SMS came from another address before.
@@ -56,7 +56,8 @@ class DirectChats:
         """Open the chat, and create the user if missing; concurrent SMS create each only once.
 
         Args:
-            instead_of: The chat to replace, which was discarded, or which its person has left.
+            instead_of: A chat that was discarded or that its person has left. A new chat replaces
+                it.
 
         Raises:
             NotFound: The line's agent was deleted.

@@ -1,4 +1,4 @@
-"""The effect of the answer to the question whether a silent number still belongs to its person."""
+"""What happens when a person answers whether a number, silent for long, is still theirs."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -2,7 +2,7 @@
 
 A service's secret is derived from its stored nonce and the key shared by all services
 (`secret_of`). The key is in Secrets Manager, where only `AdminApi` and `ServiceWebhook` may read
-it. So read access to the table is not enough to sign a webhook.
+it. So a client that can only read the table cannot sign a webhook.
 """
 
 import logging
@@ -248,9 +248,10 @@ class WebhookServices:
     def _agents_there(
         self, webhook_service: WebhookService, chat_id: str | None
     ) -> Sequence[tuple[str, Chat | None]]:
-        """Read a service's agents that still exist, each with the named chat if it is a member.
+        """Read a service's agents that still exist, each with the named chat if the agent is in it.
 
-        A discarded chat is left out.
+        An agent that is not in the chat is returned with None, and so is every agent if the chat is
+        discarded.
         """
         tenant, agent_ids = webhook_service.tenant, webhook_service.agent_ids
         keys: list[Key] = [Agent.key_of(tenant, each) for each in agent_ids]

@@ -62,7 +62,7 @@ class SilentNumbers:
         return reassigned
 
     def ask(self, sms: Message, owner: AddressOwner, agent_id: str, days: int) -> None:
-        """Ask in the chat of an SMS whether the number is still the owner's, unless asked before.
+        """Ask in the chat of an SMS whether the number still belongs to its owner (idempotent).
 
         If the question cannot be posted, it is asked after the next SMS. If the question expires,
         it is asked again on another day.

@@ -372,7 +372,7 @@ class SmsReceiver:
         return self.kinds.unproven(direct.owner, direct.overrides, direct.channel)
 
     def _heard(self, direct: DirectChat, word: Keyword | None = None) -> Write:
-        """Return the write that records in the address's owner that an SMS arrived.
+        """Return the write that records, in the item of the address's owner, that an SMS arrived.
 
         START also records the consent to texts, and STOP revokes the consent.
         """
@@ -408,5 +408,5 @@ def _word_of(kind: StoredKind) -> Keyword | None:
 
 
 def _named(route: Route, sms: InboundSms) -> dict[str, str]:
-    """Return the log fields that name an SMS."""
+    """Return the log fields that identify an SMS."""
     return {"sid": sms.message_sid, "line": route.line.address}

@@ -151,8 +151,8 @@ class SmsAnswers:
     ) -> Refusal | None:
         """Return why an answer that matched was not accepted; None for a typed yes or no.
 
-        A typed yes or no is an ordinary message if the question has ended, or someone has written
-        since.
+        A typed yes or no counts as an ordinary message if the question has ended, or if someone has
+        written after the question.
         """
         if coded.code is None:
             return None

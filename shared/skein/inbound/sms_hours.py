@@ -1,7 +1,7 @@
 """Missing SMS: hours in which no SMS arrived, although some did at the same time a week ago.
 
-If the webhook of a number points elsewhere, or the account is revoked, nothing fails here: SMS just
-stop. So the silence itself is counted.
+If the webhook of a number points elsewhere, or the account is revoked, Skein gets no error: SMS
+just stop arriving. So Skein counts the silence itself in a metric.
 """
 
 import logging

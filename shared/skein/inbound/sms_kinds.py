@@ -145,7 +145,7 @@ class SmsKinds:
         return None if needs_proof and unproven else found
 
     def _continuation(self, arrived: ArrivedSms) -> ContinuationRequest | None:
-        """Return the request for the rest of a text; None if the sender's chat has no rest."""
+        """Return the request (MORE) for the rest of a cut text; None for any other SMS."""
         if not wants_rest(arrived.sms.body) or self._unproven(arrived):
             return None
         direct = arrived.lookup.fitting(line=arrived.line)
