@@ -133,7 +133,7 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
 
 
 def _was_announced(step: Step) -> bool:
-    """Return whether Skein itself posted something about a call of the step in the chat."""
+    """Return whether Skein itself posted a message in the chat about one of the step's calls."""
     calls = zip(step.tool_calls, step.results or (), strict=False)
     announced = ((TOOLS[call.name].announced, result) for call, result in calls)
     return any(begin and result.content.startswith(begin) for begin, result in announced)

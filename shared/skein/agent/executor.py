@@ -257,7 +257,7 @@ def _went_wrong(outcome: Outcome) -> bool:
 def _check_proven(reading: Reading, name: str, arguments: dict[str, Any]) -> None:
     """Check that a call is allowed if the person's phone number is unproven.
 
-    If it is, only messages in the active chat are allowed.
+    If the number is unproven, only messages in the active chat are allowed.
 
     Raises:
         Failed: The number is unproven, and the call does something else.

@@ -217,7 +217,7 @@ class Replays:
     def rendered(
         self, recorded: RecordedPrompt, agent: Agent, overrides: Overrides
     ) -> ReplayedPrompt:
-        """Return a recorded prompt with the sections in `OF_AGENT` and the tools of this agent.
+        """Return a recorded prompt with the tools and the sections (`OF_AGENT`) of `agent`.
 
         Raises:
             NotFound: The agent or the chat of the prompt no longer exists.

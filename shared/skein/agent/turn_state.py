@@ -129,8 +129,8 @@ class Turn:
     def is_current(self) -> bool:
         """Whether `opened` is the run's newest activation.
 
-        It isn't if a tool asked a question to which a reply was already there, because the run then
-        gets a new activation.
+        It isn't if a tool asked a question that already had a reply. The run then has a new
+        activation.
         """
         opened = self.opened
         return opened is not None and opened.number == self.activation.run.activation

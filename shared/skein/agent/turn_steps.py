@@ -215,7 +215,7 @@ class ModelSteps:
         return asked, answer
 
     def _models(self, run: Run, reading: Reading, request: ModelRequest) -> list[str]:
-        """Return the models to ask in turn: the agent's own, after its fallbacks if it is down."""
+        """Return the models to ask, in order; fallbacks come first if the agent's own is down."""
         effective = reading.config.effective
         patterns = effective.allowed_fallbacks
         if not patterns or not policy.falls_back(run, effective, self.clock.now()):
@@ -235,7 +235,7 @@ class ModelSteps:
         """Ask one model after another until one answers; return its name and its answer.
 
         Raises:
-            ModelDown: All are out of reach.
+            ModelDown: All models are out of reach.
         """
         *fallbacks, last = models
         for name in fallbacks:
@@ -357,7 +357,7 @@ def new_texts(reading: Reading, prompt: PromptRecord, earlier: Sequence[Step]) -
 
 
 def _failure(run: Run, model: str) -> ModelFailure:
-    """Return the agent's own model with the error that deferred the run last."""
+    """Return the failure of the agent's own model, with the error that deferred the run."""
     return ModelFailure(model=model, error=run.error or "")
 
 
@@ -470,7 +470,7 @@ def reaches_nobody(run: Run, reading: Reading) -> bool:
     """Return whether the answer of a run would reach no one, because its person has opted out.
 
     Two kinds of runs still have readers for their answers: a run that was triggered manually, and a
-    run of another chat that asked a question here.
+    run of another chat that asked a question in this chat.
     """
     if not reading.opted_out or run.trigger.type == "manual":
         return False

@@ -119,7 +119,7 @@ LATE_MESSAGES = 5  # spare messages in a query, for messages posted since the ch
 
 
 class KeptReads:
-    """The reads for one prompt, as far as possible from the context cache.
+    """Reads the items for one prompt, from the context cache where possible.
 
     `keep` stores what was read in the cache, for the next prompt.
 

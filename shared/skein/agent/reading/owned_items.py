@@ -22,8 +22,9 @@ MAX_OTHER_ITEMS = 700  # goals, plans and other items that are read before the m
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
     """Read the live memories of one partition, including faded journal entries.
 
-    Operators' memories come first, then core memories, then journal entries, each newest first. One
-    query is usual. If it ends before the first journal entry, a second query reads the journal.
+    Operators' memories come first, then core memories, then journal entries, each newest first.
+    Usually, one query is enough. If it ends before the first journal entry, a second query reads
+    the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
     return _with_journal(table, partition, last=Memory.PREFIX.last, limit=MAX_LIVE)
@@ -35,7 +36,7 @@ def owned_items(
     """Read the plans, live runs, goals, memories and other live items of one partition.
 
     The revision is also returned, and is read before the memories. Memories come last, in the order
-    of `live_items`. As there, one query is usual.
+    of `live_items`. Usually, one query is enough.
 
     Args:
         scope: The scope of the partition.

@@ -211,7 +211,7 @@ class Reader:
         return self._made(replace(read, now=self.clock.now()), loads, sharing)
 
     def _loaders(self, tenant: str, prefetched: PrefetchedItems) -> list[SectionLoader]:
-        """Return the loaders, except for kinds of items whose `head` the tenant doesn't have."""
+        """Return the loaders, without those for kinds whose `head` item the tenant doesn't have."""
         absent = {key for key, item in prefetched.items() if item is None}
         return [
             self.services.get(loader)
@@ -309,7 +309,7 @@ def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
 
 
 def _with_insiders(read: SectionReads, agent: Agent) -> SectionReads:
-    """Add the insiders, and remove the titles of other chats that must not be shown.
+    """Add the people that the run works for, and remove titles of other chats that must be hidden.
 
     Args:
         read: What was read.
@@ -371,7 +371,7 @@ def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
 
 
 def _found_items(read: SectionReads) -> tuple[SectionItems, ...]:
-    """Return the items of the sections that can exist for this agent and chat."""
+    """Return the items of all sections, except kinds that this agent and chat cannot have."""
     return tuple(kind.found(read) for kind in read.possible(ITEMS))
 
 
@@ -462,8 +462,8 @@ def _shown_refs(read: SectionReads, items: Sequence[SectionItems]) -> frozenset[
 def _repeats_in(read: SectionReads, items: Sequence[SectionItems]) -> Callable[[Message], bool]:
     """Return a function that returns whether the shown history already quotes a message.
 
-    If an agent sent a message here from another chat, the history shows that message together with
-    the words that caused it.
+    If an agent sent a message to the active chat from another chat, the history shows that message
+    together with the words that caused it.
     """
     origins, agent = set[tuple[str, str]](), MemberRef(kind="agent", id=read.run.agent_id)
     for each in items:

@@ -34,7 +34,7 @@ class OpenQuestions(SectionItems):
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
-        """Return the key of the choices of the person to whom the run traces back."""
+        """Return the key under which the choices of the run's person are stored."""
         if job.user_id is None:
             return ()
         return [PersonChoices.key_of(job.tenant, job.user_id)]

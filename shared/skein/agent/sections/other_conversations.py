@@ -177,6 +177,6 @@ def other_conversations(given: SectionInput) -> Section | None:
 
 
 def _telling(chat: Chat, summary: Summary) -> Telling:
-    """Return a summary as content of all messages of its chat from the summary's first one on."""
+    """Return a summary's content, as made from all messages of its chat since its first message."""
     span = Span(chat_id=chat.id, first_seq=summary.from_seq, last_seq=chat.last_seq)
     return Telling((span,), summary.text)

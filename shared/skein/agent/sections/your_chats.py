@@ -223,7 +223,7 @@ def others_listed(reading: Reading) -> tuple[Chat, ...]:
 
 
 def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:
-    """Return the listed chats for which a person here may be asked to approve a post.
+    """Return the listed chats for which a person in the active chat may approve a post.
 
     These chats share a person with the active chat, but have readers who may not see it.
     """
@@ -233,7 +233,7 @@ def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:
 
 
 def name_of(given: SectionInput, title: str, chat_id: str) -> str:
-    """Return the quoted title of another chat, with the chat's id if the model needs it here.
+    """Return the quoted title of another chat, with the chat's id if the model needs the id.
 
     The id is left out if no tool takes it, or if YOUR CHATS lists the chat under a unique title.
     """
