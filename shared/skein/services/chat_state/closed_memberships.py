@@ -35,7 +35,7 @@ def read_membership(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> 
 
 
 def membership_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
-    """Return the two keys that a membership can have: the open one, then the closed one."""
+    """Return the keys of a membership: the one for current, then the one for former members."""
     return [
         Membership.key_of(tenant, chat_id, ref),
         Membership.left_key_of(tenant, chat_id, ref),

@@ -118,5 +118,5 @@ def read_stay(table: Table, chat: Chat) -> DeskStay | None:
 
 
 def silence(settings: DeskSettings) -> timedelta:
-    """Return how long the team may be silent until the agents get their chat back."""
+    """Return how long the team may be silent before a chat goes back to its agents."""
     return timedelta(minutes=settings.desk_silence_minutes)

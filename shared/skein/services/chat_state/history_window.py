@@ -17,7 +17,7 @@ def window_of(chat: Chat, settings: Settings) -> int:
 
 
 def block_of(window: int) -> int:
-    """Return the number of messages by which the start of a window moves at once."""
+    """Return how many messages the start of a window advances in one move."""
     return max(window - max(window // STAYING_SHARE, MIN_STAYING), 1)
 
 

@@ -104,7 +104,7 @@ def with_asked(
 
 
 def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts:
-    """Return today's counts of a chat; the agent may ask for one more consent there today.
+    """Check that the agent may ask for another consent today, and return the counts unchanged.
 
     Raises:
         RateLimited: The agent may not ask for another consent today.

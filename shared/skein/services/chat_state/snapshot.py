@@ -17,7 +17,8 @@ class ChatSnapshot(NamedTuple):
     """A chat with its active memberships. Closed memberships are included on request.
 
     Attributes:
-        opening: The writes that make the chat, if its first message is to open it.
+        opening: The writes that create the chat together with its first message; empty if the chat
+            exists already.
     """
 
     chat: Chat
@@ -97,10 +98,11 @@ def read_or_opening(
     """Read a chat snapshot; return `opening` if the chat does not exist yet.
 
     Args:
-        opening: The chat as its first message opens it; None if no message may open the chat.
+        opening: The chat that the first message will create; None if a message may not create the
+            chat.
 
     Raises:
-        NotFound: The chat does not exist in this tenant, and no message may open it.
+        NotFound: The chat does not exist in this tenant, and `opening` is None.
     """
     try:
         return read_snapshot(table, tenant, chat_id)
@@ -111,9 +113,10 @@ def read_or_opening(
 
 
 def with_opening(writes: Sequence[Write], opening: Sequence[Put]) -> list[Write]:
-    """Return the writes of a first message, together with those that open its chat.
+    """Return the writes of a first message, together with the writes that create its chat.
 
-    A transaction can't write an item twice, so updates of the new items become part of these.
+    A transaction can't write an item twice, so a message's update of a new item is merged into the
+    write that creates the item.
     """
     made = {put.key: put for put in opening}
     others: list[Write] = []

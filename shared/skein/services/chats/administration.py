@@ -487,7 +487,7 @@ class ChatAdministration:
         return jobs
 
     def _following(self, membership: Membership, now: datetime) -> EnqueuedRun | None:
-        """Queue a run of the agent after the removed one, if its canceled run was part of a chain.
+        """If the removed agent's canceled run was part of a chain, queue a run of the next agent.
 
         A chain starts when a person asks several agents to respond in turn.
         """

@@ -38,7 +38,7 @@ class AppMessages:
         Args:
             extra_writes: As in `Chats.post_message`, but if any condition fails, the post is
                 retried.
-            opening: The chat as this message opens it, if the chat does not exist yet.
+            opening: The chat that this message creates, if the chat does not exist yet.
 
         Raises:
             RateLimited: A limit is used up; nothing was stored.

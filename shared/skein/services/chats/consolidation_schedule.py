@@ -80,7 +80,7 @@ def may_be_due(chat: Chat, settings: Settings) -> bool:
     """Return whether the chat's own attributes allow new messages to make the chat due.
 
     A group that does not set `consolidate` inherits the value from its agents and the tenant. Only
-    the worker reads their settings, so the result is True here.
+    the worker reads the settings of agents and tenant, so for such a group, the result is True.
     """
     if chat.consolidate is not None:
         return chat.consolidate
@@ -148,7 +148,7 @@ def has_new(chat: Chat, agent: Membership) -> bool:
 
 
 def has_own_words(chat: Chat, agent: Membership) -> bool:
-    """Return whether a person's texts must still be read for items that a sharing rule may share.
+    """Return whether an agent has yet to look for what sharing rules allow in the person's texts.
 
     The result is False if the person was never notified of a sharing rule.
     """
@@ -159,7 +159,8 @@ def has_own_words(chat: Chat, agent: Membership) -> bool:
 def idle_at(chat: Chat, settings: Settings) -> datetime:
     """Return when a chat counts as idle if no further message arrives.
 
-    If a sharing rule may share the current conversation, the time is not before its end.
+    If a sharing rule may share what is said in the current conversation, the chat does not count as
+    idle before that conversation has ended.
     """
     said_at = chat.last_message_at or chat.created_at
     at = said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)

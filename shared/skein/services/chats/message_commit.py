@@ -52,7 +52,7 @@ class Commit:
             self.jobs.append(text.job)
 
     def outcome(self, message: Message, reason: Reason | None) -> Message:
-        """Return the message with its runs and deliveries, and the reasons why others are missing.
+        """Return the message with its runs and deliveries, and the reasons why any are missing.
 
         Args:
             reason: The reason for most agents without a run. It is stored once for all these

@@ -26,7 +26,8 @@ class Actor(NamedTuple):
         """Check that the person is a member of a chat, or acts for an owner.
 
         Raises:
-            NotFound: The person may not act in the chat, so it must look as if it did not exist.
+            NotFound: The person may not act in the chat, so the chat must look as if it did not
+                exist.
         """
         if not chat.has(self.ref) and not self.acts_for_owner(chat):
             raise NotFound("chat not found")

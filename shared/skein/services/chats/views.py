@@ -411,7 +411,7 @@ class ChatViews:
 
 
 def _just_above(row: Item) -> str:
-    """Return a sort key right above `row`, so that the next page starts its window at `row`.
+    """Return a sort key right above `row`, so that the window of the next page starts at `row`.
 
     Rows that are added above `row` in the meantime do not shift the window.
     """

@@ -166,8 +166,9 @@ class Answering:
         """Return the writes that record an answer and end the choice, and the answer's consequence.
 
         Raises:
-            Conflict: The choice has ended, or another message came after it, so that a typed yes or
-                no is unclear, or the code of the answer is no longer valid.
+            Conflict: The choice has ended, or the code of the answer is no longer valid. Or the
+                answer is a typed yes or no, and another message came after the question, so it is
+                unclear which message the person answers.
         """
         now = self.clock.now()
         choices = read_choices(self.table, given.tenant, given.person_id, now)

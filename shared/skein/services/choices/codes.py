@@ -186,7 +186,7 @@ def _judged(number: _Numbered, choices: PersonChoices) -> CodeMatch | None:
 
 
 def _answer(number: _Numbered, choice: OpenChoice, option_id: str) -> CodeMatch | None:
-    """Return the answer or refusal for an SMS with a right code; None if the SMS has more words."""
+    """Return the answer or refusal for an SMS with a right code; None if it has other words."""
     if choice.in_words:
         if not number.rest:
             return Refusal(Reason.CODE_ALONE, choice.chat_id, choice.seq)

@@ -1,7 +1,7 @@
-"""Define what an answer causes besides its message: an effect for each purpose of questions.
+"""Define what happens after an answer, besides its message: one effect per purpose of questions.
 
-`skein/interface/extensions.py` registers the effect of each purpose. The effects of the core are in
-`effects`, and other packages define their own.
+`skein/interface/extensions.py` registers the effect of each purpose. The built-in effects are in
+`effects`; other packages define effects of their own.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ class Consequence:
 
 
 class AnswerEffect:
-    """The effect of answers to the questions of one purpose; subclasses define the effect.
+    """What happens after an answer to a question with a certain purpose; one subclass per purpose.
 
     Attributes:
         triggers_agent: Whether an answer triggers the agent that posted the question. No other
@@ -138,7 +138,7 @@ class AnswerEffect:
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Return the extra writes of the notice that tells a person why their SMS did not answer.
+        """Return extra writes for the notice that tells a person why their answer was not accepted.
 
         Args:
             choice: The choice that the SMS tried to answer.

@@ -1,4 +1,4 @@
-"""Effects of answers to questions of the core: agents' questions, consents and invitations."""
+"""What happens after an answer to a built-in question: an agent's, a consent, an invitation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,13 +20,13 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class QuestionEffect(AnswerEffect):
-    """The answer to an agent's own question triggers the agent."""
+    """The effect of a question in an agent's own words: the answer triggers the agent."""
 
     triggers_agent: ClassVar[bool] = True
 
 
 class ConsentEffect(AnswerEffect):
-    """A yes to a text that an agent proposes stores a consent, and a job posts the text."""
+    """The effect of a proposal: a yes stores a consent, and a job posts the proposed text."""
 
     is_consent: ClassVar[bool] = True
 
@@ -45,7 +45,7 @@ class ConsentEffect(AnswerEffect):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvitationEffect(AnswerEffect):
-    """The invited person joins the chat, or declines.
+    """The effect of an invitation: the invited person joins the chat, or declines.
 
     An invitation can be announced without the inviter's name. The answer to an announcement neither
     accepts nor declines: it sends a job that asks the question with the inviter's name.
@@ -70,7 +70,7 @@ class InvitationEffect(AnswerEffect):
 
 
 def _asked_by_name(recorded: RecordedAnswer, given: GivenAnswer) -> Consequence:
-    """Keep the invitation open, and return the job that asks again, with the inviter's name."""
+    """Keep the invitation open, and return the job that asks with the inviter's name."""
     chat_id = InvitationData.from_item(recorded.choice.data).invited_to
     follows = OpenChoice(
         chat_id=chat_id,

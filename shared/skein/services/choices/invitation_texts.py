@@ -55,7 +55,7 @@ class InvitationTexts:
     def ask(self, job: InvitationJob) -> None:
         """Ask a person by SMS about their new invitations (idempotent).
 
-        Afterwards, an invitation is still due only if the person must be asked at a later time.
+        Afterwards, an invitation stays due only if the person could not be asked yet.
         """
         choices = read_choices(self.table, job.tenant, job.user_id, self.clock.now())
         times = [(listed, self._ask(job, listed)) for listed in choices.to_ask]

@@ -264,7 +264,7 @@ class _Asked(NamedTuple):
 
 
 def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
-    """Return a message with an unsure answer as a message that starts no run."""
+    """Return the message as a reply that starts no run, because Skein will repeat the question."""
     return new.model_copy(
         update={
             "kind": "keyword",

@@ -134,7 +134,7 @@ class CircuitBreaker:
         logger.info("circuit breaker closed", extra={"dependency": self._dependency})
 
     def _forget(self, *, probes: bool) -> None:
-        """Release a probe that had no outcome which counts, so that the next call can probe."""
+        """Release a probe that neither succeeded nor failed, so that the next call can probe."""
         if probes:
             with self._lock:
                 self._probed_at = None

@@ -155,7 +155,7 @@ def rows_after(
 ) -> list[Item]:
     """Return up to `limit` rows of a `gsi1` relation after the sort key `after`.
 
-    This works even if the row with the sort key `after` has been removed in the meantime.
+    The row with the sort key `after` may have been removed in the meantime.
     """
     query = Query(relation, index="gsi1", limit=limit, newest_first=newest_first)
     if after is not None and newest_first:

@@ -44,7 +44,7 @@ class EmbeddingCache:
         """Return a vector of length 1 for each text.
 
         A vector covers the first 1,000 characters of its text. If the texts together are too long,
-        only the first texts are embedded, and the other texts get empty vectors.
+        only the first texts are embedded, and the remaining texts get empty vectors.
         """
         heads = [text[:EMBEDDED_CHARACTERS] for text in texts]
         keys = [hashlib.sha256(head.encode(errors="surrogatepass")).digest() for head in heads]
@@ -222,7 +222,7 @@ def _newest_of_like(
     vectors: Sequence[Vector] | None,
     limit: int,
 ) -> list[int]:
-    """Return the texts of a tier, with those on the same subject together, newest first."""
+    """Return a tier's texts in their order, but texts on one subject together, the newest first."""
     if vectors is None:
         return list(tier)
     left = list(tier)

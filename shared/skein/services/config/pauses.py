@@ -42,7 +42,7 @@ def pauses_of(item: Item | None) -> Pauses:
 
 @dataclass(frozen=True, slots=True)
 class PauseReader:
-    """Reads the pauses of each tenant only once (thread-safe)."""
+    """Reads the pauses of each tenant once, and remembers them (thread-safe)."""
 
     table: Table
     known: dict[str, Mapping[Key, Item]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackSettingsService:
-    """The service that keeps the stack's settings in several copies and changes all at once."""
+    """The service that stores several copies of the stack's settings and changes all together."""
 
     table: Table
     clock: Clock

@@ -38,8 +38,8 @@ class DeliveryText(NamedTuple):
 
     Attributes:
         parts: The parts of the message, into which it is split at the first attempt.
-        rest_at: The position in the cleaned text from which the text is sent only if the person
-            asks for the rest; None if the whole text is sent.
+        rest_at: The position in the cleaned text where the unsent rest begins, which is sent only
+            if the person asks for it; None if the whole text is sent.
         has_codes: Whether the parts contain the codes of a choice.
         templated: The approved template to send instead of `parts`; None if `parts` are sent.
         waits: Whether a file of the message is not ready yet.

@@ -59,7 +59,7 @@ class MediaLinks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedLinks:
-    """The service that opens links."""
+    """The service that checks a link to a file, and returns a temporary URL of the file."""
 
     table: Table
     clock: Clock

@@ -73,7 +73,7 @@ def tries_are_over(part: DeliveryPart) -> bool:
 
 
 def grace_end(now: datetime) -> datetime:
-    """Return when the tick sends a job to its queue, in case the job was not sent right away."""
+    """Return the time from which the tick sends a job, in case the job was not sent at once."""
     return now + OUTBOX_GRACE
 
 

@@ -118,7 +118,7 @@ def refused(part: DeliveryPart, code: int | None, channel: Channel, now: datetim
 
 
 def not_taken(part: DeliveryPart, now: datetime) -> DeliveryPart:
-    """Return the part after Twilio was unreachable or too busy, so that a retry is safe."""
+    """Return the part after Twilio was unreachable or too busy, which makes a retry safe."""
     return _while_unclear(part, "failed", next_try(part, now))
 
 

@@ -302,7 +302,7 @@ class DeliveryLease:
 
 
 def _first_handed_over(delivery: Delivery) -> bool:
-    """Return whether all parts were handed over to Twilio, and none of them twice."""
+    """Return whether all parts were handed over to Twilio, each exactly once."""
     parts = delivery.parts
     return bool(parts) and all(part.handed_over and not part.earlier_sids for part in parts)
 

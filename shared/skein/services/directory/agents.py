@@ -96,7 +96,7 @@ class Agents:
     def reach(
         self, tenant: str, agent_id: str, *, user_id: str | None = None, chat_id: str | None = None
     ) -> Reach:
-        """Return how an operator reaches an agent's items of one scope, i.e. one group of readers.
+        """Return an operator's access to an agent's items of one scope (one group of readers).
 
         Without a person or a chat, the scope is `open`.
 

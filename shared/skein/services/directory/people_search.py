@@ -117,7 +117,8 @@ class PeopleSearch:
     def _people(self, word: str, wanted: Sequence[str], rows: Sequence[NameWord]) -> Hits:
         """Return the people of the index rows whose current names match.
 
-        A name of which two words match the search has two rows. Only one of them counts.
+        A name has a row for each of its words. A person with several matching rows is returned only
+        once.
         """
         matching = [
             row

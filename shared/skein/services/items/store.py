@@ -41,7 +41,7 @@ def check_change(reach: Readers, thing: DerivedItem) -> None:
     """Check that a caller may change an item; see `Readers.changes`.
 
     Args:
-        reach: The caller.
+        reach: The access of the caller.
         thing: The item.
 
     Raises:

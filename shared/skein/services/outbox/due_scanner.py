@@ -189,8 +189,8 @@ def move_on(table: Table, kind: DueKind, item: Item, now: datetime, retry: Retry
     """Move an item's due pointer to the next try, if it has not changed since it was read.
 
     Afterwards, the caller may send the item's job. This function also returns normally if it is
-    unknown whether the pointer was written. If it was not, the job is sent twice, which is
-    harmless.
+    unknown whether the pointer was written. If the pointer was not written, the job is sent twice,
+    which is harmless.
 
     Args:
         item: The item as it was read.

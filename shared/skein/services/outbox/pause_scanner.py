@@ -120,7 +120,7 @@ class PauseScanner:
         return DeliveryJob(tenant=tenant, chat_id=delivery.chat_id, delivery_id=delivery.id)
 
     def _forget(self, item: Item, started: datetime) -> None:
-        """Clear the end of a pause from its item, once no worker can hold back work for it."""
+        """Remove a pause's end time from its item, once no slow worker can still hold back work."""
         pauses = pauses_of(item)
         if pauses.ended_at is None or started < pauses.ended_at + RESUMING:
             return

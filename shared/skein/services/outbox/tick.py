@@ -172,7 +172,8 @@ class Tick:
 def _lease_of_run(item: Item) -> datetime | None:
     """Return when the lease of a running run ends; None for an item that is no running run.
 
-    The claim of a run leaves the due pointer as it is, so the tick moves it to this time.
+    A claim does not change the run's due pointer, so the tick moves the pointer to the end of the
+    lease.
     """
     running = item.get("status") == "running" and "lease_until" in item
     return datetime.fromisoformat(item["lease_until"]) if running else None

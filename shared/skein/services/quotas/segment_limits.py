@@ -53,7 +53,7 @@ class SegmentRates(NamedTuple):
 
     @property
     def notices(self) -> Rate:
-        """Notices of a long queue that the line sends per minute."""
+        """The rate at which the line may send notices of a long queue: a share of its pace."""
         return self.sending._replace(size=max(1, self.sending.size // NOTICE_SHARE))
 
 
@@ -62,7 +62,7 @@ class Turn(NamedTuple):
 
     Attributes:
         send_at: The time at which the line has capacity for the delivery.
-        announced: Whether the person is told about the queue at once.
+        announced: Whether the person at once gets a notice that the message waits in a long queue.
     """
 
     send_at: datetime

@@ -167,10 +167,10 @@ class UsageCounters:
             self._lost(tenant, counts)
 
     def telling(self, tenant: str, payer: Payer, millibits: int, *, most: int) -> Update:
-        """Return the write that counts the information in a private run's calls to services today.
+        """Return the write that counts how much information a private run sends to services.
 
-        The information is counted for the person, or for the agent if the run works for no person.
-        The write fails if the count of today would exceed `most`.
+        The amount is counted for the person, or for the agent if the run works for no person. The
+        write fails if today's count would exceed `most`.
 
         Args:
             payer: The agent, and the person for whom it works.
@@ -361,9 +361,10 @@ class Budget:
         size: int,
         spread_by: str,
     ) -> datetime | None:
-        """Return when to ask a question of this main author, if not now.
+        """Return when to ask a question whose main author is `user_id`; None if it may be asked.
 
-        A question that is larger than the author's whole share may be asked as the first of a day.
+        A question that is larger than the author's whole share may be asked as the author's first
+        question of a day.
         """
         refusal = budget.first_refusal
         if refusal is not None:

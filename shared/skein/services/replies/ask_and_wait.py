@@ -170,8 +170,8 @@ class Questions:
     def _check_readers(self, claim: Claim) -> None:
         """Check the readers of the chat that the prompt showed, if it is not the run's own chat.
 
-        The run's own chat needs no check here. The check of another chat must come before the SEEN
-        watermark moves there.
+        The run's own chat is not checked by this method. Another chat must be checked before the
+        agent's SEEN watermark moves in that chat.
 
         Raises:
             ReadersChanged: Someone has joined the other chat since the prompt was built.

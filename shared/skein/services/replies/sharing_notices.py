@@ -23,9 +23,9 @@ class SharingNotices:
     settings: Settings
 
     def tell(self, claim: Claim, rules: tuple[SharingRule, ...]) -> None:
-        """Notify the person of a run's direct chat of rules that are new in the chat (idempotent).
+        """Post a notice of the rules that are new in a run's direct chat (idempotent).
 
-        These rules apply only to messages that the person writes after the notice.
+        The rules apply only to messages that the person writes after the notice.
 
         Raises:
             LostLease: Another worker has taken the run over.

@@ -190,8 +190,8 @@ class FailureNotices:
         """Post a notice for a run that is about to end as failed (idempotent).
 
         A notice is posted only if a person triggered the run in a chat and the run has not answered
-        there. A person on SMS gets the notice by SMS. If the tenant's limit of consecutive failed
-        answers is reached, the chat is put on the desk.
+        in that chat. A person on SMS gets the notice by SMS. If the tenant's limit of consecutive
+        failed answers is reached, the chat is put on the desk.
 
         Args:
             text: The name of the notice's prompt file.

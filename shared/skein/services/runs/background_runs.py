@@ -1,4 +1,4 @@
-"""Create the runs of plans and webhook services: one for each firing or webhook, without a slot."""
+"""Create the runs of plans and webhook services, one for each firing or webhook."""
 
 from datetime import datetime
 from typing import NamedTuple

@@ -55,7 +55,7 @@ class Claim:
     permits: Mapping[str, Allowance] = field(default_factory=dict, compare=False, repr=False)
 
     def kept_until(self, made_at: datetime) -> int | None:
-        """Return when the run's item made at `made_at` expires, in epoch seconds, if ever."""
+        """Return when an item that the run made at `made_at` expires, in Unix seconds, or None."""
         known = self.chat.retention if self.chat is not None else self.retention
         return kept_until(made_at, run_days(known))
 
@@ -189,7 +189,7 @@ def shown_membership(table: Table, found: Claim) -> Membership | None:
     For a run that is not queued, the result is the membership in the run's own chat. The result is
     None if the run does not answer the messages of the chat that it will show, but leaves them to
     other runs (`Run.leaves_messages`). Such a run does not wait for the chat's debounce, and does
-    not merge its queued run.
+    not merge the chat's queued run.
     """
     run, member = found.run, found.member
     chat_id = run.active_chat_id or run.own_chat_id

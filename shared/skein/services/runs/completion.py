@@ -181,7 +181,7 @@ class RunCompletion:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
     def _end_afresh(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
-        """End a run, after reading its slots again, and which borrowed context is still stored."""
+        """Read the run's slots and the stored borrowed context again, then end the run."""
         member = claim.member
         membership = (
             read_membership(self.table, member.tenant, member.chat_id, member.member.ref)

@@ -1,4 +1,4 @@
-"""Check with a guardrail what a model has not been shown before, and all that the model writes."""
+"""Use a guardrail to check texts that are new to a model, and all that the model writes."""
 
 import json
 from collections.abc import Iterable

@@ -61,7 +61,7 @@ class RunLeases(ABC):
 
     Args:
         completion: Ends runs.
-        concurrency_limit: Grants the permits that a run needs to be claimed.
+        concurrency_limit: Grants the permits; a run can be claimed only with its permits.
     """
 
     table: Table
@@ -142,9 +142,9 @@ class RunLeases(ABC):
     def _may_begin(
         self, found: Claim, membership: Membership | None, job: RunJob, now: datetime
     ) -> bool:
-        """Return whether no other run of the agent goes first here, and the debounce is over.
+        """Return whether no other run of the agent comes before this run, and the debounce is over.
 
-        If only the debounce is not over, the job is sent again with a delay.
+        If the run only has to wait for the end of the debounce, the job is sent again with a delay.
         """
         if found.member is not None and not is_its_turn(found.run, found.member):
             _log_no_work(found.run, Reason.BEHIND_OTHER_RUN)
@@ -170,7 +170,7 @@ class RunLeases(ABC):
         return paused
 
     def _waits_for_return(self, found: Claim, now: datetime) -> bool:
-        """Hold a run back if a person of the team has taken over its chat; return whether it was.
+        """Hold a run back, and return True, if a person of the team has taken over its chat.
 
         This applies to runs of plans and services, and to runs that have waited for a reply in a
         chat other than their own.
@@ -280,7 +280,7 @@ class RunLeases(ABC):
         return replace(found, run=taken, member=member, permits=admission.permits)
 
     def _due_of_claim(self, run: Run, now: datetime, lease_until: datetime) -> dict[str, Any]:
-        """Return the due pointer to write with a claim; empty to keep that of the run's creation.
+        """Return the due pointer that a claim writes; empty to keep the run's first due pointer.
 
         The first pointer is kept to save a write of the index, because most runs end before it is
         due. If a run is still working then, the tick moves the pointer to the end of the lease.
@@ -326,7 +326,7 @@ class RunLeases(ABC):
         )
 
     def is_over(self, claim: Claim) -> bool:
-        """Return whether the run has ended or was deleted; for a worker that has lost its lease."""
+        """Return whether the run has ended or was deleted; called after the lease was lost."""
         run = Run.read(self.table, claim.run.key)
         return run is None or run.ended
 
@@ -434,8 +434,8 @@ def _start_of(
     """Return how a run starts: from its slot, after a wait, or after a deferral.
 
     A run that starts for the first time takes its trigger from its slot, because later messages may
-    have extended it there. A resumed run, and a deferred run that has recorded no step, merge the
-    queued run of the chat that their prompt will show.
+    have extended the trigger in the slot. A resumed run, and a deferred run that has recorded no
+    step, merge the queued run of the chat that their prompt will show.
 
     Args:
         run: The run before the claim.

@@ -296,7 +296,7 @@ class OwnRuns:
         """Return one run of the agent.
 
         Raises:
-            NotFound: The agent has no such run, or the run may not be shown here.
+            NotFound: The agent has no such run, or `readers` may not see the run.
         """
         try:
             run = Run.read(self.table, Run.key_of(tenant, run_id))
@@ -308,7 +308,7 @@ class OwnRuns:
 
 
 def _as_shown(run: Run, chats: Mapping[str, Chat], here: Chat | None, readers: Audience) -> Run:
-    """Return the run without the sent messages that may not be shown to `readers` in `here`.
+    """Return the run without the sent messages that `readers` may not see in the chat `here`.
 
     Args:
         chats: The chats of the sent messages, by id.

@@ -29,7 +29,7 @@ def audience_of(chat: Chat, *, since_seq: int) -> Audience:
 def everybody_since(chat: Chat) -> int:
     """Return the seq from which on all current people of a private chat have been present.
 
-    When a person joins a private chat, content derived from it starts over (docs/security.md,
+    When a person joins a private chat, content derived from the chat starts over (docs/security.md,
     "Audience"). For an open chat, which hides nothing, the result is 1.
     """
     if chat.visibility == "open":
@@ -46,7 +46,7 @@ def destination_of(chat: Chat | None) -> Audience:
 def agent_in(chat: Chat | None, agent: Agent) -> Agent:
     """Return an agent as it works in a chat.
 
-    With a visitor, an agent answers in text, and has the tools of the chat in place of its own.
+    In a visitor's chat, an agent answers in text, and has the chat's tools instead of its own.
     """
     if chat is None or not chat.with_visitor:
         return agent

@@ -2,9 +2,9 @@
 
 The rules are in docs/security.md, "Where an agent may post".
 
-What an activation has been shown, its prompt and the results of its tools, is the content that it
-holds. `Run.held` records the audience of all that content. The checks here compare this audience
-with the destination's readers.
+An activation holds the content that it was shown: its prompt and the results of its tools.
+`Run.held` records the audience of all that content. The checks here compare this audience with the
+destination's readers.
 """
 
 from skein.errors import Forbidden, NotFound, ReadersChanged
@@ -39,9 +39,9 @@ def check_post(run: Run, chat: Chat) -> None:
 
     Raises:
         NotWritable: See `may_write`.
-        ReadersChanged: Someone has joined the chat that the prompt showed since it was built.
+        ReadersChanged: Since the prompt was built, someone has joined the chat that it showed.
         NeedsConsent: The chat is not the one that the prompt showed, and its readers may not see
-            all content of the activation. Or the content may have no effect there; see
+            all content of the activation. Or the content may have no effect in the chat; see
             `check_effect`.
     """
     if not may_write(run, chat):
@@ -99,8 +99,8 @@ def may_write(run: Run, chat: Chat) -> bool:
     """Return whether a run may write to a chat.
 
     Any run may write to an open chat and to its own chat. To another private chat, a run that a
-    person caused may write if this person is a member. A run that no person caused may write there
-    if its service or its operator's plan names the chat.
+    person caused may write if this person is a member. A run that no person caused may write to it
+    if the run's service or its operator's plan names the chat.
     """
     if chat.visibility == "open" or chat.id == run.chat_id:
         return True

@@ -17,7 +17,7 @@ class SharingReading:
     """The sharing rules of a tenant, for the people of one private chat.
 
     Attributes:
-        for_readers: The rules under which content of others may be shown to these people.
+        for_readers: The rules that may show other people's content to the people of the chat.
         unnoticed: For a direct chat: the rules that cover the person's messages, and of which the
             person was not yet notified in this chat.
     """

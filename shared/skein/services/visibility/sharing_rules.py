@@ -166,7 +166,7 @@ class AuthorRules:
     def partitions(
         self, chat: Chat, said: Sequence[SaidMessage | None], agent_id: str
     ) -> tuple[str, ...]:
-        """Return the partitions of an agent's index in which other people can find an item.
+        """Return the index partitions in which people besides the author can find an item.
 
         These are the partitions that sharing rules allow for each message in `said`.
 
