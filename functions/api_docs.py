@@ -26,7 +26,7 @@ PAGE_HEADERS = {
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Return a document. A query is refused with 422, as unknown parameters are in other calls."""
+    """Return the requested document. A request with a query string is refused with 422."""
     try:
         check_query(event.get("queryStringParameters") or {})
     except Unprocessable as error:

@@ -26,7 +26,11 @@ load_adapters("sockets")
 
 @for_jobs(ConsolidationJob, ReflectionJob, ErasureJob, ForgettingJob, TrialJob, VisitJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Make memories, reflect on a journal, erase people, forget, or play a trial."""
+    """Do the work of a job.
+
+    Jobs make memories, reflect on a journal, erase people, forget messages, forget ended visits, or
+    play a trial.
+    """
     if isinstance(job, ConsolidationJob):
         service(BackgroundEngine).run(service(ConsolidationTask), job, deadline=deadline)
     elif isinstance(job, ReflectionJob):

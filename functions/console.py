@@ -96,7 +96,11 @@ def files() -> Mapping[str, PublicFile]:
 
 
 def _widget(event: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a version of the web chat, which never changes, or the newest one as `v1.js`."""
+    """Return a version of the web chat's script.
+
+    Browsers may keep a numbered version forever, because it never changes. `v1.js` is the newest
+    version.
+    """
     found = widgets().get(name)
     if found is None:
         return error_response(NotFound("file not found"))
@@ -128,7 +132,7 @@ def config(settings: Settings) -> dict[str, Any]:
 
 
 def content_security_policy(settings: Settings) -> str:
-    """Return the policy: own files, and calls to the API, the issuer and the live channel."""
+    """Return the policy: own files; calls to the API, issuer, live channel and media bucket."""
     addresses = (settings.console_issuer, settings.live_url, *settings.console_origins)
     origins = dict.fromkeys(
         [*(_origin(address) for address in addresses if address), *_bucket(settings)]
@@ -137,7 +141,7 @@ def content_security_policy(settings: Settings) -> str:
 
 
 def _bucket(settings: Settings) -> tuple[str, ...]:
-    """Return the origin of the signed URLs of pictures and files, or nothing on a local stack."""
+    """Return the origin of the signed media URLs; empty on a local stack."""
     region = os.environ.get("AWS_REGION")
     if settings.local or region is None:
         return ()

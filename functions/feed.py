@@ -15,5 +15,5 @@ load_adapters()
 
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> FailedItems:
-    """Send the jobs that follow from each change."""
+    """Queue the jobs that follow from each change of the table."""
     return process(event, service(Feed).forward)

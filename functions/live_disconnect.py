@@ -15,6 +15,6 @@ FORGOTTEN = {"statusCode": 200}
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Forget a connection. The gateway may send this event more than once, or never."""
+    """Delete a connection's record. The gateway may send this event more than once, or never."""
     service(LiveConnections).disconnect(str(event["requestContext"]["connectionId"]))
     return FORGOTTEN

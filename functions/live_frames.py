@@ -17,7 +17,7 @@ RECEIVED = {"statusCode": 200}
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Handle one frame; responses are sent as separate frames."""
+    """Handle one frame. The response is empty: answers are sent as separate frames."""
     connection_id = str(event["requestContext"]["connectionId"])
     try:
         service(ClientFrames).receive(connection_id, event.get("body") or "")

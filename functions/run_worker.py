@@ -1,4 +1,4 @@
-"""Handler of the queue of runs, which also has jobs of choices, the desk, errands and outreach."""
+"""Handler of the queue of runs, and of jobs of choices, the desk, errands and outreach."""
 
 from datetime import datetime
 
@@ -29,7 +29,10 @@ load_adapters("model", "tokens", "secrets")
 
 @for_jobs(RunJob, ConsentJob, InvitationJob, DeskJob, ErrandJob, MeetingJob, OutreachJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Do the work of a job: a run, or the effects of a choice, an errand, the desk or outreach."""
+    """Do the work of a job.
+
+    A job is about a run, the effects of a choice, an errand, a meeting, the desk or outreach.
+    """
     if isinstance(job, RunJob):
         service(Turns).take(job, deadline=deadline)
     elif isinstance(job, ConsentJob):

@@ -21,7 +21,7 @@ MAX_BODY_CHARACTERS = MAX_PAYLOAD_BYTES * 4 // 3 + 4  # in base64
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Accept a service's webhook and return the ids of its runs, which start asynchronously."""
+    """Accept a service's webhook, queue its runs, and return their ids."""
     webhook = Webhook.of(event)
     try:
         run_ids = service(WebhookServices).receive(

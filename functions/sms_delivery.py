@@ -14,7 +14,7 @@ load_adapters("sms", "secrets")
 
 @for_jobs(DeliveryJob, NumberCodeJob)
 def handler(job: Job, deadline: datetime) -> None:
-    """Continue the delivery of a job, or send a code."""
+    """Continue the delivery that a job names, or send a code that verifies a number."""
     if isinstance(job, DeliveryJob):
         service(SmsSender).deliver(job, deadline=deadline)
     elif isinstance(job, NumberCodeJob):

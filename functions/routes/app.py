@@ -110,7 +110,7 @@ def with_plus(value: object) -> object:
 
 
 def _moment(claim: object) -> object:
-    """Parse a time claim (seconds since 1970), which the gateway passes as text.
+    """Parse a time claim in seconds since 1970, which the gateway passes as text.
 
     Raises:
         ValueError: The claim is not a number, or is out of range.
@@ -166,7 +166,7 @@ class Principal(Value):
         key_id: The id of the API key that created this token.
         token_issued_at: When the token was issued; None if the claim is missing.
         token_ends_at: When the token expires; None if the claim is missing.
-        visit: What the token of a visit says; None for all other callers.
+        visit: The claims of a visitor's token; None for all other callers.
     """
 
     tenant: Tenant
@@ -206,16 +206,18 @@ class Principal(Value):
 class Api(APIGatewayHttpResolver):
     """HTTP API of one function, whose routes all require the same scope.
 
-    A request imports only the modules that may have its route, with the services that these modules
-    use. So a cold start loads only what the request needs.
+    To keep cold starts short, a request imports only the modules that may have its route, and the
+    services that these modules use.
 
     Args:
-        scope: The scope that a token must contain; for operators (`admin`), one of their roles.
-        modules: The modules of routes, each with the prefixes of its routes' paths; `*` is any id.
+        scope: The scope that a token must contain. For the operators' API (`admin`), a scope that
+            names an operator's role is enough.
+        modules: For each module of routes, the prefixes of its routes' paths; `*` is any id.
         routers_in: Imports a module of routes and returns its routers.
         public: Paths that need no token; `*` matches any part.
-        files: Paths whose bodies may be YAML, and longer than others; `*` matches any part.
-        visits: The calls that the token of a visit opens, such as `GET /v1/visit`; `*` is the
+        files: Paths that take files: bodies that may be YAML, and up to 1 MiB long; `*` matches any
+            part.
+        visits: The calls that a visitor's token may make, such as `GET /v1/visit`; `*` is the
             visit's own chat.
     """
 
@@ -329,7 +331,7 @@ class Api(APIGatewayHttpResolver):
         return self._parameters[method, path.replace("{", "<").replace("}", ">")]
 
     def _load(self, modules: Iterable[str]) -> None:
-        """Import modules and add their routes, unless the modules are loaded already."""
+        """Import the modules that are not loaded yet, and add their routes."""
         for name in [each for each in modules if each in self._not_loaded]:
             for router in self._routers_in(name):
                 self.include_router(router)
@@ -378,14 +380,14 @@ class Api(APIGatewayHttpResolver):
 
 
 def _is_one_of(patterns: Iterable[str], path: str) -> bool:
-    """Return whether a path matches one of the patterns, in which `*` matches any part."""
+    """Return whether a path matches a pattern. A `*` in a pattern matches any part of the path."""
     parts = path.split("/")
     starts = (each.split("/") for each in patterns)
     return any(len(each) == len(parts) and _starts(parts, each) for each in starts)
 
 
 def _starts(parts: Sequence[str], start: Sequence[str]) -> bool:
-    """Return whether a path begins with the given parts, in which `*` matches any part."""
+    """Return whether a path begins with the parts in `start`. A `*` in `start` matches any part."""
     return len(parts) >= len(start) and all(
         wanted in {"*", part} for part, wanted in zip(parts, start, strict=False)
     )
@@ -403,9 +405,9 @@ def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]
 
 
 def answer_unchanged_lists(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
-    """Middleware that adds an `ETag` to a list, and answers 304 if the client has this list.
+    """Middleware that adds an `ETag` to a list, and answers 304 if the client has the same list.
 
-    In both cases, the route reads the list, and the call is audited if the route requires this.
+    Also for a 304, the route has read the list, and the call is audited if the route is.
     """
     answer = following(api)
     if answer.status_code != OK or not _is_list(answer.body):
@@ -457,7 +459,7 @@ def _query_name(parameter: Parameter) -> str:
 
 
 def check_still_valid(caller: Principal) -> None:
-    """Check that a caller's rights have not ended since the authorizer verified the signature.
+    """Check that a caller's token or key is still valid. The authorizer has verified its signature.
 
     Raises:
         Unauthenticated: The token or the key has expired, was revoked, or precedes a sign-out.
@@ -482,11 +484,11 @@ def check_still_valid(caller: Principal) -> None:
 
 
 def _check_visit(visit: VisitClaims, event: Mapping[str, Any], call: str) -> None:
-    """Check that a visit has not ended, and that the call is about its own chat.
+    """Check that a visit has not ended, and that the call is about the visit's own chat.
 
     Raises:
-        Unauthenticated, Forbidden: As in `VisitAdmission.check`.
-        NotFound: The call is about another chat, or nothing was written yet.
+        Unauthenticated, Forbidden: As in `VisitAdmission.check`. NotFound: The call is about
+        another chat, or the visitor has not written yet.
     """
     from skein.web_chat.admission import VisitAdmission  # noqa: PLC0415 - only for visitors
 
@@ -497,7 +499,7 @@ def _check_visit(visit: VisitClaims, event: Mapping[str, Any], call: str) -> Non
 
 
 def origin_of(event: Mapping[str, Any]) -> str | None:
-    """Return the origin of the page that sends a request; None outside of a browser's pages."""
+    """Return the origin of the page that sent a request; None if no page of a browser sent it."""
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     return headers.get("origin")
 
@@ -536,7 +538,7 @@ def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
 
 
 def _of_issuer(claims: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return the tenant and scopes of an issuer's token, from the claims that the settings name."""
+    """Return the tenant and scopes of an issuer's token. The settings name the claims to read."""
     prefix = settings.jwt_scope_prefix
     return {
         "tenant": settings.jwt_tenant or claims.get(settings.jwt_tenant_claim),
@@ -550,7 +552,7 @@ def _of_issuer(claims: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def _of_skein(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tenant, scopes and records of an API key or a token issued by Skein."""
+    """Return the tenant, scopes and record ids of an API key or of a token issued by Skein."""
     return {
         "tenant": claims.get("tenant"),
         "scopes": scopes_of(claims.get("scope")),
@@ -560,7 +562,7 @@ def _of_skein(claims: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _visit_of(claims: Mapping[str, Any]) -> VisitClaims:
-    """Return what the token of a visit says, from the claims of `Callers`."""
+    """Return the visit's data from the claims of a visitor's token; see `Callers`."""
     return VisitClaims(
         str(claims["tenant"]),
         str(claims["widget_id"]),
@@ -679,7 +681,10 @@ def _unfit(error: RequestValidationError) -> Response[str]:
 
 
 def _why(kind: str, words: str) -> str:
-    """Return pydantic's text for a reason in terms of JSON, which has lists and no tuples."""
+    """Return pydantic's text for an error in the terms of JSON.
+
+    JSON has lists, where pydantic's text may speak of tuples.
+    """
     if kind == "tuple_type":
         return "Input should be a valid list"
     return words.removeprefix("Value error, ")  # pydantic adds it

@@ -168,7 +168,7 @@ class Unaudited:
     """Middleware that declares that a route needs no audit entry.
 
     Args:
-        why: The record that replaces the entry, or the reason why no entry is needed.
+        why: The reason why the route needs no entry, such as another record of the call.
     """
 
     def __init__(self, why: str) -> None:

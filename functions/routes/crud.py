@@ -1,8 +1,9 @@
 """The typed CRUD router: routes that create, list, get, change and delete one kind of resource.
 
-`Crud` builds the functions of these routes from the resource's service and models. A function that
-returns the parent (`in_tenant`, or one of `routes.scope`) gives each route more parameters: the ids
-that precede the resource's own in the path, and the scope in the query.
+`Crud` builds the functions of these routes from the resource's service and models. A function
+returns the resource's parent: `in_tenant`, or a function of `routes.scope`. The function's
+parameters become parameters of each route: the ids in the path before the resource's own id, and
+the scope in the query.
 """
 
 from collections.abc import Callable
@@ -66,11 +67,12 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         tag: The routes' tag in the OpenAPI document.
         kind: The kind of resource, which names the functions: `create_goal`, `list_goals`.
         path: The path of one resource. It ends with the parameter of the resource's id.
-        id_type: The annotation of this parameter.
-        parent: Returns the parent, from the caller and further parameters.
+        id_type: The annotation of the id's parameter.
+        parent: Returns the parent, given the caller and further parameters of the request.
         service: The class of the service, which has the methods for the routes.
-        shown: The model of the responses, which `of` builds from the service's result.
-        name: The resource's name in the names of the functions; default: `kind`.
+        shown: The model of the responses. Its method `of` builds a response from the service's
+            result.
+        name: Replaces `kind` in the names of the functions, if given.
         suffix: The ending of the functions' names, if two parents have resources of one kind.
         made: The field of a response that contains the id of a created resource.
         writes: The role of operators for all methods but GET; `support` reads.
@@ -119,8 +121,8 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
             new: The request.
             summary: A short summary of the call.
             item: The class of the item that the service stores.
-            again: Returns the item when the call is repeated, from the service, the parent, the id
-                and the request; default: `get` of the service.
+            again: Returns the existing item when the call is repeated, given the service, the
+                parent, the id and the request; default: the service's `get`.
             id_of: Returns the id that `again` takes; see `ApiRouter.once`.
             errors: Error statuses besides the usual ones.
             about: The description of the call.
@@ -224,7 +226,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         about: str,
         *errors: int,
     ) -> None:
-        """Add a route whose path ends with a resource's id; see `_function`."""
+        """Add a route whose path ends with a resource's id; see `_function` for the arguments."""
         name, own = f"{verb}_{self._name}", (self._id, *own)
         function = self._function(name, about, call, own, returned, self._parent)
         self.route(method, self._path, summary, *errors)(function)
@@ -238,7 +240,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         returned: Any,
         parent: Callable[..., Parent],
     ) -> Callable[..., Any]:
-        """Return the function of a route, with the signature from which Powertools reads it.
+        """Return the function of a route, with a signature that Powertools can read.
 
         Args:
             name: The name of the function, which is the operation's id in the document.

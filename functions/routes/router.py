@@ -69,15 +69,15 @@ class RouteOptions(TypedDict, total=False):
     Attributes:
         status: The status of a successful response.
         repeated: What status 200 means, for a route that creates an item unless it exists.
-        keyed: Whether a POST takes an `Idempotency-Key`; overrides the default.
+        keyed: Whether a POST takes an `Idempotency-Key`, if this differs from the default.
         model: The body of a successful response; default: the type that the function returns.
         media_type: The content type of a successful response.
         tag: The route's tag in the OpenAPI document.
         audit: The kind of resource in the audit entry, or the middleware that audits the route.
         public: Whether the route needs no token.
         role: The role that an operator needs.
-        instead: Another role that may make the call.
-        polled: Whether pages repeat the call to look for changes; see `Audited`.
+        instead: Another role that is enough for the call, in place of `role`.
+        polled: Whether the console's pages repeat the call to look for changes; see `Audited`.
     """
 
     status: int
@@ -163,10 +163,10 @@ class ApiRouter:
         id_of: Callable[[Any], str] = its_id,
         unless: str | None = None,
     ) -> T:
-        """Create an item for a route with `keyed`; see `KeyedCalls.once`.
+        """Create an item in a route that takes an `Idempotency-Key`; see `KeyedCalls.once`.
 
-        The function checks the caller's rights before, and builds the response afterwards, so that
-        a repeated call is checked and answered like the first one.
+        The route checks the caller's rights before it calls `once`, and builds the response
+        afterwards. So a repeated call is checked and answered like the first one.
 
         Args:
             unless: The request's `client_id`, which takes precedence over the key.
@@ -275,7 +275,7 @@ class ApiRouter:
     def _audited(
         self, method: Method, status: int, audit: Audit, role: Role | None, *, polled: bool
     ) -> Audited | Unaudited:
-        """Return `audit` if it is a middleware; otherwise one that audits this kind."""
+        """Return `audit` if it is a middleware, otherwise a middleware that audits this kind."""
         if isinstance(audit, Audited | Unaudited):
             return audit
         verb = "change" if method == "POST" and status != CREATED else VERBS[method]
@@ -283,7 +283,10 @@ class ApiRouter:
 
 
 def _body(returned: Any) -> Any:
-    """Return the model of a response's body, which a route may return in a tuple with a status."""
+    """Return the model of a response's body.
+
+    A route returns the body alone, or a tuple of the body and a status.
+    """
     return get_args(returned)[0] if get_origin(returned) is tuple else returned
 
 

@@ -66,7 +66,7 @@ def check_chat(caller: Principal, chat_id: ChatId, reason: str | None) -> None:
 
 
 def note_run(run: Run) -> None:
-    """Record the people of a run that is shown with its private content."""
+    """Record the people whose private content is shown with a run."""
     if run.private:
         held = run.held.audience.people if run.held is not None else ()
         note_seen({*run.audience.people, *held})

@@ -1,4 +1,4 @@
-"""The providers of messages. For each provider, a module in `webhooks` reads its webhooks."""
+"""The providers of messages. Each provider has a module in `webhooks` that reads its webhooks."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -52,7 +52,8 @@ class Provider(Protocol):
 
         Args:
             fields: The fields of the body; empty if the signature is wrong.
-            line: The field with the line's number: `To` in a message to Skein, `From` in Skein's.
+            line: The field with the line's number: `To` in a message to Skein, `From` in a message
+                that Skein sent.
         """
         ...
 

@@ -82,12 +82,10 @@ def named_in(form: Form, *, line: Literal["From", "To"]) -> dict[str, str]:
 
 
 def inbound_sms(form: Form) -> InboundSms:
-    """Parse an inbound message from a form; the prefix of the addresses names the channel.
+    """Parse an inbound message from a form.
 
-    See https://www.twilio.com/docs/messaging/guides/webhook-request.
-
-    Raises:
-        Invalid: A field is missing or malformed.
+    The prefix of the addresses names the channel, such as `whatsapp:`. See
+    https://www.twilio.com/docs/messaging/guides/webhook-request.
     """
     count = form.get("NumMedia") or "0"
     if NUMBER.fullmatch(count) is None:
@@ -124,7 +122,7 @@ def inbound_sms(form: Form) -> InboundSms:
 
 
 def status_report(webhook: Webhook, form: Form) -> StatusReport | None:
-    """Parse the status of an SMS from a status callback; None for an unknown status.
+    """Parse the status of a message from a status callback; None for an unknown status.
 
     See https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
 

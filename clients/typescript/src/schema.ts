@@ -36,9 +36,9 @@ export interface paths {
         get?: never;
         /**
          * Link a phone number to the caller
-         * @description A wrong code is answered with 422. The SMS chats of the number become the caller's.
+         * @description A wrong code is answered with 422. The number's SMS chats become the caller's.
          *
-         *     If the number is the caller's already, the code proves it again.
+         *     If the caller already has the number, the code proves again that they still use it.
          */
         put: operations["link_own_number"];
         post?: never;
@@ -78,13 +78,13 @@ export interface paths {
         get?: never;
         /**
          * Consent to messages that an agent sends first
-         * @description STOP, or `DELETE`, revokes the consent.
+         * @description The consent ends when the caller texts STOP or calls `DELETE` on the same path.
          */
         put: operations["give_text_consent"];
         post?: never;
         /**
          * Revoke the caller's consent to messages
-         * @description Agents no longer write first there (idempotent).
+         * @description Agents no longer write first to the number on this channel (idempotent).
          */
         delete: operations["revoke_own_text_consent"];
         options?: never;
@@ -110,7 +110,8 @@ export interface paths {
          * Discard a chat
          * @description Nothing can be posted in a discarded chat. Its members can still read the chat.
          *
-         *     Only an owner of the chat may do this; an operator, if nobody owns the chat.
+         *     Only an owner of the chat may discard it. If the chat has no owner, an operator with the role
+         *     `owner` may.
          */
         delete: operations["discard_chat"];
         options?: never;
@@ -119,8 +120,8 @@ export interface paths {
          * Update a chat
          * @description The title, respond policy and consolidation can change; the visibility cannot.
          *
-         *     Only an owner of the chat may do this. In a chat that nobody owns, an operator with the role
-         *     `owner` may, who is shown no title and no summary.
+         *     Only an owner of the chat may change it. If the chat has no owner, an operator with the role
+         *     `owner` may; the response then has no title and no summary.
          */
         patch: operations["change_chat"];
         trace?: never;
@@ -134,7 +135,9 @@ export interface paths {
         };
         /**
          * List a chat's members with their read marks
-         * @description Agents come before people. A person's mark moves when they post or call `POST .../read`.
+         * @description Agents come before people.
+         *
+         *     A person's read mark moves when the person posts or calls `POST .../read`.
          */
         get: operations["list_members"];
         put?: never;
@@ -155,28 +158,31 @@ export interface paths {
         get?: never;
         /**
          * Add a member
-         * @description Earlier messages count as seen. A person who shares no chat with the caller is invited.
+         * @description For the new member, earlier messages count as seen.
          *
-         *     So is a person who was a member before. Members of direct chats cannot be added.
+         *     A person who shares no chat with the caller, or who was a member of the chat before, is invited.
+         *     Members of direct chats cannot be added.
          *
-         *     403: only operators may add the agent (`who_may_add`).
+         *     403: only operators may add this agent (its `who_may_add`).
          */
         put: operations["add_member"];
         post?: never;
         /**
          * Remove a member
-         * @description Owners remove others. Everybody may leave, and withdraw an own invitation.
+         * @description Owners remove others. Every member may leave, and withdraw an invitation that they sent.
          *
-         *     In a chat that nobody owns, an operator removes. The queued run of a removed agent is canceled.
+         *     If the chat has no owner, an operator with the role `owner` may remove members. The queued run
+         *     of a removed agent is canceled.
          */
         delete: operations["remove_member"];
         options?: never;
         head?: never;
         /**
          * Change a member's role
-         * @description Only an owner of the chat may do this; an operator, if nobody owns the chat.
+         * @description Only an owner of the chat may change roles.
          *
-         *     A group may have many owners. If its last owner leaves, operators act for an owner.
+         *     A group may have many owners. If the chat has no owner, an operator with the role `owner` may
+         *     change roles.
          */
         patch: operations["change_member"];
         trace?: never;
@@ -192,7 +198,7 @@ export interface paths {
         put?: never;
         /**
          * Answer an invitation to a chat
-         * @description Only the invited person can answer. Nothing of the chat is readable before they accept.
+         * @description Only the invited person can answer. Before they accept, they can't read the chat.
          *
          *     409: the invitation has expired, or the chat is discarded.
          */
@@ -212,7 +218,7 @@ export interface paths {
         };
         /**
          * List messages, oldest first within a page
-         * @description With `after`, the cursor leads to newer messages, otherwise to older ones.
+         * @description With `after`, further pages lead to newer messages; otherwise, to older ones.
          */
         get: operations["list_messages"];
         put?: never;
@@ -220,8 +226,8 @@ export interface paths {
          * Post a message
          * @description Repeating a `client_id` returns the existing message (idempotent).
          *
-         *     The answer to a choice, `choice`, is refused with 403 if the question is for another person, and
-         *     with 409 if it is answered or has expired.
+         *     With `choice`, the message answers a question. The status is 403 if the question is for another
+         *     person, and 409 if it has been answered or has expired.
          */
         post: operations["post_message"];
         delete?: never;
@@ -261,7 +267,7 @@ export interface paths {
         put?: never;
         /**
          * Mark messages as read
-         * @description The watermark never moves back, and never past the last message.
+         * @description The read mark never moves back, and never past the last message.
          */
         post: operations["mark_read"];
         delete?: never;
@@ -283,7 +289,8 @@ export interface paths {
          * Request a response from agents
          * @description All agents respond in the order of their ids, each after the previous run has ended.
          *
-         *     `error`, the reasons and `trigger.traced_to` are empty here: they are for operators.
+         *     In this response, `error`, the reasons and `trigger.traced_to` are empty: only operators see
+         *     them.
          */
         post: operations["respond_now"];
         delete?: never;
@@ -304,7 +311,7 @@ export interface paths {
         post?: never;
         /**
          * Stop your own waiting run
-         * @description Only the person whose message the run answers can stop it. What it has sent stays.
+         * @description Only the person whose message the run answers can stop it. Messages it has sent stay.
          */
         delete: operations["stop_waiting_run"];
         options?: never;
@@ -323,7 +330,7 @@ export interface paths {
          * Get a link to an image or file in a message
          * @description The URL works for five minutes. While the file is `pending`, the call answers 409.
          *
-         *     Browsers show pictures, and save other files.
+         *     At the URL, browsers show a picture, and save any other file.
          */
         get: operations["get_media"];
         put?: never;
@@ -346,7 +353,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a device of the caller
-         * @description An app calls this when its person signs out. The device gets no more notifications.
+         * @description An app calls this when its user signs out. The device gets no more notifications.
          */
         delete: operations["remove_device"];
         options?: never;
@@ -365,7 +372,10 @@ export interface paths {
         put?: never;
         /**
          * Keep the current conversation private
-         * @description As the word PRIVATE does: all words since the last pause, and until the next one.
+         * @description Does the same as texting the word PRIVATE.
+         *
+         *     It covers all that the caller has said since their last long pause and will say until the next
+         *     one.
          */
         post: operations["keep_talk"];
         delete?: never;
@@ -385,7 +395,7 @@ export interface paths {
         put?: never;
         /**
          * Stop sharing earlier messages
-         * @description Nobody is told them from now on. What was told before stays said.
+         * @description From now on, agents tell nobody these words. What agents have already told stays.
          */
         post: operations["withdraw_words"];
         delete?: never;
@@ -403,7 +413,9 @@ export interface paths {
         };
         /**
          * Get what anybody may read of a widget
-         * @description The call needs no token, but the `Origin` of a page of the widget. Nothing is stored.
+         * @description The call needs no token, but an `Origin` that the widget allows.
+         *
+         *     Nothing is stored.
          */
         get: operations["get_public_widget"];
         put?: never;
@@ -425,11 +437,11 @@ export interface paths {
         put?: never;
         /**
          * Open or renew a visit
-         * @description The call needs no token, but the `Origin` of a page of the widget.
+         * @description The call needs no token, but an `Origin` that the widget allows.
          *
-         *     Nothing is stored before the visitor's first message. A `renewal` is used once: repeated within
-         *     60 seconds, it gives the same response, and later it ends the visit with 401. 403 with
-         *     `details.consent_version`: the visitor must agree first.
+         *     Nothing is stored before the visitor's first message. A `renewal` can be used once. If it is
+         *     sent again within 60 seconds, the response is the same; later, the visit ends with 401. 403 with
+         *     `details.consent_version`: the visitor must first agree to this text.
          */
         post: operations["open_visit"];
         delete?: never;
@@ -447,7 +459,7 @@ export interface paths {
         };
         /**
          * Check that the service is up
-         * @description This reads the stack's pauses. The answer is `ok` even if they cannot be read.
+         * @description The call reads the stack's pauses. The answer is `ok` even if they cannot be read.
          */
         get: operations["get_health"];
         put?: never;
@@ -467,9 +479,9 @@ export interface paths {
         };
         /**
          * Get the caller's profile
-         * @description A caller without a record gets the data of the token.
+         * @description For a caller without a record, the response has the data of the token.
          *
-         *     `operators_read_chats` tells whether operators may read chats, and since when.
+         *     `operators_read_chats` says whether operators may read chats, and since when.
          */
         get: operations["get_me"];
         put?: never;
@@ -479,7 +491,7 @@ export interface paths {
         head?: never;
         /**
          * Update the caller's profile
-         * @description A caller without a record gets one. A new name appears in the caller's chats.
+         * @description Creates the record of a caller who has none. A new name is shown in the caller's chats.
          */
         patch: operations["change_me"];
         trace?: never;
@@ -493,7 +505,7 @@ export interface paths {
         };
         /**
          * List the caller's open choices
-         * @description The questions and invitations that the caller can answer now, in all chats; there are few.
+         * @description The questions and invitations that the caller can answer now, from all chats, in one page.
          */
         get: operations["list_choices"];
         put?: never;
@@ -513,7 +525,7 @@ export interface paths {
         };
         /**
          * List posts that the caller approved, newest first
-         * @description A consent stays `posting` until its words are posted, within a minute as a rule.
+         * @description A consent has the state `posting` until its words are posted, usually within a minute.
          */
         get: operations["list_consents"];
         put?: never;
@@ -556,7 +568,7 @@ export interface paths {
         };
         /**
          * List the caller's errands, newest first
-         * @description An errand stays open until its answer or its deadline.
+         * @description An errand stays open until it is answered or its deadline has passed.
          */
         get: operations["list_own_errands"];
         put?: never;
@@ -626,7 +638,7 @@ export interface paths {
          *
          *     People who share no chat with the caller are invited, and join when they accept. Repeating a
          *     `client_id` returns the existing chat in its current state. 403: only operators may add one of
-         *     the agents (`who_may_add`).
+         *     the named agents (its `who_may_add`).
          */
         post: operations["create_chat"];
         delete?: never;
@@ -646,10 +658,10 @@ export interface paths {
         put?: never;
         /**
          * Create an upload for an image or file
-         * @description Upload the file to the URL, then post a message that names its id.
+         * @description Upload the file to the URL, then post a message that names the file's id.
          *
-         *     The URL takes this file only, for ten minutes. A file that no message names is deleted after a
-         *     day.
+         *     The URL accepts only this file, and expires after ten minutes. A file that no message names is
+         *     deleted after a day.
          */
         post: operations["begin_upload"];
         delete?: never;
@@ -671,8 +683,8 @@ export interface paths {
          * Get a ticket for the live channel
          * @description The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
          *
-         *     The connection ends with the caller's token, and after two hours at most. A ticket counts as ten
-         *     reads of the caller.
+         *     The connection ends when the caller's token expires, and after two hours at most. For the
+         *     caller's rate limit, a ticket counts as ten reads.
          */
         post: operations["open_live"];
         delete?: never;
@@ -690,15 +702,15 @@ export interface paths {
         };
         /**
          * List the caller's devices
-         * @description There are at most 20.
+         * @description A caller has at most 20 devices.
          */
         get: operations["list_devices"];
         /**
          * Register a device of the caller for notifications
-         * @description An app calls this at each start. The same token is the same device, also of another caller.
+         * @description An app calls this at each start. A known token keeps its device, and moves it to the caller.
          *
-         *     A deployment without push for the platform answers 422. A caller has at most 20 devices; the
-         *     one that was registered first goes for a new one.
+         *     The status is 422 if the deployment sends no notifications to this platform. A caller has at
+         *     most 20 devices; a new one replaces the one that was registered first.
          */
         put: operations["register_device"];
         post?: never;
@@ -717,9 +729,9 @@ export interface paths {
         };
         /**
          * Get how sharing rules affect the caller
-         * @description Who may be told what the caller says to agents alone, and what was told to whom.
+         * @description Who may be told what the caller says to agents in private, and what was told to whom.
          *
-         *     `told_by` lists the rules by which the caller may be told what others say.
+         *     `told_by` lists the rules by which agents may tell the caller what others say.
          */
         get: operations["get_own_sharing"];
         put?: never;
@@ -729,7 +741,7 @@ export interface paths {
         head?: never;
         /**
          * Turn sharing with the caller on or off
-         * @description Without `receives`, no sharing rule tells the caller anything, in any of their chats.
+         * @description If `receives` is false, agents use no sharing rule to tell the caller anything.
          */
         patch: operations["change_own_sharing"];
         trace?: never;
@@ -743,16 +755,16 @@ export interface paths {
         };
         /**
          * Get the state of the caller's visit
-         * @description Works with the token of a visit only, also while its visitor is erased.
+         * @description Requires the token of a visit, which works even while the visitor is being erased.
          */
         get: operations["get_visit"];
         put?: never;
         post?: never;
         /**
          * Erase the visitor and the chat of a visit
-         * @description The visit ends at once. `GET /v1/visit` tells when everything is erased, after some minutes.
+         * @description The visit ends at once. After some minutes, `GET /v1/visit` says that everything is erased.
          *
-         *     Without a message, there is nothing to erase.
+         *     If the visitor has not written yet, there is nothing to erase.
          */
         delete: operations["erase_visit"];
         options?: never;
@@ -771,7 +783,7 @@ export interface paths {
         put?: never;
         /**
          * End the caller's visit
-         * @description No token or renewal of the visit works again. The chat stays for the business.
+         * @description All tokens and renewals of the visit stop working. The business keeps the chat.
          */
         post: operations["end_visit"];
         delete?: never;
@@ -789,17 +801,17 @@ export interface paths {
         };
         /**
          * Export an agent as a file
-         * @description YAML with all that operators made for the agent, without ids, secrets, people and chats.
+         * @description YAML with all that operators made for the agent. It has no ids, secrets, people or chats.
          *
-         *     Documents that the agent has changed are left out. A comment names them.
+         *     Documents that the agent has changed are left out; a comment in the file names them.
          */
         get: operations["export_agent"];
         /**
          * Update an agent from a file
-         * @description The agent gets all fields of the file, as a new version; an omitted field has its default.
+         * @description The agent gets all fields of the file, as a new version. Omitted fields get their defaults.
          *
-         *     Plans, goals, memories and documents of the file are added, or replaced by name. Others stay.
-         *     Repeating the call changes nothing.
+         *     Plans, goals, memories and documents of the file are added, or replace those of the same name.
+         *     The agent's other ones stay. Repeating the call changes nothing.
          */
         put: operations["update_agent_from_file"];
         post?: never;
@@ -818,14 +830,14 @@ export interface paths {
         };
         /**
          * Get an agent
-         * @description A deleted agent is not found.
+         * @description For a deleted agent, the status is 404.
          */
         get: operations["get_agent"];
         put?: never;
         post?: never;
         /**
          * Delete an agent
-         * @description The agent stays in the rosters of its chats, but no longer responds.
+         * @description The agent stays in the member lists of its chats, but no longer responds.
          */
         delete: operations["delete_agent"];
         options?: never;
@@ -834,9 +846,10 @@ export interface paths {
          * Update an agent
          * @description The agent's next activation uses the new values.
          *
-         *     If the agent's `gate` is `block`, the change needs an ended trial of it in which no required
-         *     case regressed, or else the reason of an owner. The error is a conflict whose `details.reason`
-         *     is `trial_required`, or `trial_stale` if the agent or its cases were changed since the trial.
+         *     If the agent's `gate` is `block`, the change needs an ended trial of this change in which no
+         *     required case regressed (`trial_id`), or the reason of an owner (`override_reason`). Otherwise,
+         *     the answer is 409, and `details.reason` is `trial_required`, or `trial_stale` if the agent or a
+         *     required case was changed since the trial.
          */
         patch: operations["change_agent"];
         trace?: never;
@@ -850,7 +863,7 @@ export interface paths {
         };
         /**
          * List an agent's versions, newest first
-         * @description The newest 50 versions are kept, each with all that operators set, and by whom and when.
+         * @description The newest 50 versions are kept, with all values that operators set, by whom and when.
          */
         get: operations["list_versions"];
         put?: never;
@@ -874,7 +887,7 @@ export interface paths {
          * Restore a version of an agent
          * @description The restored values become a new version. Repeating the call changes nothing.
          *
-         *     The agent's gate applies as to a `PATCH`.
+         *     The agent's gate applies, as it does to `PATCH /v1/agents/{agent_id}`.
          */
         post: operations["restore_version"];
         delete?: never;
@@ -892,7 +905,7 @@ export interface paths {
         };
         /**
          * List an agent's chats, newest first
-         * @description The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
+         * @description The list has no titles or texts. To read a chat, call `GET /v1/transcripts/{chat_id}`.
          *
          *     Private chats are listed only with `user_id`. Discarded chats are omitted, so a page may be
          *     short.
@@ -917,7 +930,7 @@ export interface paths {
         put?: never;
         /**
          * Consolidate a chat now
-         * @description This works for active chats, and for chats whose consolidation is off.
+         * @description The chat may still be active, and its consolidation may be turned off.
          */
         post: operations["consolidate_chat"];
         delete?: never;
@@ -983,32 +996,35 @@ export interface paths {
         };
         /**
          * Get a chat on the desk
-         * @description If it is not there, 404 tells in `details` who held the chat last, and how that ended.
+         * @description Returns the chat's current stay at the desk: who asked for it, and who holds the chat.
+         *
+         *     If the chat is not on the desk, the status is 404, and `details` say who held the chat last, and
+         *     how that stay ended.
          */
         get: operations["get_desk"];
         /**
          * Take a chat over
-         * @description Agents are silent in the chat until its return; runs that were writing are stopped.
+         * @description Agents are silent in the chat until it is handed back. Runs that are writing are stopped.
          *
-         *     The chat need not be on the desk. A private chat takes the role `privacy` and a reason. If
-         *     somebody else holds the chat, the answer is 409, and `details` name them. The call is
-         *     idempotent. The holder may read the chat until its return, without another reason: people see
-         *     the take-over among those who have seen their chats.
+         *     The chat need not be on the desk. A private chat requires the role `privacy` and a reason. If
+         *     somebody else holds the chat, the answer is 409, and `details` name the holder. The call is
+         *     idempotent. Until the chat is handed back, the holder may read it without giving another reason.
+         *     People see the take-over in the list of accesses to their private chats.
          */
         put: operations["take_over"];
         /**
          * Add a chat to the desk
-         * @description Agents answer until somebody takes the chat over. People are told once.
+         * @description Agents answer until a team member takes the chat over. The chat's people get one notice.
          *
-         *     A private chat takes the role `privacy` and a reason.
+         *     A private chat requires the role `privacy` and a reason.
          */
         post: operations["request_person"];
         /**
          * Hand a chat back
-         * @description Agents answer again, first the messages of people that have no answer yet.
+         * @description Agents answer again. First, they answer the messages of people that have no answer yet.
          *
-         *     Their next prompts show the briefing, which people are not shown. With `dismiss`, a chat that
-         *     waits leaves the desk, and nobody need take it over. The call is idempotent.
+         *     The agents' next prompts show the briefing; people never see it. With `dismiss`, a waiting chat
+         *     leaves the desk without being taken over. The call is idempotent.
          */
         delete: operations["hand_back"];
         options?: never;
@@ -1025,13 +1041,13 @@ export interface paths {
         };
         /**
          * List messages of a chat that you have taken over
-         * @description Pages work as for members. Reading moves no one's read mark.
+         * @description Pages work as in `GET /v1/chats/{chat_id}/messages`. The call moves no read marks.
          */
         get: operations["list_held_messages"];
         put?: never;
         /**
          * Post a message as the team
-         * @description Only the holder of the chat posts here, under their name; an SMS names the team, too.
+         * @description Only the holder of the chat can post, under their own name. An SMS also names the team.
          *
          *     Repeating a `client_id` returns the existing message (idempotent).
          */
@@ -1053,10 +1069,10 @@ export interface paths {
         put?: never;
         /**
          * Draft an answer, a briefing or a summary
-         * @description An agent of the chat writes it; the holder edits and sends it.
+         * @description An agent of the chat writes the draft; the holder edits and sends it.
          *
-         *     The model is shown the current session of this chat alone. Nothing is posted, and only the
-         *     usage is stored.
+         *     The model is shown only the current session of this chat. The draft is not posted or stored;
+         *     only the usage is stored.
          */
         post: operations["make_draft"];
         delete?: never;
@@ -1103,7 +1119,7 @@ export interface paths {
         get: operations["get_document_of_agent"];
         /**
          * Replace the text of an agent's document
-         * @description The document must exist. With `version`, it must have this version.
+         * @description The document must exist. If `version` is given, it must be the document's current version.
          */
         put: operations["replace_document_of_agent"];
         post?: never;
@@ -1159,7 +1175,7 @@ export interface paths {
         get: operations["get_document_of_chat"];
         /**
          * Replace the text of a chat's document
-         * @description The document must exist. With `version`, it must have this version.
+         * @description The document must exist. If `version` is given, it must be the document's current version.
          */
         put: operations["replace_document_of_chat"];
         post?: never;
@@ -1246,9 +1262,9 @@ export interface paths {
          * Create a plan
          * @description The runs of a plan belong to the chat that `chat_id` or `user_id` names.
          *
-         *     A plan for a private chat is private to the people who are there now: lists show it with
-         *     `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. A plan of the same
-         *     name in the same scope is replaced. An agent has at most 100 active plans.
+         *     A plan for a private chat is private to the people who are in the chat now; to list it, name
+         *     `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. The new plan
+         *     replaces a plan with the same name in the same scope. An agent has at most 100 active plans.
          */
         post: operations["create_plan"];
         delete?: never;
@@ -1316,9 +1332,10 @@ export interface paths {
         put?: never;
         /**
          * Issue a token for a user
-         * @description Only an API key with the role `tokens` may. The token has the scope `chat`.
+         * @description Requires an API key with the role `tokens`. The token has the scope `chat`.
          *
-         *     The user sees it in their list of looks at private content. A sign-out ends it.
+         *     The user sees the token in their list of accesses to private content. A sign-out of the user
+         *     ends the token.
          */
         post: operations["create_token"];
         delete?: never;
@@ -1370,7 +1387,7 @@ export interface paths {
         put?: never;
         /**
          * Add a memory to an agent
-         * @description A memory that exists in the same words is not added again.
+         * @description If a memory with the same text exists, it is returned with status 200.
          */
         post: operations["create_memory"];
         delete?: never;
@@ -1418,7 +1435,9 @@ export interface paths {
         put?: never;
         /**
          * Restore a memory
-         * @description Removed and superseded memories can be restored. A journal entry fades when it would have.
+         * @description Removed and superseded memories can be restored.
+         *
+         *     A restored journal entry fades at the same time as it would have without the removal.
          */
         post: operations["restore_memory"];
         delete?: never;
@@ -1438,9 +1457,9 @@ export interface paths {
         put?: never;
         /**
          * Replace a memory
-         * @description The new memory keeps the kind, audience and source. The old one is kept as superseded.
+         * @description The new memory keeps the kind, audience and source of the old one, which stays as superseded.
          *
-         *     To undo it, restore the old memory and remove the new one.
+         *     To undo the call, restore the old memory and remove the new one.
          */
         post: operations["supersede_memory"];
         delete?: never;
@@ -1506,7 +1525,7 @@ export interface paths {
         };
         /**
          * List failed events, oldest first
-         * @description An event is parked after a day of failures, and deleted 30 days later.
+         * @description An event is parked after failing for a day, and deleted 30 days later.
          */
         get: operations["list_parked_events"];
         put?: never;
@@ -1528,7 +1547,7 @@ export interface paths {
         put?: never;
         /**
          * Resend failed events
-         * @description At most 50 events are sent again, oldest first, with the ids that they had.
+         * @description At most 50 events are sent again, oldest first. They keep their ids.
          *
          *     With `event_id`, only this event is sent again.
          */
@@ -1548,7 +1567,7 @@ export interface paths {
         };
         /**
          * Get an outreach with its report
-         * @description The report has the state of each person, and why somebody was not written to.
+         * @description The report has the state of each person, and the reason if a person got no text.
          */
         get: operations["get_outreach"];
         put?: never;
@@ -1558,7 +1577,7 @@ export interface paths {
         head?: never;
         /**
          * Pause, resume or cancel an outreach
-         * @description People who were written to stay so. A resumed outreach continues within five minutes.
+         * @description Texts that were sent are not withdrawn. A resumed outreach continues within five minutes.
          */
         patch: operations["change_outreach"];
         trace?: never;
@@ -1579,7 +1598,7 @@ export interface paths {
         post?: never;
         /**
          * Resume work of the tenant
-         * @description The work continues within a minute, oldest first. A pause of the stack stays.
+         * @description Paused work continues within a minute, oldest first. A pause of the whole stack stays.
          */
         delete: operations["end_pause"];
         options?: never;
@@ -1596,7 +1615,7 @@ export interface paths {
         };
         /**
          * Get a user
-         * @description The response has the source of each value that an agent set.
+         * @description The response names the source of each value in the profile that an agent set.
          *
          *     Without the role `privacy` and a reason, the profile and its changes are withheld (null).
          */
@@ -1607,16 +1626,18 @@ export interface paths {
          * Erase a user's data
          * @description The erasure starts at once and takes more than 15 minutes (idempotent).
          *
-         *     Texts of others stay. Those with the user's full name are kept, lose the name, or are removed.
+         *     Texts that others wrote stay. `named_texts` decides about those that contain the user's full
+         *     name: they are kept, lose the name, or are removed.
          */
         delete: operations["erase_user"];
         options?: never;
         head?: never;
         /**
          * Update a user
-         * @description Numbers that are omitted from `phones` are unlinked. A new number needs a code.
+         * @description Numbers that are omitted from `phones` are unlinked. A new number must be linked with a code.
          *
-         *     `phones` needs the role `privacy`, `profile` needs a reason, too, and `roles` the role `owner`.
+         *     `phones` requires the role `privacy`, `profile` the role `privacy` and a reason, and `roles` the
+         *     role `owner`.
          */
         patch: operations["change_user"];
         trace?: never;
@@ -1710,9 +1731,9 @@ export interface paths {
         };
         /**
          * Search an agent's older messages
-         * @description Searches as the agent would for the members of the chat.
+         * @description Searches as the agent would in the chat: only messages that the chat's members may see.
          *
-         *     The result may include messages that the prompt shows anyway.
+         *     The result may include messages that the agent's prompt shows without a search.
          */
         get: operations["recall_messages"];
         put?: never;
@@ -1734,7 +1755,7 @@ export interface paths {
         put?: never;
         /**
          * Rebuild the recall index of an agent
-         * @description The job updates the index of the agent's chats. Recall keeps working meanwhile.
+         * @description A job updates the index of the agent's chats. Meanwhile, recall keeps working.
          */
         post: operations["rebuild_agent_recall"];
         delete?: never;
@@ -1754,7 +1775,7 @@ export interface paths {
         put?: never;
         /**
          * Rebuild the recall index of a chat
-         * @description The job updates the indexes of all agents of the chat. Recall keeps working meanwhile.
+         * @description A job updates the indexes of all agents of the chat. Meanwhile, recall keeps working.
          */
         post: operations["rebuild_chat_recall"];
         delete?: never;
@@ -1792,10 +1813,10 @@ export interface paths {
         };
         /**
          * List an agent's runs of one day, newest first
-         * @description The list omits prompts and steps, and has the first words of each run.
+         * @description The list has the first words of each run, but no prompts or steps.
          *
-         *     The agent may be deleted: its chats, their messages and its runs stay. Without the role
-         *     `privacy` and a reason, private runs have only status, times and reason.
+         *     The runs of a deleted agent can still be listed. Without the role `privacy` and a reason,
+         *     private runs have only status, times and reason.
          */
         get: operations["list_runs"];
         put?: never;
@@ -1824,7 +1845,7 @@ export interface paths {
         post?: never;
         /**
          * Stop a run
-         * @description A run that waits, is queued or works ends (idempotent). What it has sent stays.
+         * @description Ends a run that waits, is queued or works (idempotent). Messages it has sent stay.
          */
         delete: operations["stop_run"];
         options?: never;
@@ -1841,7 +1862,7 @@ export interface paths {
         };
         /**
          * Preview an agent's prompt
-         * @description The preview equals the prompt of a run that is started now. Nothing is sent or changed.
+         * @description The preview is the prompt that a run started now would get. Nothing is sent or changed.
          */
         get: operations["preview_prompt"];
         put?: never;
@@ -1931,21 +1952,21 @@ export interface paths {
         };
         /**
          * Get a source
-         * @description The text itself is that of a version.
+         * @description The response has no text; get the text of one of the source's versions.
          */
         get: operations["get_source"];
         put?: never;
         post?: never;
         /**
          * Delete a source
-         * @description No prompt that is built after the response has a word of the source.
+         * @description Prompts that are built after the response contain nothing of the source.
          */
         delete: operations["delete_source"];
         options?: never;
         head?: never;
         /**
          * Update a source
-         * @description The change is a new version. Another text is read in the background.
+         * @description The change makes a new version. A changed text is read in the background.
          */
         patch: operations["change_source"];
         trace?: never;
@@ -1961,7 +1982,9 @@ export interface paths {
         put?: never;
         /**
          * Read a source again
-         * @description The URL is read in the background. A doubtful text is held back.
+         * @description The URL is read in the background.
+         *
+         *     A doubtful text is held back: agents use it only after an operator has restored version 0.
          */
         post: operations["refresh_source"];
         delete?: never;
@@ -1979,7 +2002,7 @@ export interface paths {
         };
         /**
          * List a source's versions, newest first
-         * @description The newest 10 versions are kept, each with all fields and its text.
+         * @description The newest 10 versions are kept, each with all its fields and its text.
          */
         get: operations["list_source_versions"];
         put?: never;
@@ -1999,7 +2022,7 @@ export interface paths {
         };
         /**
          * Get the text of a version
-         * @description The text passage by passage, as agents are shown it.
+         * @description The text is split into passages, as agents see them.
          */
         get: operations["get_source_text"];
         put?: never;
@@ -2023,7 +2046,7 @@ export interface paths {
          * Restore a version of a source
          * @description The restored text and fields become a new version. Repeating the call changes nothing.
          *
-         *     To take over a text that is held back, restore version 0.
+         *     To accept a text that is held back, restore version 0.
          */
         post: operations["restore_source_version"];
         delete?: never;
@@ -2069,15 +2092,17 @@ export interface paths {
         };
         /**
          * Get a tool call awaiting approval
-         * @description Arguments from a private chat need the role `privacy` and a reason; else they are null.
+         * @description Returns the waiting call with its arguments.
+         *
+         *     The arguments of a call from a private chat are null without the role `privacy` and a reason.
          */
         get: operations["get_approval"];
         put?: never;
         /**
          * Approve or reject a tool call
-         * @description The decision starts a run, which makes exactly this call or tells of the refusal.
+         * @description The decision starts a run, which makes exactly this call, or says that it was refused.
          *
-         *     A call from a private chat needs the role `privacy` and a reason.
+         *     To decide on a call from a private chat, you need the role `privacy` and must give a reason.
          */
         post: operations["decide"];
         delete?: never;
@@ -2109,7 +2134,9 @@ export interface paths {
         head?: never;
         /**
          * Update a tool
-         * @description The change is a new version. A call that waits for a yes is made with no other version.
+         * @description The change makes a new version.
+         *
+         *     A call that waits for an approval is made only if its version is still the newest.
          */
         patch: operations["change_tool"];
         trace?: never;
@@ -2145,7 +2172,7 @@ export interface paths {
         put?: never;
         /**
          * Test a tool
-         * @description Calls the service once with these arguments, as the operator. A write has its effect.
+         * @description Calls the service once with these arguments, as the operator. A writing tool does write.
          */
         post: operations["try_tool"];
         delete?: never;
@@ -2163,15 +2190,17 @@ export interface paths {
         };
         /**
          * List the tools of an MCP server
-         * @description Skein asks the server now. A tool that the server changed is not called until approved.
+         * @description Skein asks the server when you call this.
+         *
+         *     If the server has changed a tool, agents can't call the tool until it is approved again.
          */
         get: operations["list_offered_tools"];
         put?: never;
         /**
          * Approve a tool of an MCP server
-         * @description Agents may call the tool as it was shown. Another approval replaces the rights.
+         * @description Agents may call the tool as it was shown. A new approval replaces the earlier one.
          *
-         *     A tool whose approval does not say otherwise writes, and is not idempotent.
+         *     Unless the approval says otherwise, Skein assumes that the tool writes and is not idempotent.
          */
         post: operations["approve_offered_tool"];
         delete?: never;
@@ -2189,7 +2218,7 @@ export interface paths {
         };
         /**
          * List a tool's versions, newest first
-         * @description The newest 50 versions are kept, each with all fields, and by whom and when.
+         * @description The newest 50 versions are kept, with all fields, the author and the time.
          */
         get: operations["list_tool_versions"];
         put?: never;
@@ -2229,13 +2258,15 @@ export interface paths {
         };
         /**
          * List an agent's threads, open ones first
-         * @description Lists threads of the open scope unless a user or a chat is given.
+         * @description Without `user_id` or `chat_id`, the threads of the open scope are listed.
          */
         get: operations["list_threads"];
         put?: never;
         /**
          * Create a thread
-         * @description The thread does not become active. At most `SKEIN_MAX_OPEN_THREADS` may be open.
+         * @description The thread does not become active.
+         *
+         *     An agent may have at most `SKEIN_MAX_OPEN_THREADS` open threads.
          */
         post: operations["create_thread"];
         delete?: never;
@@ -2253,7 +2284,7 @@ export interface paths {
         };
         /**
          * Get a thread
-         * @description Open and ended threads are found.
+         * @description Ended threads can still be read.
          */
         get: operations["get_thread"];
         put?: never;
@@ -2301,7 +2332,10 @@ export interface paths {
         };
         /**
          * Get an agent's membership of a chat
-         * @description Shows the SEEN watermark, the agent summary and the pinned thread.
+         * @description Shows the agent's state in the chat.
+         *
+         *     It includes the newest message that the agent was shown (SEEN), the agent summary and the pinned
+         *     thread.
          */
         get: operations["get_agent_in_chat"];
         /**
@@ -2325,10 +2359,10 @@ export interface paths {
         };
         /**
          * Read a chat as an operator, with a reason
-         * @description The audit log gets the reason first. A setting of the tenant can forbid this call.
+         * @description The reason is written to the audit log. A setting of the tenant can forbid this call.
          *
-         *     A private chat takes the role `privacy`; for open ones, `support` suffices. Pages work as for
-         *     members. Reading moves no one's read mark.
+         *     A private chat requires the role `privacy`; for an open chat, `support` is enough. Pages work as
+         *     in `GET /v1/chats/{chat_id}/messages`. The call moves no read marks.
          */
         get: operations["read_transcript"];
         put?: never;
@@ -2348,7 +2382,7 @@ export interface paths {
         };
         /**
          * Get a link to an image or file as an operator, with a reason
-         * @description The same rights as for reading the chat. The URL works for five minutes.
+         * @description Requires the same rights as reading the chat. The URL works for five minutes.
          */
         get: operations["read_media"];
         put?: never;
@@ -2368,18 +2402,19 @@ export interface paths {
         };
         /**
          * List an agent's cases, oldest first
-         * @description A case is `gone` once the prompt of its run was erased or forgotten, or has expired.
+         * @description A case is `gone` if the prompt of its run was erased, was forgotten or has expired.
          *
-         *     Without the role `privacy` and a reason, a private case has no name, and nothing is expected.
+         *     Without the role `privacy` and a reason, a private case is shown without its name and its
+         *     expectations.
          */
         get: operations["list_cases"];
         put?: never;
         /**
          * Create a case
-         * @description Keep a run or a script, with what must hold. An agent has at most 200 cases.
+         * @description Keeps a run or a script as a case, with what must hold in it.
          *
-         *     Of a run, the case keeps a reference to the prompt. A private run takes the role `privacy` and a
-         *     reason.
+         *     A case of a run has a reference to the run's prompt. For a private run, this call requires the
+         *     role `privacy` and a reason. An agent has at most 200 cases.
          */
         post: operations["create_case"];
         delete?: never;
@@ -2397,21 +2432,24 @@ export interface paths {
         };
         /**
          * Get a case
-         * @description A private case without the role `privacy` and a reason is shown as in the list.
+         * @description Returns the case with its expectations.
+         *
+         *     Without the role `privacy` and a reason, a private case is shown without its name and its
+         *     expectations.
          */
         get: operations["get_case"];
         put?: never;
         post?: never;
         /**
          * Delete a case
-         * @description Results of earlier trials stay.
+         * @description Results of the case in earlier trials stay.
          */
         delete: operations["delete_case"];
         options?: never;
         head?: never;
         /**
          * Update a case
-         * @description A case of a run keeps its run. `script` replaces the script of the others.
+         * @description `script` replaces the script of a case. The run of a case of a run cannot be changed.
          */
         patch: operations["change_case"];
         trace?: never;
@@ -2431,11 +2469,11 @@ export interface paths {
         put?: never;
         /**
          * Start a trial
-         * @description Play the agent's cases for two of its versions, in the background. Nothing is sent.
+         * @description Plays the agent's cases for two of its versions, in the background. Nothing is sent.
          *
-         *     The response says about how many calls, tokens and how much money it takes. A trial over
-         *     `max_tokens` or the tenant's limit is refused before a model is asked. A tenant has at most
-         *     three running trials.
+         *     The response estimates the trial's calls, tokens and cost. A trial over `max_tokens` or over the
+         *     tenant's limit is refused before a model is asked. A tenant can have at most three running
+         *     trials.
          */
         post: operations["start_trial"];
         delete?: never;
@@ -2453,14 +2491,14 @@ export interface paths {
         };
         /**
          * Get a trial
-         * @description Both versions of the agent, and the verdict on each case, without a word of the plays.
+         * @description Both versions of the agent, and the verdict on each case, but no texts of the plays.
          */
         get: operations["get_trial"];
         put?: never;
         post?: never;
         /**
          * Stop a trial
-         * @description Plays that have begun end. What came of it so far stays.
+         * @description Plays that have begun are finished. All results so far stay.
          */
         delete: operations["stop_trial"];
         options?: never;
@@ -2477,7 +2515,7 @@ export interface paths {
         };
         /**
          * List the plays of a case
-         * @description What the agent said and did in each play. Plays of an erased prompt are gone with it.
+         * @description What the agent said and did in each play. Erasing a run's prompt also erases its plays.
          */
         get: operations["list_plays"];
         put?: never;
@@ -2543,8 +2581,8 @@ export interface paths {
          *
          *     The user's devices get no more notifications.
          *
-         *     A token without `iat` is refused from then on, too. A person without a record, such as an
-         *     operator who is in no chat, needs one first: create a user with the `sub` of the token.
+         *     Tokens without `iat` are refused from then on, too. To sign out a person without a record, such
+         *     as an operator who is in no chat, first create a user with the `sub` of the person's token.
          */
         post: operations["sign_out"];
         delete?: never;
@@ -2585,10 +2623,10 @@ export interface paths {
         get?: never;
         /**
          * Link a phone number to a user
-         * @description The person reads the code from their phone. A wrong code is answered with 422.
+         * @description The person reads the code from an SMS. A wrong code is answered with 422.
          *
-         *     A caller with this number is merged into the user, with all chats. If the number is the user's
-         *     already, the code proves it again.
+         *     If a caller has this number, the caller is merged into the user, with all chats. If the user
+         *     already has the number, the code proves again that they still use it.
          */
         put: operations["link_number"];
         post?: never;
@@ -2638,7 +2676,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a person's consent to messages
-         * @description Agents no longer write first there (idempotent).
+         * @description Agents no longer write first to the number on this channel (idempotent).
          */
         delete: operations["revoke_text_consent"];
         options?: never;
@@ -2655,7 +2693,7 @@ export interface paths {
         };
         /**
          * Explain whether a person can see an item
-         * @description Items are found by agent and scope, as in their own calls.
+         * @description The item is found by its agent and scope, as in the routes of its kind.
          */
         get: operations["explain_item"];
         put?: never;
@@ -2675,14 +2713,14 @@ export interface paths {
         };
         /**
          * Get a sharing rule
-         * @description Also one of the latest that were deleted.
+         * @description Recently deleted rules are found, too.
          */
         get: operations["get_sharing_rule"];
         put?: never;
         post?: never;
         /**
          * Delete a sharing rule
-         * @description Nothing more is told by it, also not by runs at work. What was told stays said.
+         * @description Agents stop using the rule at once, also in current runs. Messages they sent stay.
          */
         delete: operations["delete_sharing_rule"];
         options?: never;
@@ -2731,7 +2769,7 @@ export interface paths {
         };
         /**
          * Get the used budget of a widget
-         * @description The budgets refill evenly over a day. An alarm tells when 80 % of the tokens are used.
+         * @description The budgets refill evenly over a day. An alarm is raised when 80 % of the tokens are used.
          */
         get: operations["get_widget_usage"];
         put?: never;
@@ -2757,9 +2795,9 @@ export interface paths {
         put?: never;
         /**
          * Create an agent
-         * @description Omitted fields have the values of the template, without a template their defaults.
+         * @description Omitted fields take the values of the template, or their defaults if no template is given.
          *
-         *     A model that the provider does not list is a warning.
+         *     The response has a warning if the provider does not list the model.
          */
         post: operations["create_agent"];
         delete?: never;
@@ -2800,7 +2838,7 @@ export interface paths {
         };
         /**
          * List templates for new agents
-         * @description `POST /v1/agents` with the name of a template creates an agent with its fields and plans.
+         * @description To create an agent from a template, name the template in `POST /v1/agents`.
          */
         get: operations["list_agent_templates"];
         put?: never;
@@ -2864,9 +2902,10 @@ export interface paths {
         };
         /**
          * List the chats on the desk
-         * @description Chats that wait for a person of the team come first, oldest first; at most 200 are listed.
+         * @description Chats that wait for a team member come first, oldest first. At most 200 are listed.
          *
-         *     The list has no words of chats. Only the holder of a chat is shown the summary of the request.
+         *     The list has no titles or texts of chats. Only the holder of a chat is shown the summary of the
+         *     request.
          */
         get: operations["list_desk"];
         put?: never;
@@ -2937,7 +2976,7 @@ export interface paths {
         };
         /**
          * List the tenant's errands, newest first
-         * @description Without the role `privacy` and a reason, errands of private chats have no words.
+         * @description Without the role `privacy` and a reason, texts of errands in private chats are withheld.
          */
         get: operations["list_errands"];
         put?: never;
@@ -2987,11 +3026,11 @@ export interface paths {
         put?: never;
         /**
          * Create an outreach
-         * @description Each person is written to once, in a direct chat by text, at the pace of the line.
+         * @description Each person gets one text in their direct chat with the agent, at the pace of the line.
          *
-         *     With `instruction`, the agent writes to each in its own words; with `text`, all get that text.
-         *     The call is refused with 409 if one of the people has not consented to texts; `details` names
-         *     them. Quiet hours and limits hold.
+         *     With `instruction`, the agent writes to each person in its own words. With `text`, all people
+         *     get that text. If some people have not consented to texts, the status is 409, and `details` name
+         *     these people. Quiet hours and limits apply.
          */
         post: operations["create_outreach"];
         delete?: never;
@@ -3029,7 +3068,7 @@ export interface paths {
         };
         /**
          * List the erasures of users, newest first
-         * @description Finished erasures have their reports. A page may be short.
+         * @description Each finished erasure has its report. A page may be short.
          */
         get: operations["list_erasures"];
         put?: never;
@@ -3051,7 +3090,9 @@ export interface paths {
         put?: never;
         /**
          * Rebuild the recall index of all chats
-         * @description Needed after a change of the embeddings' model; until then, recall finds by words only.
+         * @description Needed after the model for embeddings was changed.
+         *
+         *     Until messages are indexed again, recall finds them by their words only.
          */
         post: operations["rebuild_recall"];
         delete?: never;
@@ -3069,7 +3110,7 @@ export interface paths {
         };
         /**
          * List the tokens that each tool takes
-         * @description Built-in tools, then the first 200 of the tenant, with the tokens each adds to a request.
+         * @description The tokens that each tool adds to a request: built-in tools, then the tenant's first 200.
          */
         get: operations["list_tool_tokens"];
         put?: never;
@@ -3113,7 +3154,7 @@ export interface paths {
         };
         /**
          * Get the tenant's settings
-         * @description Null means the deployment's setting. Agents and lines may have their own settings.
+         * @description Null means that the deployment's value applies. Agents and lines may override settings.
          */
         get: operations["get_settings"];
         put?: never;
@@ -3123,7 +3164,7 @@ export interface paths {
         head?: never;
         /**
          * Update the tenant's settings
-         * @description Omitted settings stay unchanged; null resets a setting to the deployment's.
+         * @description Omitted settings stay unchanged. Null resets a setting to the deployment's value.
          */
         patch: operations["change_settings"];
         trace?: never;
@@ -3137,7 +3178,7 @@ export interface paths {
         };
         /**
          * Get effective settings and their sources
-         * @description The values are those of direct chats. Without an agent, they are the tenant's.
+         * @description The values that apply in direct chats: of the agent, or of the tenant without an agent.
          */
         get: operations["get_effective_settings"];
         put?: never;
@@ -3157,13 +3198,15 @@ export interface paths {
         };
         /**
          * List sources, oldest first
-         * @description Each source has its state, and why its newest text was not taken over.
+         * @description Each source has its state, and the reason if its newest text is not used.
          */
         get: operations["list_sources"];
         put?: never;
         /**
          * Create a source of knowledge
-         * @description The source is read in the background; see its `state`. Agents then answer from it.
+         * @description The source is read in the background, as its `state` shows.
+         *
+         *     After that, agents can answer from it.
          */
         post: operations["create_source"];
         delete?: never;
@@ -3183,7 +3226,7 @@ export interface paths {
         put?: never;
         /**
          * Create an upload for a source
-         * @description Send the file to the URL by PUT, then create a source with its id within a day.
+         * @description Send the file to the URL by PUT. Within a day, create a source with the upload's id.
          */
         post: operations["begin_source_upload"];
         delete?: never;
@@ -3203,7 +3246,7 @@ export interface paths {
         put?: never;
         /**
          * Search the sources
-         * @description What the prompt of an agent would get for this question, if all readers have `roles`.
+         * @description The passages that the agent's prompt would show for this query if all readers had `roles`.
          */
         post: operations["search_sources"];
         delete?: never;
@@ -3291,7 +3334,7 @@ export interface paths {
         };
         /**
          * Get the system status
-         * @description The state of the model, and the tenant's current runs, last error and usage today.
+         * @description The model's state, and the tenant's current runs, last error and today's usage.
          */
         get: operations["get_system"];
         put?: never;
@@ -3331,9 +3374,9 @@ export interface paths {
         };
         /**
          * List the tenant's chats, newest first
-         * @description All chats, open, private and discarded, by the hour of the newest message.
+         * @description Open, private and discarded chats, sorted by the hour of their newest message.
          *
-         *     The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
+         *     The list has no titles or texts. To read a chat, call `GET /v1/transcripts/{chat_id}`.
          */
         get: operations["list_transcripts"];
         put?: never;
@@ -3353,11 +3396,12 @@ export interface paths {
         };
         /**
          * Get the tenant's usage, of one day or as a report
-         * @description Without `by`, adds up one day: all model answers in runs, for summaries and for memories.
+         * @description Without `by`, `from` or `to`, the usage of one day: all answers of models.
          *
-         *     With `by`, `from` or `to`, a report has one row for each day (the default), agent, person,
-         *     model or channel, or one for the tenant. Rows by person leave out work that no person caused,
-         *     and rows by channel all but messages.
+         *     They include answers in runs, for summaries and for memories. With `by`, `from` or `to`, a
+         *     report has one row for each day (the default), agent, person, model or channel, or one for the
+         *     tenant. Rows by person leave out work that no person caused. Rows by channel count only
+         *     messages.
          */
         get: operations["get_usage"];
         put?: never;
@@ -3377,18 +3421,19 @@ export interface paths {
         };
         /**
          * List users by id
-         * @description The list includes callers. With `phone`, it has the owner of the number, or nobody.
+         * @description The list includes callers, who are known only by their number.
          *
-         *     With `q`, it has the users who are found by name, each once, and pages may be short.
+         *     With `phone`, it has the owner of the number, or is empty. With `q`, it has the users who are
+         *     found by name, each once, and pages may be short.
          */
         get: operations["list_users"];
         put?: never;
         /**
          * Create a user
-         * @description The id is the `sub` of the user's token, if given.
+         * @description If you give the id, it must be the `sub` of the user's token.
          *
-         *     Numbers need the role `privacy`, and must be new: numbers that already wrote need a code.
-         *     `roles` needs the role `owner`.
+         *     Phone numbers require the role `privacy`. They must be new: a number that has already written to
+         *     an agent is linked with a code. `roles` requires the role `owner`.
          */
         post: operations["create_user"];
         delete?: never;
@@ -3406,9 +3451,10 @@ export interface paths {
         };
         /**
          * Explain whether a person can see messages
-         * @description What decided for each message as of now: presence, consent or a rule, or what fails.
+         * @description Explains each message: what allows the reader to see it now, or why they may not.
          *
-         *     The answer has no words of the messages.
+         *     What allows it is presence, a consent or a sharing rule. The response has no text of the
+         *     messages.
          */
         get: operations["explain_messages"];
         put?: never;
@@ -3428,13 +3474,15 @@ export interface paths {
         };
         /**
          * List sharing rules, oldest first
-         * @description All rules that were not deleted; a tenant has at most 100.
+         * @description Deleted rules are omitted. A tenant has at most 100 rules.
          */
         get: operations["list_sharing_rules"];
         put?: never;
         /**
          * Create a sharing rule
-         * @description People of `from` are told of it in their chats; what they say afterwards may be told.
+         * @description People with the role in `from` get a notice of the rule in their chats.
+         *
+         *     Agents may tell readers only what these people say after the notice.
          */
         post: operations["create_sharing_rule"];
         delete?: never;

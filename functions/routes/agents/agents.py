@@ -63,9 +63,9 @@ WithUser = Annotated[
 
 @router.post("/v1/agents", "Create an agent")
 def create_agent(new: NewAgent) -> AgentDetail:
-    """Omitted fields have the values of the template, without a template their defaults.
+    """Omitted fields take the values of the template, or their defaults if no template is given.
 
-    A model that the provider does not list is a warning.
+    The response has a warning if the provider does not list the model.
     """
     return _detail(_create(file_of(new)))
 
@@ -88,9 +88,9 @@ def import_agent(file: AgentFile, *, overwrite: Overwrite = False) -> ImportedAg
     model=ExportedFile,
 )
 def export_agent(agent_id: AgentId) -> Response[str]:
-    """YAML with all that operators made for the agent, without ids, secrets, people and chats.
+    """YAML with all that operators made for the agent. It has no ids, secrets, people or chats.
 
-    Documents that the agent has changed are left out. A comment names them.
+    Documents that the agent has changed are left out; a comment in the file names them.
     """
     exported = service(AgentExport).export(router.caller.tenant, agent_id)
     return Response(200, YAML, exported.text)
@@ -105,10 +105,10 @@ def update_agent_from_file(
     trial_id: OfTrial = None,
     override_reason: Override = None,
 ) -> ImportedAgent:
-    """The agent gets all fields of the file, as a new version; an omitted field has its default.
+    """The agent gets all fields of the file, as a new version. Omitted fields get their defaults.
 
-    Plans, goals, memories and documents of the file are added, or replaced by name. Others stay.
-    Repeating the call changes nothing.
+    Plans, goals, memories and documents of the file are added, or replace those of the same name.
+    The agent's other ones stay. Repeating the call changes nothing.
     """
     caller, imports = router.caller, service(AgentImport)
     gate = service(TrialGate).open(trial_id, override_reason)
@@ -125,7 +125,7 @@ def update_agent_from_file(
 
 @router.get("/v1/agent-templates", "List templates for new agents")
 def list_agent_templates() -> AgentTemplateList:
-    """`POST /v1/agents` with the name of a template creates an agent with its fields and plans."""
+    """To create an agent from a template, name the template in `POST /v1/agents`."""
     items = tuple(template_resource(name, file) for name, file in agent_templates().items())
     return AgentTemplateList(items=items, next_cursor=None)
 
@@ -139,7 +139,7 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
 
 @router.get("/v1/agents/<agent_id>", "Get an agent")
 def get_agent(agent_id: AgentId) -> AgentDetail:
-    """A deleted agent is not found."""
+    """For a deleted agent, the status is 404."""
     agent = service(Agents).get(router.caller.tenant, agent_id)
     detail, unheard = _detail(agent), service(ToolWarnings).of(agent)
     if unheard is None:
@@ -157,9 +157,10 @@ def change_agent(
 ) -> AgentDetail:
     """The agent's next activation uses the new values.
 
-    If the agent's `gate` is `block`, the change needs an ended trial of it in which no required
-    case regressed, or else the reason of an owner. The error is a conflict whose `details.reason`
-    is `trial_required`, or `trial_stale` if the agent or its cases were changed since the trial.
+    If the agent's `gate` is `block`, the change needs an ended trial of this change in which no
+    required case regressed (`trial_id`), or the reason of an owner (`override_reason`). Otherwise,
+    the answer is 409, and `details.reason` is `trial_required`, or `trial_stale` if the agent or a
+    required case was changed since the trial.
     """
     caller, gate = router.caller, service(TrialGate).open(trial_id, override_reason)
     _check_tools(change.given.get("enabled_tools", ()))
@@ -173,7 +174,7 @@ def change_agent(
 def list_versions(
     agent_id: AgentId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AgentVersionPage:
-    """The newest 50 versions are kept, each with all that operators set, and by whom and when."""
+    """The newest 50 versions are kept, with all values that operators set, by whom and when."""
     page = service(Agents).versions(router.caller.tenant, agent_id, limit=limit, cursor=cursor)
     return AgentVersionPage.of(page)
 
@@ -192,7 +193,7 @@ def restore_version(
 ) -> AgentDetail:
     """The restored values become a new version. Repeating the call changes nothing.
 
-    The agent's gate applies as to a `PATCH`.
+    The agent's gate applies, as it does to `PATCH /v1/agents/{agent_id}`.
     """
     caller, gate = router.caller, service(TrialGate).open(trial_id, override_reason)
     restored = service(Agents).restore(
@@ -202,7 +203,7 @@ def restore_version(
 
 
 def _warned(detail: AgentDetail, gate: OpenedGate) -> AgentDetail:
-    """Add the warning of a gate that does not block."""
+    """Add the warning of a gate that warns but does not block."""
     if gate.warning is None:
         return detail
     warning = AgentWarning(code="no_trial", message=gate.warning)
@@ -217,7 +218,7 @@ def list_agent_chats(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> AgentChatPage:
-    """The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
+    """The list has no titles or texts. To read a chat, call `GET /v1/transcripts/{chat_id}`.
 
     Private chats are listed only with `user_id`. Discarded chats are omitted, so a page may be
     short.
@@ -234,7 +235,7 @@ def list_agent_chats(
 
 @router.delete("/v1/agents/<agent_id>", "Delete an agent")
 def delete_agent(agent_id: AgentId) -> Response[None]:
-    """The agent stays in the rosters of its chats, but no longer responds."""
+    """The agent stays in the member lists of its chats, but no longer responds."""
     service(Agents).delete(router.caller.tenant, agent_id)
     return no_content()
 
@@ -255,7 +256,7 @@ def _imported(agent: Agent, file: AgentFile) -> ImportedAgent:
 
 
 def _check_tools(names: Sequence[str]) -> None:
-    """Check that tools exist, built-in or custom.
+    """Check that all named tools exist, as built-in or custom tools.
 
     Raises:
         Unprocessable: A tool does not exist.

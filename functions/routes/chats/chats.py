@@ -41,7 +41,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
 
     People who share no chat with the caller are invited, and join when they accept. Repeating a
     `client_id` returns the existing chat in its current state. 403: only operators may add one of
-    the agents (`who_may_add`).
+    the named agents (its `who_may_add`).
     """
     caller = router.caller
     chats = service(ChatAdministration)
@@ -74,8 +74,8 @@ def get_chat(chat_id: ChatId) -> OwnChatResource:
 def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     """The title, respond policy and consolidation can change; the visibility cannot.
 
-    Only an owner of the chat may do this. In a chat that nobody owns, an operator with the role
-    `owner` may, who is shown no title and no summary.
+    Only an owner of the chat may change it. If the chat has no owner, an operator with the role
+    `owner` may; the response then has no title and no summary.
     """
     caller = router.caller
     return ChatResource.of(
@@ -89,7 +89,8 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
 def discard_chat(chat_id: ChatId) -> Response[None]:
     """Nothing can be posted in a discarded chat. Its members can still read the chat.
 
-    Only an owner of the chat may do this; an operator, if nobody owns the chat.
+    Only an owner of the chat may discard it. If the chat has no owner, an operator with the role
+    `owner` may.
     """
     caller = router.caller
     service(ChatAdministration).discard(
@@ -106,7 +107,10 @@ def discard_chat(chat_id: ChatId) -> Response[None]:
 def list_members(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> MemberPage:
-    """Agents come before people. A person's mark moves when they post or call `POST .../read`."""
+    """Agents come before people.
+
+    A person's read mark moves when the person posts or calls `POST .../read`.
+    """
     caller = router.caller
     page = service(ChatViews).members(
         caller.tenant, caller.user_id, chat_id, limit=limit, cursor=cursor
@@ -117,11 +121,12 @@ def list_members(
 
 @members.put("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Add a member", 409)
 def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
-    """Earlier messages count as seen. A person who shares no chat with the caller is invited.
+    """For the new member, earlier messages count as seen.
 
-    So is a person who was a member before. Members of direct chats cannot be added.
+    A person who shares no chat with the caller, or who was a member of the chat before, is invited.
+    Members of direct chats cannot be added.
 
-    403: only operators may add the agent (`who_may_add`).
+    403: only operators may add this agent (its `who_may_add`).
     """
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
@@ -134,9 +139,10 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
 
 @members.delete("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Remove a member", 409)
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
-    """Owners remove others. Everybody may leave, and withdraw an own invitation.
+    """Owners remove others. Every member may leave, and withdraw an invitation that they sent.
 
-    In a chat that nobody owns, an operator removes. The queued run of a removed agent is canceled.
+    If the chat has no owner, an operator with the role `owner` may remove members. The queued run
+    of a removed agent is canceled.
     """
     caller, member = router.caller, MemberRef(kind=kind, id=member_id)
     service(ChatAdministration).remove_member(
@@ -149,9 +155,10 @@ def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[
 def change_member(
     chat_id: ChatId, kind: Kind, member_id: MemberId, change: RoleChange
 ) -> ChatMemberResource:
-    """Only an owner of the chat may do this; an operator, if nobody owns the chat.
+    """Only an owner of the chat may change roles.
 
-    A group may have many owners. If its last owner leaves, operators act for an owner.
+    A group may have many owners. If the chat has no owner, an operator with the role `owner` may
+    change roles.
     """
     caller, member = router.caller, MemberRef(kind=kind, id=member_id)
     chat = service(ChatAdministration).set_role(
@@ -168,7 +175,7 @@ def change_member(
 
 @members.post("/v1/chats/<chat_id>/invitation", "Answer an invitation to a chat", 409)
 def answer_invitation(chat_id: ChatId, answer: InvitationAnswer) -> Response[None]:
-    """Only the invited person can answer. Nothing of the chat is readable before they accept.
+    """Only the invited person can answer. Before they accept, they can't read the chat.
 
     409: the invitation has expired, or the chat is discarded.
     """

@@ -25,10 +25,10 @@ Token = Annotated[str, Path(min_length=1, max_length=200, description="The token
 
 @router.get("/v1/m/<token>", "Download an image or file from a link", public=True, status=FOUND)
 def open_link(token: Token) -> Response[None]:
-    """The person to whom an agent sent the file gets it, for five minutes after it was sent.
+    """Redirects to the file. The link works for five minutes after the agent sent it.
 
-    The response leads to the file. The status is 404 later, and if the person may not see the file
-    any more.
+    The status is 404 if the link has expired, or if the person to whom the agent sent the file may
+    not see it any more.
     """
     url = service(OpenedLinks).open(token)
     return Response(FOUND, content_types.TEXT_PLAIN, headers={**PRIVATE, "location": url})

@@ -44,7 +44,7 @@ def list_messages(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> MessagePage:
-    """With `after`, the cursor leads to newer messages, otherwise to older ones."""
+    """With `after`, further pages lead to newer messages; otherwise, to older ones."""
     caller = router.caller
     page = service(ChatViews).messages(
         caller.tenant,
@@ -65,8 +65,8 @@ def list_messages(
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
     """Repeating a `client_id` returns the existing message (idempotent).
 
-    The answer to a choice, `choice`, is refused with 403 if the question is for another person, and
-    with 409 if it is answered or has expired.
+    With `choice`, the message answers a question. The status is 403 if the question is for another
+    person, and 409 if it has been answered or has expired.
     """
     caller = router.caller
     if caller.visit is not None:
@@ -122,7 +122,7 @@ def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
 
 @router.post("/v1/chats/<chat_id>/read", "Mark messages as read", status=200)
 def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
-    """The watermark never moves back, and never past the last message."""
+    """The read mark never moves back, and never past the last message."""
     caller = router.caller
     own = service(ChatViews).read(caller.tenant, caller.user_id, chat_id, receipt.seq)
     return ReadState(seen_seq=own.membership.seen_seq, unread=own.unread)
@@ -139,7 +139,8 @@ def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """All agents respond in the order of their ids, each after the previous run has ended.
 
-    `error`, the reasons and `trigger.traced_to` are empty here: they are for operators.
+    In this response, `error`, the reasons and `trigger.traced_to` are empty: only operators see
+    them.
     """
     caller = router.caller
     service(RateLimiter).admit(caller.tenant, caller.user_id)
@@ -156,7 +157,7 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     "/v1/chats/<chat_id>/runs/<run_id>", "Stop your own waiting run", 409, tag="runs", audit="run"
 )
 def stop_waiting_run(chat_id: ChatId, run_id: RunId) -> Response[None]:
-    """Only the person whose message the run answers can stop it. What it has sent stays."""
+    """Only the person whose message the run answers can stop it. Messages it has sent stay."""
     caller = router.caller
     service(EndingWaits).stop(caller.tenant, chat_id, caller.user_id, run_id)
     return no_content()

@@ -37,9 +37,9 @@ WhyRead = Annotated[
 
 @router.get("/v1/transcripts", "List the tenant's chats, newest first")
 def list_transcripts(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ListedChatPage:
-    """All chats, open, private and discarded, by the hour of the newest message.
+    """Open, private and discarded chats, sorted by the hour of their newest message.
 
-    The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
+    The list has no titles or texts. To read a chat, call `GET /v1/transcripts/{chat_id}`.
     """
     page = service(ChatViews).tenant_chats(router.caller.tenant, limit=limit, cursor=cursor)
     return ListedChatPage.of(page)
@@ -60,10 +60,10 @@ def read_transcript(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> TranscriptPage:
-    """The audit log gets the reason first. A setting of the tenant can forbid this call.
+    """The reason is written to the audit log. A setting of the tenant can forbid this call.
 
-    A private chat takes the role `privacy`; for open ones, `support` suffices. Pages work as for
-    members. Reading moves no one's read mark.
+    A private chat requires the role `privacy`; for an open chat, `support` is enough. Pages work as
+    in `GET /v1/chats/{chat_id}/messages`. The call moves no read marks.
     """
     now = app().ports.clock.now()
     chat, page = service(ChatViews).transcript(
@@ -91,7 +91,7 @@ def read_transcript(
     instead="privacy",
 )
 def read_media(chat_id: ChatId, media_id: MediaId, reason: WhyRead) -> MediaLinkResource:
-    """The same rights as for reading the chat. The URL works for five minutes."""
+    """Requires the same rights as reading the chat. The URL works for five minutes."""
     tenant = router.caller.tenant
     chat, _ = service(ChatViews).transcript(tenant, chat_id, limit=1)
     if chat.visibility == "private":

@@ -1,4 +1,4 @@
-"""Routes with which people of the team take chats over and answer there (function `admin_api`)."""
+"""Routes with which team members take chats over and answer in them (function `admin_api`)."""
 
 from aws_lambda_powertools.event_handler import Response
 
@@ -34,9 +34,10 @@ router = ApiRouter("desk", "desk", role="support")
 
 @router.get("/v1/desk", "List the chats on the desk", instead="privacy", polled=True)
 def list_desk() -> DeskList:
-    """Chats that wait for a person of the team come first, oldest first; at most 200 are listed.
+    """Chats that wait for a team member come first, oldest first. At most 200 are listed.
 
-    The list has no words of chats. Only the holder of a chat is shown the summary of the request.
+    The list has no titles or texts of chats. Only the holder of a chat is shown the summary of the
+    request.
     """
     caller = router.caller
     found = service(DeskQueue).list(caller.tenant)
@@ -46,7 +47,11 @@ def list_desk() -> DeskList:
 
 @router.get("/v1/chats/<chat_id>/desk", "Get a chat on the desk", instead="privacy", polled=True)
 def get_desk(chat_id: ChatId) -> DeskResource:
-    """If it is not there, 404 tells in `details` who held the chat last, and how that ended."""
+    """Returns the chat's current stay at the desk: who asked for it, and who holds the chat.
+
+    If the chat is not on the desk, the status is 404, and `details` say who held the chat last, and
+    how that stay ended.
+    """
     return _shown(chat_id)
 
 
@@ -58,9 +63,9 @@ def get_desk(chat_id: ChatId) -> DeskResource:
     repeated="The chat is on the desk already, and stays as it is.",
 )
 def request_person(chat_id: ChatId, reason: WhyPrivate = None) -> tuple[DeskResource, int]:
-    """Agents answer until somebody takes the chat over. People are told once.
+    """Agents answer until a team member takes the chat over. The chat's people get one notice.
 
-    A private chat takes the role `privacy` and a reason.
+    A private chat requires the role `privacy` and a reason.
     """
     caller = router.caller
     check_chat(caller, chat_id, reason)
@@ -75,12 +80,12 @@ def request_person(chat_id: ChatId, reason: WhyPrivate = None) -> tuple[DeskReso
 
 @router.put("/v1/chats/<chat_id>/desk", "Take a chat over", 409, instead="privacy")
 def take_over(chat_id: ChatId, body: NewHolder, reason: WhyPrivate = None) -> DeskResource:
-    """Agents are silent in the chat until its return; runs that were writing are stopped.
+    """Agents are silent in the chat until it is handed back. Runs that are writing are stopped.
 
-    The chat need not be on the desk. A private chat takes the role `privacy` and a reason. If
-    somebody else holds the chat, the answer is 409, and `details` name them. The call is
-    idempotent. The holder may read the chat until its return, without another reason: people see
-    the take-over among those who have seen their chats.
+    The chat need not be on the desk. A private chat requires the role `privacy` and a reason. If
+    somebody else holds the chat, the answer is 409, and `details` name the holder. The call is
+    idempotent. Until the chat is handed back, the holder may read it without giving another reason.
+    People see the take-over in the list of accesses to their private chats.
     """
     caller = router.caller
     check_chat(caller, chat_id, reason)
@@ -91,10 +96,10 @@ def take_over(chat_id: ChatId, body: NewHolder, reason: WhyPrivate = None) -> De
 
 @router.delete("/v1/chats/<chat_id>/desk", "Hand a chat back", 400, 409, 413, instead="privacy")
 def hand_back(chat_id: ChatId, body: Return) -> Response[None]:
-    """Agents answer again, first the messages of people that have no answer yet.
+    """Agents answer again. First, they answer the messages of people that have no answer yet.
 
-    Their next prompts show the briefing, which people are not shown. With `dismiss`, a chat that
-    waits leaves the desk, and nobody need take it over. The call is idempotent.
+    The agents' next prompts show the briefing; people never see it. With `dismiss`, a waiting chat
+    leaves the desk without being taken over. The call is idempotent.
     """
     caller = router.caller
     if body.dismiss:
@@ -120,7 +125,7 @@ def list_held_messages(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> MessagePage:
-    """Pages work as for members. Reading moves no one's read mark."""
+    """Pages work as in `GET /v1/chats/{chat_id}/messages`. The call moves no read marks."""
     caller = router.caller
     service(DeskQueue).held_by(caller.tenant, chat_id, caller.user_id)
     _, page = service(ChatViews).transcript(
@@ -139,7 +144,7 @@ def list_held_messages(
     repeated="The message already exists.",
 )
 def post_team_message(chat_id: ChatId, new: NewTeamMessage) -> tuple[MessageResource, int]:
-    """Only the holder of the chat posts here, under their name; an SMS names the team, too.
+    """Only the holder of the chat can post, under their own name. An SMS also names the team.
 
     Repeating a `client_id` returns the existing message (idempotent).
     """
@@ -159,10 +164,10 @@ def post_team_message(chat_id: ChatId, new: NewTeamMessage) -> tuple[MessageReso
     instead="privacy",
 )
 def make_draft(chat_id: ChatId, body: DraftRequest) -> DraftResource:
-    """An agent of the chat writes it; the holder edits and sends it.
+    """An agent of the chat writes the draft; the holder edits and sends it.
 
-    The model is shown the current session of this chat alone. Nothing is posted, and only the
-    usage is stored.
+    The model is shown only the current session of this chat. The draft is not posted or stored;
+    only the usage is stored.
     """
     caller = router.caller
     draft = service(Drafts).draft(

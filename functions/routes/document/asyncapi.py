@@ -96,7 +96,10 @@ def _message(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return schemas with no keywords beside a reference, as AsyncAPI requires."""
+    """Return the schemas, with only `$ref` in each object that has a reference.
+
+    AsyncAPI allows no other keywords beside a reference.
+    """
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Descriptions of enums in the OpenAPI document, and of fields that are listed in a docstring.
+"""Descriptions for the OpenAPI document: of enums, and of fields that a docstring lists.
 
 All other fields have their descriptions in the models. An enum of the code is a list of values,
 which cannot have a description.
@@ -149,7 +149,7 @@ def describe_fields(schemas: Mapping[str, Any]) -> None:
 
 
 def _split_attributes(schema: dict[str, Any]) -> dict[str, str]:
-    """Remove the list of attributes from a schema's description, and return their texts by name."""
+    """Remove the list of attributes from a schema's description; return their texts by name."""
     about, found, attributes = schema.get("description", "").partition("\n\nAttributes:\n")
     if not found:
         return {}

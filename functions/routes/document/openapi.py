@@ -246,7 +246,8 @@ def document() -> dict[str, Any]:
     """Generate the OpenAPI document, once per container.
 
     Raises:
-        ValueError: Both APIs have the same method of a path, or different components of one name.
+        ValueError: Both APIs define the same method of a path, or different components with the
+            same name.
     """
     merged = _described(mobile_api.api)
     other = _described(admin_api.api)
@@ -292,7 +293,7 @@ def _keyed(api: Api) -> set[tuple[str, str]]:
 
 
 def _schemes(scopes: Set[str]) -> dict[str, Any]:
-    """Describe the tokens with these scopes. An operator's scope `admin` includes all roles."""
+    """Describe a token for each scope. The scope `admin` is enough wherever a role is required."""
     admin = " or `admin`"
     return {
         scope: HTTPBearer(
@@ -381,7 +382,10 @@ def _successful(status: str, response: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gateway_problem(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an error that may also be the gateway's: no field is required."""
+    """Return the schema of an error that Skein or the gateway may send.
+
+    The gateway's errors have fewer fields, so no field is required.
+    """
     fields = {**problem["properties"], **GATEWAY_PROBLEM["properties"]}
     return {**GATEWAY_PROBLEM, "properties": fields}
 

@@ -16,7 +16,7 @@ router = ApiRouter("errands", "errand", role="support")
 def list_errands(
     *, reason: WhyPrivate = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ErrandPage:
-    """Without the role `privacy` and a reason, errands of private chats have no words."""
+    """Without the role `privacy` and a reason, texts of errands in private chats are withheld."""
     caller = router.caller
     private = sees_private(caller, reason)
     page = service(ErrandViews).of_tenant(caller.tenant, limit=limit, cursor=cursor)

@@ -17,7 +17,7 @@ router = ApiRouter("errands", "errand")
     audit=Unaudited("the caller reads their own data"),
 )
 def list_own_errands(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErrandPage:
-    """An errand stays open until its answer or its deadline."""
+    """An errand stays open until it is answered or its deadline has passed."""
     caller = router.caller
     page = service(ErrandViews).of_person(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
     now = app().ports.clock.now()

@@ -66,7 +66,7 @@ def rotate_endpoint_secret(endpoint_id: EndpointId) -> EndpointWithSecret:
 def list_parked_events(
     endpoint_id: EndpointId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ParkedEventPage:
-    """An event is parked after a day of failures, and deleted 30 days later."""
+    """An event is parked after failing for a day, and deleted 30 days later."""
     tenant, endpoints = router.caller.tenant, service(EventEndpoints)
     page = endpoints.parked(tenant, endpoint_id, limit=limit, cursor=cursor)
     return ParkedEventPage(
@@ -76,7 +76,7 @@ def list_parked_events(
 
 @router.post("/v1/event-endpoints/<endpoint_id>/redeliver", "Resend failed events", status=200)
 def redeliver_events(endpoint_id: EndpointId, event_id: EventId = None) -> RedeliveredCount:
-    """At most 50 events are sent again, oldest first, with the ids that they had.
+    """At most 50 events are sent again, oldest first. They keep their ids.
 
     With `event_id`, only this event is sent again.
     """

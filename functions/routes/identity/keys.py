@@ -62,9 +62,10 @@ def delete_key(key_id: KeyId) -> Response[None]:
     audit=Audited("create", "token", scope="tokens", reason=TOKEN_REASON),
 )
 def create_token(user_id: UserId, new: NewToken) -> TokenResource:
-    """Only an API key with the role `tokens` may. The token has the scope `chat`.
+    """Requires an API key with the role `tokens`. The token has the scope `chat`.
 
-    The user sees it in their list of looks at private content. A sign-out ends it.
+    The user sees the token in their list of accesses to private content. A sign-out of the user
+    ends the token.
     """
     caller = router.caller
     note_seen([user_id])

@@ -38,7 +38,10 @@ VersionNumber = Annotated[
 
 @router.post("/v1/sources", "Create a source of knowledge", 409)
 def create_source(new: NewSource) -> SourceResource:
-    """The source is read in the background; see its `state`. Agents then answer from it."""
+    """The source is read in the background, as its `state` shows.
+
+    After that, agents can answer from it.
+    """
     caller, sources = router.caller, service(Sources)
     made = router.once(
         Source,
@@ -50,13 +53,13 @@ def create_source(new: NewSource) -> SourceResource:
 
 @router.post("/v1/sources/uploads", "Create an upload for a source", status=200)
 def begin_source_upload(new: NewSourceUpload) -> UploadResource:
-    """Send the file to the URL by PUT, then create a source with its id within a day."""
+    """Send the file to the URL by PUT. Within a day, create a source with the upload's id."""
     return UploadResource.to(*service(Sources).begin_upload(router.caller.tenant, new.upload))
 
 
 @router.post("/v1/sources/search", "Search the sources", 404, role="support", status=200)
 def search_sources(query: SourceSearch) -> SourceSearchResult:
-    """What the prompt of an agent would get for this question, if all readers have `roles`."""
+    """The passages that the agent's prompt would show for this query if all readers had `roles`."""
     tenant = router.caller.tenant
     agent = service(Agents).get(tenant, query.agent_id)
     found = service(KnowledgeSearch).tried(tenant, agent.id, query.roles, query.query)
@@ -65,33 +68,36 @@ def search_sources(query: SourceSearch) -> SourceSearchResult:
 
 @router.get("/v1/sources", "List sources, oldest first")
 def list_sources(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> SourcePage:
-    """Each source has its state, and why its newest text was not taken over."""
+    """Each source has its state, and the reason if its newest text is not used."""
     return SourcePage.of(service(Sources).list(router.caller.tenant, limit=limit, cursor=cursor))
 
 
 @router.get("/v1/sources/<source_id>", "Get a source")
 def get_source(source_id: SourceId) -> SourceResource:
-    """The text itself is that of a version."""
+    """The response has no text; get the text of one of the source's versions."""
     return SourceResource.of(service(Sources).get(router.caller.tenant, source_id))
 
 
 @router.patch("/v1/sources/<source_id>", "Update a source")
 def change_source(source_id: SourceId, change: SourceChange) -> SourceResource:
-    """The change is a new version. Another text is read in the background."""
+    """The change makes a new version. A changed text is read in the background."""
     caller, sources = router.caller, service(Sources)
     return SourceResource.of(sources.change(caller.tenant, source_id, change, by=caller.user_id))
 
 
 @router.delete("/v1/sources/<source_id>", "Delete a source")
 def delete_source(source_id: SourceId) -> Response[None]:
-    """No prompt that is built after the response has a word of the source."""
+    """Prompts that are built after the response contain nothing of the source."""
     service(Sources).delete(router.caller.tenant, source_id)
     return no_content()
 
 
 @router.post("/v1/sources/<source_id>/refresh", "Read a source again", status=202)
 def refresh_source(source_id: SourceId) -> SourceResource:
-    """The URL is read in the background. A doubtful text is held back."""
+    """The URL is read in the background.
+
+    A doubtful text is held back: agents use it only after an operator has restored version 0.
+    """
     return SourceResource.of(service(Sources).refresh(router.caller.tenant, source_id))
 
 
@@ -99,14 +105,14 @@ def refresh_source(source_id: SourceId) -> SourceResource:
 def list_source_versions(
     source_id: SourceId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> SourceVersionPage:
-    """The newest 10 versions are kept, each with all fields and its text."""
+    """The newest 10 versions are kept, each with all its fields and its text."""
     page = service(Sources).versions(router.caller.tenant, source_id, limit=limit, cursor=cursor)
     return SourceVersionPage.of(page)
 
 
 @router.get("/v1/sources/<source_id>/versions/<version>/text", "Get the text of a version")
 def get_source_text(source_id: SourceId, version: VersionNumber) -> WholeSourceText:
-    """The text passage by passage, as agents are shown it."""
+    """The text is split into passages, as agents see them."""
     found = service(Sources).passages(router.caller.tenant, source_id, version)
     return WholeSourceText.of_passages(found)
 
@@ -119,7 +125,7 @@ def get_source_text(source_id: SourceId, version: VersionNumber) -> WholeSourceT
 def restore_source_version(source_id: SourceId, version: VersionNumber) -> SourceResource:
     """The restored text and fields become a new version. Repeating the call changes nothing.
 
-    To take over a text that is held back, restore version 0.
+    To accept a text that is held back, restore version 0.
     """
     caller, sources = router.caller, service(Sources)
     return SourceResource.of(sources.restore(caller.tenant, source_id, version, by=caller.user_id))

@@ -21,10 +21,10 @@ DeviceId = Annotated[EntityId, Path(description="The id of a device.")]
 
 @router.put("/v1/me/devices", "Register a device of the caller for notifications", 409)
 def register_device(new: NewDevice) -> DeviceResource:
-    """An app calls this at each start. The same token is the same device, also of another caller.
+    """An app calls this at each start. A known token keeps its device, and moves it to the caller.
 
-    A deployment without push for the platform answers 422. A caller has at most 20 devices; the
-    one that was registered first goes for a new one.
+    The status is 422 if the deployment sends no notifications to this platform. A caller has at
+    most 20 devices; a new one replaces the one that was registered first.
     """
     caller = router.caller
     service(RateLimiter).admit_change(caller.tenant, caller.user_id)
@@ -39,7 +39,7 @@ def register_device(new: NewDevice) -> DeviceResource:
     audit=Unaudited("the caller reads their own data"),
 )
 def list_devices() -> DevicePage:
-    """There are at most 20."""
+    """A caller has at most 20 devices."""
     caller = router.caller
     items = tuple(map(DeviceResource.of, service(Devices).list(caller.tenant, caller.user_id)))
     return DevicePage(items=items, next_cursor=None)
@@ -47,7 +47,7 @@ def list_devices() -> DevicePage:
 
 @router.delete("/v1/me/devices/<device_id>", "Remove a device of the caller")
 def remove_device(device_id: DeviceId) -> Response[None]:
-    """An app calls this when its person signs out. The device gets no more notifications."""
+    """An app calls this when its user signs out. The device gets no more notifications."""
     caller = router.caller
     service(Devices).remove(caller.tenant, caller.user_id, device_id)
     return no_content()

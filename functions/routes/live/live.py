@@ -15,8 +15,8 @@ router = ApiRouter("live", Unaudited("a ticket shows nothing by itself"))
 def open_live() -> TicketResource:
     """The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
 
-    The connection ends with the caller's token, and after two hours at most. A ticket counts as ten
-    reads of the caller.
+    The connection ends when the caller's token expires, and after two hours at most. For the
+    caller's rate limit, a ticket counts as ten reads.
     """
     url = app().ports.settings.live_url
     if not url:

@@ -13,10 +13,10 @@ router = ApiRouter("media", Unaudited(CONVERSATION))
 
 @router.post("/v1/media", "Create an upload for an image or file", 404, 409)
 def begin_upload(new: NewMedia) -> UploadResource:
-    """Upload the file to the URL, then post a message that names its id.
+    """Upload the file to the URL, then post a message that names the file's id.
 
-    The URL takes this file only, for ten minutes. A file that no message names is deleted after a
-    day.
+    The URL accepts only this file, and expires after ten minutes. A file that no message names is
+    deleted after a day.
     """
     caller = router.caller
     uploads = service(MediaUploads)
@@ -34,7 +34,7 @@ def begin_upload(new: NewMedia) -> UploadResource:
 def get_media(chat_id: ChatId, media_id: MediaId) -> MediaLinkResource:
     """The URL works for five minutes. While the file is `pending`, the call answers 409.
 
-    Browsers show pictures, and save other files.
+    At the URL, browsers show a picture, and save any other file.
     """
     caller = router.caller
     link = service(MediaUploads).link(caller.tenant, caller.user_id, chat_id, media_id)

@@ -15,7 +15,7 @@ router = ApiRouter("chats", "chat", role="support")
 
 @router.post("/v1/chats/<chat_id>/consolidate", "Consolidate a chat now", 409, status=202)
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
-    """This works for active chats, and for chats whose consolidation is off."""
+    """The chat may still be active, and its consolidation may be turned off."""
     requested = service(ConsolidationRequests).request(router.caller.tenant, chat_id)
     return RequestedResource.model_validate(requested, from_attributes=True)
 

@@ -72,7 +72,7 @@ router.deletes("Remove a memory", about="A removed memory can be restored.")
     repeated="The memory already exists.",
 )
 def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:
-    """A memory that exists in the same words is not added again."""
+    """If a memory with the same text exists, it is returned with status 200."""
     owner = in_open_scope(router.caller, agent_id)
     added = service(Memories).add(
         owner,
@@ -93,7 +93,10 @@ def restore_memory(
     chat_id: OfChat = None,
     reason: WhyPrivate = None,
 ) -> MemoryResource:
-    """Removed and superseded memories can be restored. A journal entry fades when it would have."""
+    """Removed and superseded memories can be restored.
+
+    A restored journal entry fades at the same time as it would have without the removal.
+    """
     reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     return MemoryResource.of(service(Memories).restore(reach, memory_id))
 
@@ -112,9 +115,9 @@ def supersede_memory(
     chat_id: OfChat = None,
     reason: WhyPrivate = None,
 ) -> tuple[MemoryResource, int]:
-    """The new memory keeps the kind, audience and source. The old one is kept as superseded.
+    """The new memory keeps the kind, audience and source of the old one, which stays as superseded.
 
-    To undo it, restore the old memory and remove the new one.
+    To undo the call, restore the old memory and remove the new one.
     """
     reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     memories = service(Memories)

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @router.get("/healthz", "Check that the service is up", public=True)
 def get_health() -> Health:
-    """This reads the stack's pauses. The answer is `ok` even if they cannot be read."""
+    """The call reads the stack's pauses. The answer is `ok` even if they cannot be read."""
     try:
         paused = tuple(sorted(service(StackSettingsService).pauses().since))
     except Transient:

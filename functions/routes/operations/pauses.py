@@ -30,7 +30,7 @@ def begin_pause(kind: Kind) -> PausesResource:
 
 @router.delete("/v1/pauses/<kind>", "Resume work of the tenant")
 def end_pause(kind: Kind) -> PausesResource:
-    """The work continues within a minute, oldest first. A pause of the stack stays."""
+    """Paused work continues within a minute, oldest first. A pause of the whole stack stays."""
     service(TenantPauses).switch(router.caller.tenant, kind, on=False)
     return _shown()
 

@@ -30,7 +30,7 @@ InChat = Annotated[
 def preview_prompt(
     agent_id: AgentId, chat_id: InChat = None, reason: WhyPrivate = None
 ) -> ContextResource:
-    """The preview equals the prompt of a run that is started now. Nothing is sent or changed."""
+    """The preview is the prompt that a run started now would get. Nothing is sent or changed."""
     if chat_id is not None:
         service(TenantSettingsService).check_reading(router.caller.tenant)
         check_chat(router.caller, chat_id, reason)
@@ -39,7 +39,7 @@ def preview_prompt(
 
 @router.get("/v1/tool-tokens", "List the tokens that each tool takes", audit="tool")
 def list_tool_tokens() -> ToolTokensList:
-    """Built-in tools, then the first 200 of the tenant, with the tokens each adds to a request."""
+    """The tokens that each tool adds to a request: built-in tools, then the tenant's first 200."""
     own = service(OwnTools).list(router.caller.tenant, limit=MOST_TOOLS).items
     sizes = service(Preview).tool_tokens(own)
     return ToolTokensList(items=tuple(map(ToolTokensResource.of, sizes)), next_cursor=None)

@@ -34,10 +34,10 @@ def list_runs(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> RunPage:
-    """The list omits prompts and steps, and has the first words of each run.
+    """The list has the first words of each run, but no prompts or steps.
 
-    The agent may be deleted: its chats, their messages and its runs stay. Without the role
-    `privacy` and a reason, private runs have only status, times and reason.
+    The runs of a deleted agent can still be listed. Without the role `privacy` and a reason,
+    private runs have only status, times and reason.
     """
     page = service(RunViews).of_agent(
         router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
@@ -83,7 +83,7 @@ def _words(preview: RunPreview | None) -> RunPreviewResource | None:
 
 @router.delete("/v1/runs/<run_id>", "Stop a run")
 def stop_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
-    """A run that waits, is queued or works ends (idempotent). What it has sent stays."""
+    """Ends a run that waits, is queued or works (idempotent). Messages it has sent stay."""
     caller = router.caller
     private = sees_private(caller, reason)
     run = service(RunViews).get(caller.tenant, run_id).run

@@ -25,19 +25,19 @@ OnLine = Annotated[Phone | None, Query(description="A line; omitted: chats in th
 
 @router.get("/v1/settings", "Get the tenant's settings", model=SettingsResource)
 def get_settings() -> dict[str, Any]:
-    """Null means the deployment's setting. Agents and lines may have their own settings."""
+    """Null means that the deployment's value applies. Agents and lines may override settings."""
     return _shown(service(TenantSettingsService).get(router.caller.tenant))
 
 
 @router.patch("/v1/settings", "Update the tenant's settings", model=SettingsResource)
 def change_settings(change: TenantOverridesChange) -> dict[str, Any]:
-    """Omitted settings stay unchanged; null resets a setting to the deployment's."""
+    """Omitted settings stay unchanged. Null resets a setting to the deployment's value."""
     return _shown(service(TenantSettingsService).change(router.caller.tenant, change))
 
 
 @router.get("/v1/settings/effective", "Get effective settings and their sources", 404)
 def get_effective_settings(agent_id: OfAgent = None, line: OnLine = None) -> EffectiveSettingPage:
-    """The values are those of direct chats. Without an agent, they are the tenant's."""
+    """The values that apply in direct chats: of the agent, or of the tenant without an agent."""
     found = service(SettingSources).show(router.caller.tenant, agent_id, line)
     items = tuple(EffectiveSettingResource.from_parts(*each) for each in found)
     return EffectiveSettingPage(items=items, next_cursor=None)

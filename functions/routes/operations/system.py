@@ -25,7 +25,7 @@ router = ApiRouter("service", "system", role="support")
 
 @router.get("/v1/system", "Get the system status")
 def get_system() -> SystemResource:
-    """The state of the model, and the tenant's current runs, last error and usage today."""
+    """The model's state, and the tenant's current runs, last error and today's usage."""
     tenant, ports = router.caller.tenant, app().ports
     status = service(ModelStatuses).current()
     overview = service(WorkOverviews).of_tenant(tenant)

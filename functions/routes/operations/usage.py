@@ -35,11 +35,12 @@ To = Annotated[
 def get_usage(
     day: Day = None, by: By = None, from_: From = None, to: To = None
 ) -> UsageResource | UsageReportResource:
-    """Without `by`, adds up one day: all model answers in runs, for summaries and for memories.
+    """Without `by`, `from` or `to`, the usage of one day: all answers of models.
 
-    With `by`, `from` or `to`, a report has one row for each day (the default), agent, person,
-    model or channel, or one for the tenant. Rows by person leave out work that no person caused,
-    and rows by channel all but messages.
+    They include answers in runs, for summaries and for memories. With `by`, `from` or `to`, a
+    report has one row for each day (the default), agent, person, model or channel, or one for the
+    tenant. Rows by person leave out work that no person caused. Rows by channel count only
+    messages.
     """
     tenant = router.caller.tenant
     if by is None and from_ is None and to is None:

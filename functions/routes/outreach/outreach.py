@@ -27,11 +27,11 @@ router = ApiRouter("outreach", "outreach", role="support")
 
 @router.post("/v1/outreach", "Create an outreach", 409, keyed=True)
 def create_outreach(new: NewOutreach) -> OutreachResource:
-    """Each person is written to once, in a direct chat by text, at the pace of the line.
+    """Each person gets one text in their direct chat with the agent, at the pace of the line.
 
-    With `instruction`, the agent writes to each in its own words; with `text`, all get that text.
-    The call is refused with 409 if one of the people has not consented to texts; `details` names
-    them. Quiet hours and limits hold.
+    With `instruction`, the agent writes to each person in its own words. With `text`, all people
+    get that text. If some people have not consented to texts, the status is 409, and `details` name
+    these people. Quiet hours and limits apply.
     """
     caller = router.caller
     outreaches = service(Outreaches)
@@ -53,13 +53,13 @@ def list_outreach(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Out
 
 @router.get("/v1/outreach/<outreach_id>", "Get an outreach with its report")
 def get_outreach(outreach_id: OutreachId) -> OutreachDetail:
-    """The report has the state of each person, and why somebody was not written to."""
+    """The report has the state of each person, and the reason if a person got no text."""
     found = service(Outreaches).get(router.caller.tenant, outreach_id)
     return service(OutreachReports).of(found)
 
 
 @router.patch("/v1/outreach/<outreach_id>", "Pause, resume or cancel an outreach", 409)
 def change_outreach(outreach_id: OutreachId, change: OutreachChange) -> OutreachResource:
-    """People who were written to stay so. A resumed outreach continues within five minutes."""
+    """Texts that were sent are not withdrawn. A resumed outreach continues within five minutes."""
     changed = service(Outreaches).change(router.caller.tenant, outreach_id, change)
     return OutreachResource.of(changed)

@@ -26,7 +26,10 @@ def list_approvals() -> ApprovalList:
 
 @router.get("/v1/approvals/<approval_id>", "Get a tool call awaiting approval")
 def get_approval(approval_id: ApprovalId, reason: WhyPrivate = None) -> WaitingCallResource:
-    """Arguments from a private chat need the role `privacy` and a reason; else they are null."""
+    """Returns the waiting call with its arguments.
+
+    The arguments of a call from a private chat are null without the role `privacy` and a reason.
+    """
     return _shown(_read(approval_id, reason))
 
 
@@ -34,9 +37,9 @@ def get_approval(approval_id: ApprovalId, reason: WhyPrivate = None) -> WaitingC
 def decide(
     approval_id: ApprovalId, body: ToolDecision, reason: WhyPrivate = None
 ) -> WaitingCallResource:
-    """The decision starts a run, which makes exactly this call or tells of the refusal.
+    """The decision starts a run, which makes exactly this call, or says that it was refused.
 
-    A call from a private chat needs the role `privacy` and a reason.
+    To decide on a call from a private chat, you need the role `privacy` and must give a reason.
     """
     waiting = _read(approval_id, reason)
     if waiting.approval.private:

@@ -65,7 +65,10 @@ def get_tool(name: Named) -> ToolResource:
 
 @router.patch("/v1/tools/<name>", "Update a tool")
 def change_tool(name: Named, change: ToolChange) -> ToolResource:
-    """The change is a new version. A call that waits for a yes is made with no other version."""
+    """The change makes a new version.
+
+    A call that waits for an approval is made only if its version is still the newest.
+    """
     caller = router.caller
     tools = service(OwnTools)
     return ToolResource.of(tools.change(caller.tenant, name, change, by=caller.user_id))
@@ -86,7 +89,7 @@ def rotate_tool_secret(name: Named) -> ToolWithSecret:
 
 @router.post("/v1/tools/<name>/try", "Test a tool", status=200)
 def try_tool(name: Named, body: ToolTrial) -> TrialResource:
-    """Calls the service once with these arguments, as the operator. A write has its effect."""
+    """Calls the service once with these arguments, as the operator. A writing tool does write."""
     caller = router.caller
     made = service(ToolTrials).make(caller.tenant, name, body.arguments, by=caller.user_id)
     return TrialResource.of(made)
@@ -94,7 +97,10 @@ def try_tool(name: Named, body: ToolTrial) -> TrialResource:
 
 @router.get("/v1/tools/<name>/offered", "List the tools of an MCP server", role="owner")
 def list_offered_tools(name: Named) -> OfferedToolList:
-    """Skein asks the server now. A tool that the server changed is not called until approved."""
+    """Skein asks the server when you call this.
+
+    If the server has changed a tool, agents can't call the tool until it is approved again.
+    """
     caller = router.caller
     found = service(OwnTools).offered(caller.tenant, name, by=caller.user_id)
     return OfferedToolList(items=tuple(map(OfferedToolResource.of, found)), next_cursor=None)
@@ -102,9 +108,9 @@ def list_offered_tools(name: Named) -> OfferedToolList:
 
 @router.post("/v1/tools/<name>/offered", "Approve a tool of an MCP server", 409, status=200)
 def approve_offered_tool(name: Named, body: ServerToolApproval) -> ToolResource:
-    """Agents may call the tool as it was shown. Another approval replaces the rights.
+    """Agents may call the tool as it was shown. A new approval replaces the earlier one.
 
-    A tool whose approval does not say otherwise writes, and is not idempotent.
+    Unless the approval says otherwise, Skein assumes that the tool writes and is not idempotent.
     """
     caller, tools = router.caller, service(OwnTools)
     made = tools.approve(
@@ -117,7 +123,7 @@ def approve_offered_tool(name: Named, body: ServerToolApproval) -> ToolResource:
 def list_tool_versions(
     name: Named, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ToolVersionPage:
-    """The newest 50 versions are kept, each with all fields, and by whom and when."""
+    """The newest 50 versions are kept, with all fields, the author and the time."""
     page = service(OwnTools).versions(router.caller.tenant, name, limit=limit, cursor=cursor)
     return ToolVersionPage.of(page)
 

@@ -34,9 +34,9 @@ router = ApiRouter("me", "user")
     "/v1/me", "Get the caller's profile", audit=Unaudited("the caller reads their own data")
 )
 def get_me() -> Myself:
-    """A caller without a record gets the data of the token.
+    """For a caller without a record, the response has the data of the token.
 
-    `operators_read_chats` tells whether operators may read chats, and since when.
+    `operators_read_chats` says whether operators may read chats, and since when.
     """
     caller = router.caller
     user = service(Users).me(caller.tenant, caller.person)
@@ -49,7 +49,7 @@ def get_me() -> Myself:
     audit=Unaudited("the caller reads their own data"),
 )
 def list_choices() -> OpenChoicePage:
-    """The questions and invitations that the caller can answer now, in all chats; there are few."""
+    """The questions and invitations that the caller can answer now, from all chats, in one page."""
     caller = router.caller
     listed = service(OpenChoices).of(caller.tenant, caller.user_id)
     items = tuple(OpenChoiceResource.listed(*one) for one in listed)
@@ -62,7 +62,7 @@ def list_choices() -> OpenChoicePage:
     audit=Unaudited("the caller reads their own data"),
 )
 def list_consents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ConsentPage:
-    """A consent stays `posting` until its words are posted, within a minute as a rule."""
+    """A consent has the state `posting` until its words are posted, usually within a minute."""
     caller = router.caller
     page = service(Consents).list(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
     items = tuple(map(ConsentResource.of, page.items))
@@ -87,7 +87,7 @@ def list_accesses(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Acc
 
 @router.patch("/v1/me", "Update the caller's profile", 409)
 def change_me(change: OwnChange) -> Myself:
-    """A caller without a record gets one. A new name appears in the caller's chats."""
+    """Creates the record of a caller who has none. A new name is shown in the caller's chats."""
     caller = router.caller
     service(RateLimiter).admit_change(caller.tenant, caller.user_id)
     user = service(Users).change_own(caller.tenant, caller.person, change)
@@ -120,9 +120,9 @@ def send_own_code(phone: OwnNumber) -> SentCode:
 
 @router.put("/v1/me/phones/<phone>", "Link a phone number to the caller", 409, audit="number")
 def link_own_number(phone: OwnNumber, given: GivenCode) -> Myself:
-    """A wrong code is answered with 422. The SMS chats of the number become the caller's.
+    """A wrong code is answered with 422. The number's SMS chats become the caller's.
 
-    If the number is the caller's already, the code proves it again.
+    If the caller already has the number, the code proves again that they still use it.
     """
     caller = router.caller
     user = service(PhoneLinks).link(caller.tenant, caller.user_id, phone, code=given.code)
@@ -147,7 +147,7 @@ def list_own_text_consents(phone: OwnNumber) -> TextConsentPage:
     audit="number",
 )
 def give_text_consent(phone: OwnNumber, channel: TextChannelName) -> TextConsentResource:
-    """STOP, or `DELETE`, revokes the consent."""
+    """The consent ends when the caller texts STOP or calls `DELETE` on the same path."""
     caller, now = router.caller, app().ports.clock.now()
     service(RateLimiter).admit_change(caller.tenant, caller.user_id)
     consent = TextConsent(at=now, how="person", by=caller.user_id)
@@ -161,7 +161,7 @@ def give_text_consent(phone: OwnNumber, channel: TextChannelName) -> TextConsent
     audit="number",
 )
 def revoke_own_text_consent(phone: OwnNumber, channel: TextChannelName) -> Response[None]:
-    """Agents no longer write first there (idempotent)."""
+    """Agents no longer write first to the number on this channel (idempotent)."""
     caller = router.caller
     service(TextConsents).revoke(caller.tenant, caller.user_id, phone, channel)
     return no_content()

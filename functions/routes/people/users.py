@@ -68,10 +68,10 @@ SearchedName = Annotated[
 
 @router.post("/v1/users", "Create a user", 409)
 def create_user(new: NewUser) -> UserDetail:
-    """The id is the `sub` of the user's token, if given.
+    """If you give the id, it must be the `sub` of the user's token.
 
-    Numbers need the role `privacy`, and must be new: numbers that already wrote need a code.
-    `roles` needs the role `owner`.
+    Phone numbers require the role `privacy`. They must be new: a number that has already written to
+    an agent is linked with a code. `roles` requires the role `owner`.
     """
     if new.phones:
         router.caller.need("privacy")
@@ -91,9 +91,10 @@ def list_users(
     phone: SearchedNumber = None,
     q: SearchedName = None,
 ) -> UserPage:
-    """The list includes callers. With `phone`, it has the owner of the number, or nobody.
+    """The list includes callers, who are known only by their number.
 
-    With `q`, it has the users who are found by name, each once, and pages may be short.
+    With `phone`, it has the owner of the number, or is empty. With `q`, it has the users who are
+    found by name, each once, and pages may be short.
     """
     tenant, users = router.caller.tenant, service(Users)
     if q is not None and phone is not None:
@@ -113,7 +114,7 @@ def list_users(
 
 @router.get("/v1/users/<user_id>", "Get a user")
 def get_user(user_id: UserId, reason: WhyPrivate = None) -> UserDetail:
-    """The response has the source of each value that an agent set.
+    """The response names the source of each value in the profile that an agent set.
 
     Without the role `privacy` and a reason, the profile and its changes are withheld (null).
     """
@@ -134,9 +135,10 @@ def list_direct_chats(
 
 @router.patch("/v1/users/<user_id>", "Update a user", 409)
 def change_user(user_id: UserId, change: UserChange, reason: WhyPrivate = None) -> UserDetail:
-    """Numbers that are omitted from `phones` are unlinked. A new number needs a code.
+    """Numbers that are omitted from `phones` are unlinked. A new number must be linked with a code.
 
-    `phones` needs the role `privacy`, `profile` needs a reason, too, and `roles` the role `owner`.
+    `phones` requires the role `privacy`, `profile` the role `privacy` and a reason, and `roles` the
+    role `owner`.
     """
     caller = router.caller
     if "phones" in change.given:
@@ -170,8 +172,8 @@ def sign_out(user_id: UserId) -> Response[None]:
 
     The user's devices get no more notifications.
 
-    A token without `iat` is refused from then on, too. A person without a record, such as an
-    operator who is in no chat, needs one first: create a user with the `sub` of the token.
+    Tokens without `iat` are refused from then on, too. To sign out a person without a record, such
+    as an operator who is in no chat, first create a user with the `sub` of the person's token.
     """
     tenant = router.caller.tenant
     service(SignOuts).sign_out(tenant, user_id)
@@ -211,10 +213,10 @@ def send_code(user_id: UserId, phone: OwnNumber) -> SentCode:
     role="privacy",
 )
 def link_number(user_id: UserId, phone: OwnNumber, given: GivenCode) -> UserDetail:
-    """The person reads the code from their phone. A wrong code is answered with 422.
+    """The person reads the code from an SMS. A wrong code is answered with 422.
 
-    A caller with this number is merged into the user, with all chats. If the number is the user's
-    already, the code proves it again.
+    If a caller has this number, the caller is merged into the user, with all chats. If the user
+    already has the number, the code proves again that they still use it.
     """
     tenant = router.caller.tenant
     linked = service(PhoneLinks).link(tenant, user_id, phone, code=given.code)
@@ -258,7 +260,7 @@ def record_text_consent(
 def revoke_text_consent(
     user_id: UserId, phone: OwnNumber, channel: TextChannelName
 ) -> Response[None]:
-    """Agents no longer write first there (idempotent)."""
+    """Agents no longer write first to the number on this channel (idempotent)."""
     service(TextConsents).revoke(router.caller.tenant, user_id, phone, channel)
     return no_content()
 
@@ -276,7 +278,7 @@ def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
 
 
 def _shown(user: User, reason: str | None) -> UserDetail:
-    """Return a user as the caller may see them, and record an access to the profile."""
+    """Return a user as the operator may see them, and record it if the profile is shown."""
     private = sees_private(router.caller, reason)
     if private:
         note_seen([user.id])

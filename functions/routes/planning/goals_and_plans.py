@@ -100,9 +100,9 @@ plans.deletes(
 def create_plan(agent_id: AgentId, new: NewPlan, reason: WhyPrivate = None) -> PlanResource:
     """The runs of a plan belong to the chat that `chat_id` or `user_id` names.
 
-    A plan for a private chat is private to the people who are there now: lists show it with
-    `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. A plan of the same
-    name in the same scope is replaced. An agent has at most 100 active plans.
+    A plan for a private chat is private to the people who are in the chat now; to list it, name
+    `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. The new plan
+    replaces a plan with the same name in the same scope. An agent has at most 100 active plans.
     """
     agent = service(Agents).get(plans.caller.tenant, agent_id)
     owner = service(PlanChats).owner(agent, chat_id=new.chat_id, user_id=new.user_id)

@@ -47,7 +47,8 @@ ErasureId = Annotated[str, Path(min_length=1, max_length=128, description="The i
 def erase_user(user_id: UserId, named_texts: NamedTextsQuery = "keep") -> ErasureResource:
     """The erasure starts at once and takes more than 15 minutes (idempotent).
 
-    Texts of others stay. Those with the user's full name are kept, lose the name, or are removed.
+    Texts that others wrote stay. `named_texts` decides about those that contain the user's full
+    name: they are kept, lose the name, or are removed.
     """
     caller = router.caller
     erasure = service(Erasures).request(
@@ -67,7 +68,7 @@ def preview_erasure(user_id: UserId) -> ErasurePreviewResource:
 
 @router.get("/v1/erasures", "List the erasures of users, newest first")
 def list_erasures(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErasurePage:
-    """Finished erasures have their reports. A page may be short."""
+    """Each finished erasure has its report. A page may be short."""
     page = service(Erasures).list(router.caller.tenant, limit=limit, cursor=cursor)
     return ErasurePage.of(page)
 

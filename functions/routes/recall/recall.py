@@ -40,9 +40,9 @@ def recall_messages(
     tokens: Tokens = 1_000,
     reason: WhyPrivate = None,
 ) -> RecallList:
-    """Searches as the agent would for the members of the chat.
+    """Searches as the agent would in the chat: only messages that the chat's members may see.
 
-    The result may include messages that the prompt shows anyway.
+    The result may include messages that the agent's prompt shows without a search.
     """
     service(TenantSettingsService).check_reading(router.caller.tenant)
     if chat_id is not None:
@@ -57,7 +57,10 @@ def recall_messages(
 
 @router.post("/v1/recall/rebuild", "Rebuild the recall index of all chats", status=202)
 def rebuild_recall() -> RebuildResource:
-    """Needed after a change of the embeddings' model; until then, recall finds by words only."""
+    """Needed after the model for embeddings was changed.
+
+    Until messages are indexed again, recall finds them by their words only.
+    """
     return RebuildResource.of(service(RecallRebuilds).request(router.caller.tenant))
 
 
@@ -65,7 +68,7 @@ def rebuild_recall() -> RebuildResource:
     "/v1/agents/<agent_id>/recall/rebuild", "Rebuild the recall index of an agent", status=202
 )
 def rebuild_agent_recall(agent_id: AgentId) -> RebuildResource:
-    """The job updates the index of the agent's chats. Recall keeps working meanwhile."""
+    """A job updates the index of the agent's chats. Meanwhile, recall keeps working."""
     rebuilds = service(RecallRebuilds)
     return RebuildResource.of(rebuilds.request(router.caller.tenant, agent_id=agent_id))
 
@@ -74,6 +77,6 @@ def rebuild_agent_recall(agent_id: AgentId) -> RebuildResource:
     "/v1/chats/<chat_id>/recall/rebuild", "Rebuild the recall index of a chat", 409, status=202
 )
 def rebuild_chat_recall(chat_id: ChatId) -> RebuildResource:
-    """The job updates the indexes of all agents of the chat. Recall keeps working meanwhile."""
+    """A job updates the indexes of all agents of the chat. Meanwhile, recall keeps working."""
     rebuilds = service(RecallRebuilds)
     return RebuildResource.of(rebuilds.request(router.caller.tenant, chat_id=chat_id))

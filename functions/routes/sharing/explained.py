@@ -81,9 +81,10 @@ def explain_messages(
     in_chat_id: InChat = None,
     reason: WhyPrivate = None,
 ) -> ExplainedMessages:
-    """What decided for each message as of now: presence, consent or a rule, or what fails.
+    """Explains each message: what allows the reader to see it now, or why they may not.
 
-    The answer has no words of the messages.
+    What allows it is presence, a consent or a sharing rule. The response has no text of the
+    messages.
     """
     last = from_seq if to_seq is None else to_seq
     if not from_seq <= last < from_seq + MAX_EXPLAINED:
@@ -110,7 +111,7 @@ def explain_item(
     in_chat_id: InChat = None,
     reason: WhyPrivate = None,
 ) -> ExplanationResource:
-    """Items are found by agent and scope, as in their own calls."""
+    """The item is found by its agent and scope, as in the routes of its kind."""
     caller, explanations = router.caller, service(Explanations)
     if in_chat_id is not None:
         check_chat(caller, in_chat_id, reason)

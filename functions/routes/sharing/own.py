@@ -17,9 +17,9 @@ router = ApiRouter("me", "sharing")
     audit=Unaudited("the caller reads their own data"),
 )
 def get_own_sharing() -> OwnSharingResource:
-    """Who may be told what the caller says to agents alone, and what was told to whom.
+    """Who may be told what the caller says to agents in private, and what was told to whom.
 
-    `told_by` lists the rules by which the caller may be told what others say.
+    `told_by` lists the rules by which agents may tell the caller what others say.
     """
     caller = router.caller
     return OwnSharingResource.of(service(OwnSharing).view(caller.tenant, caller.person))
@@ -27,7 +27,7 @@ def get_own_sharing() -> OwnSharingResource:
 
 @router.patch("/v1/me/sharing", "Turn sharing with the caller on or off", 404)
 def change_own_sharing(change: OwnSharingChange) -> OwnSharingResource:
-    """Without `receives`, no sharing rule tells the caller anything, in any of their chats."""
+    """If `receives` is false, agents use no sharing rule to tell the caller anything."""
     caller = _changing()
     service(OwnSharing).receive(caller.tenant, caller.person, receives=change.receives)
     return OwnSharingResource.of(service(OwnSharing).view(caller.tenant, caller.person))
@@ -37,7 +37,11 @@ def change_own_sharing(change: OwnSharingChange) -> OwnSharingResource:
     "/v1/chats/<chat_id>/sharing/keep", "Keep the current conversation private", 409, status=200
 )
 def keep_talk(chat_id: ChatId) -> OwnTalk:
-    """As the word PRIVATE does: all words since the last pause, and until the next one."""
+    """Does the same as texting the word PRIVATE.
+
+    It covers all that the caller has said since their last long pause and will say until the next
+    one.
+    """
     caller = _changing()
     chat = service(OwnSharing).keep_talk(caller.tenant, caller.user_id, chat_id)
     return OwnTalk.of(chat)
@@ -47,7 +51,7 @@ def keep_talk(chat_id: ChatId) -> OwnTalk:
     "/v1/chats/<chat_id>/sharing/withdraw", "Stop sharing earlier messages", 409, status=200
 )
 def withdraw_words(chat_id: ChatId, given: Withdrawal) -> OwnTalk:
-    """Nobody is told them from now on. What was told before stays said."""
+    """From now on, agents tell nobody these words. What agents have already told stays."""
     caller = _changing()
     chat = service(OwnSharing).withdraw(
         caller.tenant, caller.user_id, chat_id, from_seq=given.from_seq, to_seq=given.to_seq

@@ -27,7 +27,10 @@ RuleId = Annotated[EntityId, Path(description="The id of a sharing rule.")]
 
 @router.post("/v1/sharing-rules", "Create a sharing rule", 409)
 def create_sharing_rule(new: NewSharingRule) -> SharingRuleResource:
-    """People of `from` are told of it in their chats; what they say afterwards may be told."""
+    """People with the role in `from` get a notice of the rule in their chats.
+
+    Agents may tell readers only what these people say after the notice.
+    """
     caller = router.caller
     rules = service(RuleChanges)
     rule = router.once(
@@ -41,7 +44,7 @@ def create_sharing_rule(new: NewSharingRule) -> SharingRuleResource:
 
 @router.get("/v1/sharing-rules", "List sharing rules, oldest first")
 def list_sharing_rules() -> SharingRulePage:
-    """All rules that were not deleted; a tenant has at most 100."""
+    """Deleted rules are omitted. A tenant has at most 100 rules."""
     rules = service(RuleChanges).read(router.caller.tenant).rules
     return SharingRulePage(items=tuple(map(SharingRuleResource.of, rules)), next_cursor=None)
 
@@ -57,7 +60,7 @@ def list_sharing_versions(
 
 @router.get("/v1/sharing-rules/<rule_id>", "Get a sharing rule")
 def get_sharing_rule(rule_id: RuleId) -> SharingRuleResource:
-    """Also one of the latest that were deleted."""
+    """Recently deleted rules are found, too."""
     return SharingRuleResource.of(service(RuleChanges).get(router.caller.tenant, rule_id))
 
 
@@ -71,7 +74,7 @@ def change_sharing_rule(rule_id: RuleId, change: SharingRuleChange) -> SharingRu
 
 @router.delete("/v1/sharing-rules/<rule_id>", "Delete a sharing rule", 409)
 def delete_sharing_rule(rule_id: RuleId) -> Response[None]:
-    """Nothing more is told by it, also not by runs at work. What was told stays said."""
+    """Agents stop using the rule at once, also in current runs. Messages they sent stay."""
     caller = router.caller
     service(RuleChanges).withdraw(caller.tenant, rule_id, by=caller.user_id)
     return no_content()

@@ -22,13 +22,13 @@ CaseId = Annotated[EntityId, Path(description="The id of a case.")]
 
 
 def owner_of(agent_id: str, reason: str | None) -> CaseOwner:
-    """Return the agent whose cases the request reaches, and the rights of the operator."""
+    """Return the agent whose cases the request may reach, with the operator's rights."""
     caller = router.caller
     return CaseOwner(caller.tenant, agent_id, caller.user_id, sees_private(caller, reason))
 
 
 def noted(view: CaseView) -> CaseView:
-    """Record the people of the run of a private case that is shown."""
+    """Record the people of the run if its private case is shown, and return the case."""
     if view.run is not None and not view.withheld:
         note_run(view.run)
     return view
@@ -36,10 +36,10 @@ def noted(view: CaseView) -> CaseView:
 
 @router.post("/v1/agents/<agent_id>/cases", "Create a case", 409)
 def create_case(agent_id: AgentId, new: NewCase, reason: WhyPrivate = None) -> CaseResource:
-    """Keep a run or a script, with what must hold. An agent has at most 200 cases.
+    """Keeps a run or a script as a case, with what must hold in it.
 
-    Of a run, the case keeps a reference to the prompt. A private run takes the role `privacy` and a
-    reason.
+    A case of a run has a reference to the run's prompt. For a private run, this call requires the
+    role `privacy` and a reason. An agent has at most 200 cases.
     """
     owner, cases = owner_of(agent_id, reason), service(Cases)
     made = router.once(
@@ -58,9 +58,10 @@ def list_cases(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> CasePage:
-    """A case is `gone` once the prompt of its run was erased or forgotten, or has expired.
+    """A case is `gone` if the prompt of its run was erased, was forgotten or has expired.
 
-    Without the role `privacy` and a reason, a private case has no name, and nothing is expected.
+    Without the role `privacy` and a reason, a private case is shown without its name and its
+    expectations.
     """
     page = service(Cases).list(owner_of(agent_id, reason), limit=limit, cursor=cursor)
     return CasePage.of(Listing(tuple(map(noted, page.items)), page.next_cursor))
@@ -68,7 +69,11 @@ def list_cases(
 
 @router.get("/v1/agents/<agent_id>/cases/<case_id>", "Get a case")
 def get_case(agent_id: AgentId, case_id: CaseId, reason: WhyPrivate = None) -> CaseResource:
-    """A private case without the role `privacy` and a reason is shown as in the list."""
+    """Returns the case with its expectations.
+
+    Without the role `privacy` and a reason, a private case is shown without its name and its
+    expectations.
+    """
     return CaseResource.of(noted(service(Cases).get(owner_of(agent_id, reason), case_id)))
 
 
@@ -76,13 +81,13 @@ def get_case(agent_id: AgentId, case_id: CaseId, reason: WhyPrivate = None) -> C
 def change_case(
     agent_id: AgentId, case_id: CaseId, change: CaseChange, reason: WhyPrivate = None
 ) -> CaseResource:
-    """A case of a run keeps its run. `script` replaces the script of the others."""
+    """`script` replaces the script of a case. The run of a case of a run cannot be changed."""
     owner = owner_of(agent_id, reason)
     return CaseResource.of(noted(service(Cases).change(owner, case_id, change)))
 
 
 @router.delete("/v1/agents/<agent_id>/cases/<case_id>", "Delete a case")
 def delete_case(agent_id: AgentId, case_id: CaseId, reason: WhyPrivate = None) -> Response[None]:
-    """Results of earlier trials stay."""
+    """Results of the case in earlier trials stay."""
     service(Cases).delete(owner_of(agent_id, reason), case_id)
     return no_content()

@@ -25,11 +25,11 @@ OfCase = Annotated[EntityId, Query(description="The id of a case of the trial.")
 
 @router.post("/v1/agents/<agent_id>/trials", "Start a trial", 404, 409, status=202, keyed=True)
 def start_trial(agent_id: AgentId, new: NewTrial, reason: WhyPrivate = None) -> TrialDetail:
-    """Play the agent's cases for two of its versions, in the background. Nothing is sent.
+    """Plays the agent's cases for two of its versions, in the background. Nothing is sent.
 
-    The response says about how many calls, tokens and how much money it takes. A trial over
-    `max_tokens` or the tenant's limit is refused before a model is asked. A tenant has at most
-    three running trials.
+    The response estimates the trial's calls, tokens and cost. A trial over `max_tokens` or over the
+    tenant's limit is refused before a model is asked. A tenant can have at most three running
+    trials.
     """
     owner, trials = owner_of(agent_id, reason), service(Trials)
     view = router.once(
@@ -51,7 +51,7 @@ def list_trials(
 
 @router.get("/v1/agents/<agent_id>/trials/<trial_id>", "Get a trial")
 def get_trial(agent_id: AgentId, trial_id: TrialId) -> TrialDetail:
-    """Both versions of the agent, and the verdict on each case, without a word of the plays."""
+    """Both versions of the agent, and the verdict on each case, but no texts of the plays."""
     return TrialDetail.from_view(service(Trials).get(owner_of(agent_id, None), trial_id))
 
 
@@ -59,7 +59,7 @@ def get_trial(agent_id: AgentId, trial_id: TrialId) -> TrialDetail:
 def list_plays(
     agent_id: AgentId, trial_id: TrialId, case_id: OfCase, reason: WhyPrivate = None
 ) -> PlayList:
-    """What the agent said and did in each play. Plays of an erased prompt are gone with it."""
+    """What the agent said and did in each play. Erasing a run's prompt also erases its plays."""
     found, run = service(Trials).results(owner_of(agent_id, reason), trial_id, case_id)
     if run is not None:
         note_run(run)
@@ -68,6 +68,6 @@ def list_plays(
 
 @router.delete("/v1/agents/<agent_id>/trials/<trial_id>", "Stop a trial")
 def stop_trial(agent_id: AgentId, trial_id: TrialId) -> Response[None]:
-    """Plays that have begun end. What came of it so far stays."""
+    """Plays that have begun are finished. All results so far stay."""
     service(Trials).stop(owner_of(agent_id, None), trial_id)
     return no_content()

@@ -27,7 +27,10 @@ WidgetId = Annotated[EntityId, Path(description="The id of a widget.")]
     "/v1/widgets/<widget_id>/public", "Get what anybody may read of a widget", 403, public=True
 )
 def get_public_widget(widget_id: WidgetId) -> PublicWidget:
-    """The call needs no token, but the `Origin` of a page of the widget. Nothing is stored."""
+    """The call needs no token, but an `Origin` that the widget allows.
+
+    Nothing is stored.
+    """
     return PublicWidget.shown(service(Widgets).on_page(widget_id, _origin()))
 
 
@@ -41,11 +44,11 @@ def get_public_widget(widget_id: WidgetId) -> PublicWidget:
     keyed=False,
 )
 def open_visit(widget_id: WidgetId, new: NewVisit) -> VisitResource:
-    """The call needs no token, but the `Origin` of a page of the widget.
+    """The call needs no token, but an `Origin` that the widget allows.
 
-    Nothing is stored before the visitor's first message. A `renewal` is used once: repeated within
-    60 seconds, it gives the same response, and later it ends the visit with 401. 403 with
-    `details.consent_version`: the visitor must agree first.
+    Nothing is stored before the visitor's first message. A `renewal` can be used once. If it is
+    sent again within 60 seconds, the response is the same; later, the visit ends with 401. 403 with
+    `details.consent_version`: the visitor must first agree to this text.
     """
     event = router.routes.current_event.raw_event
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
@@ -62,16 +65,16 @@ def open_visit(widget_id: WidgetId, new: NewVisit) -> VisitResource:
 
 @own.get("/v1/visit", "Get the state of the caller's visit")
 def get_visit() -> VisitState:
-    """Works with the token of a visit only, also while its visitor is erased."""
+    """Requires the token of a visit, which works even while the visitor is being erased."""
     claims = _claims()
     return VisitState.shown(claims, service(Visits).status(claims))
 
 
 @own.delete("/v1/visit", "Erase the visitor and the chat of a visit", status=202)
 def erase_visit() -> VisitState:
-    """The visit ends at once. `GET /v1/visit` tells when everything is erased, after some minutes.
+    """The visit ends at once. After some minutes, `GET /v1/visit` says that everything is erased.
 
-    Without a message, there is nothing to erase.
+    If the visitor has not written yet, there is nothing to erase.
     """
     claims = _claims()
     return VisitState.shown(claims, service(Visits).erase(claims))
@@ -79,7 +82,7 @@ def erase_visit() -> VisitState:
 
 @own.post("/v1/visit/end", "End the caller's visit", status=204, keyed=False)
 def end_visit() -> Response[None]:
-    """No token or renewal of the visit works again. The chat stays for the business."""
+    """All tokens and renewals of the visit stop working. The business keeps the chat."""
     service(Visits).end(_claims())
     return no_content()
 
@@ -89,10 +92,10 @@ def _origin() -> str | None:
 
 
 def _claims() -> VisitClaims:
-    """Return what the token of the caller's visit says.
+    """Return the claims of the caller's visit.
 
     Raises:
-        Forbidden: The caller has another token.
+        Forbidden: The caller's token is not that of a visit.
     """
     visit = own.caller.visit
     if visit is None:

@@ -47,6 +47,6 @@ router.deletes("Delete a widget", about="Its visits end at once. Their chats sta
 
 @router.get("/v1/widgets/<widget_id>/usage", "Get the used budget of a widget")
 def get_widget_usage(widget_id: WidgetId) -> WidgetUsage:
-    """The budgets refill evenly over a day. An alarm tells when 80 % of the tokens are used."""
+    """The budgets refill evenly over a day. An alarm is raised when 80 % of the tokens are used."""
     widget = service(Widgets).get(router.caller.tenant, widget_id)
     return WidgetUsage.shown(widget, service(VisitLimits).used(widget))

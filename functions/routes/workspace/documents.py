@@ -46,7 +46,7 @@ SearchText = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class FolderDocuments:
-    """The documents of one folder, as operators write them."""
+    """Creates, returns and changes the documents of one folder for operators."""
 
     documents: Documents
 
@@ -189,7 +189,7 @@ def replace_document_of_agent(
     chat_id: OfChat = None,
     reason: WhyPrivate = None,
 ) -> DocumentResource:
-    """The document must exist. With `version`, it must have this version."""
+    """The document must exist. If `version` is given, it must be the document's current version."""
     folder = _of_agent(of_agent.caller, agent_id, user_id, chat_id, reason)
     return _replace(folder, document_id, new)
 
@@ -200,7 +200,7 @@ def replace_document_of_agent(
 def replace_document_of_chat(
     chat_id: ChatId, document_id: DocumentId, new: DocumentText, reason: WhyPrivate = None
 ) -> DocumentResource:
-    """The document must exist. With `version`, it must have this version."""
+    """The document must exist. If `version` is given, it must be the document's current version."""
     return _replace(_of_chat(of_chat.caller, chat_id, reason), document_id, new)
 
 

@@ -35,7 +35,10 @@ ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only threads with 
 
 @router.post("/v1/agents/<agent_id>/threads", "Create a thread", 409)
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
-    """The thread does not become active. At most `SKEIN_MAX_OPEN_THREADS` may be open."""
+    """The thread does not become active.
+
+    An agent may have at most `SKEIN_MAX_OPEN_THREADS` open threads.
+    """
     owner = in_open_scope(router.caller, agent_id)
     threads = service(Threads)
     thread = router.once(
@@ -57,7 +60,7 @@ def list_threads(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> ThreadPage:
-    """Lists threads of the open scope unless a user or a chat is given."""
+    """Without `user_id` or `chat_id`, the threads of the open scope are listed."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     page = service(Threads).list(reach, status=status, limit=limit, cursor=cursor)
     active = service(Threads).active_id(reach)
@@ -73,7 +76,7 @@ def get_thread(
     chat_id: OfChat = None,
     reason: WhyPrivate = None,
 ) -> ThreadResource:
-    """Open and ended threads are found."""
+    """Ended threads can still be read."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id, reason)
     return ThreadResource.of(
         service(Threads).get(reach, thread_id), service(Threads).active_id(reach)
@@ -148,6 +151,10 @@ def pin_thread(
 def get_agent_in_chat(
     chat_id: ChatId, agent_id: AgentId, reason: WhyPrivate = None
 ) -> AgentInChatResource:
-    """Shows the SEEN watermark, the agent summary and the pinned thread."""
+    """Shows the agent's state in the chat.
+
+    It includes the newest message that the agent was shown (SEEN), the agent summary and the pinned
+    thread.
+    """
     check_chat(router.caller, chat_id, reason)
     return AgentInChatResource.of(service(Pins).membership(router.caller.tenant, chat_id, agent_id))
