@@ -67,7 +67,7 @@ class ChatTitles(ChatSummaryTask):
         }
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the change that removes the state of the attempts once there is a title."""
+        """Return the change that removes the attempts' state once there is a title."""
         return {"title_state": None} if made else {}
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:

@@ -39,7 +39,8 @@ class OtherChats:
 
         Private chats of people who are not in `chat` are not found, because the index does not list
         private chats under the agent. The upkeep of such a chat requests the summaries that its
-        prompts show (`wanted_in`).
+        prompts show (`wanted_in`). If `chat` has more than ten people, the result is True without a
+        search.
         """
         people = chat.person_ids
         if len(people) > PEOPLE_READ:

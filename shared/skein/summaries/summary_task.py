@@ -41,7 +41,7 @@ class SummaryClaim(NamedTuple):
     """The claim on a summary or a title.
 
     Attributes:
-        chat: The chat when it was claimed.
+        chat: The chat as it was at the time of the claim.
         before: The state before the claim; None before the first attempt.
         state: The state since the claim.
         member: The membership of the agent for an agent summary; None for other kinds.
@@ -145,7 +145,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, settled, self.made(claim, batch, answer))
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
-        """Return the new values to store; an agent summary also gets the title of the chat."""
+        """Return the new values to store, including the chat's title for an agent summary."""
         summary = Summary(
             text=text,
             from_seq=batch.from_seq,
