@@ -37,7 +37,7 @@ class AddressLookup(NamedTuple):
 
     Attributes:
         owner: The owner of the address; None for an unknown address, and after a long silence.
-        silent_owner: The former owner, if a long silence makes the address count as a new person's.
+        silent_owner: The former owner, if the sender counts as a new person after a long silence.
         chat: The pointer to the chat of the address and the line; None before the first contact.
         overrides: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
@@ -78,8 +78,8 @@ def look_up_address(
     """Read the data about the address of an SMS's sender, in one database request.
 
     Args:
-        silence_days: The days without an SMS after which the address counts as a new person's; 0
-            for never.
+        silence_days: The number of days without an SMS after which the sender counts as a new
+            person; 0 for never.
         received: The SMS, whose id is checked.
 
     Raises:

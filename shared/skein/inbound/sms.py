@@ -222,7 +222,7 @@ class SmsReceiver:
         return sms.model_copy(update={"media": tuple(files)})
 
     def _within_limit(self, line: Line, direct: DirectChat, sms: InboundSms) -> InboundSms:
-        """Charge the files of an SMS; those over the limit are listed but not fetched."""
+        """Charge the files of an SMS; files over the limit are listed but not fetched."""
         if not sms.media:
             return sms
         try:

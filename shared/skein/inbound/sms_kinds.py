@@ -42,7 +42,7 @@ class KeywordSms(NamedTuple):
 
 
 class EarlierAnswer(NamedTuple):
-    """An SMS that already answered a question when it was first delivered."""
+    """An SMS that is delivered again, and that answered a question the first time."""
 
     message: Message
 
