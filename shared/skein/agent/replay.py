@@ -1,4 +1,4 @@
-"""Replay a run's prompt: ask the model again with edits or as another agent; change nothing."""
+"""Replay a run's prompt: call the model with edits or as another agent, and run no tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

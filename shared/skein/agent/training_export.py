@@ -38,7 +38,7 @@ class TrainingExport:
     def unit(self, thread: Thread) -> str:
         """Export a completed thread as one line of JSON with `messages`, and the `tools` they call.
 
-        The messages are those of the thread's newest runs, oldest first, then the outcome. An
+        The messages come from the thread's newest runs, oldest first; the outcome comes last. An
         export has at most 20 runs and about 4 MB.
 
         Raises:

@@ -35,7 +35,7 @@ def told_by_rules(reading: Reading) -> SharingStamp | None:
 
 
 def _authors_in(reading: Reading, run: Run) -> Authors:
-    """Return the people whose words are in the data for a prompt, even if the prompt omits them."""
+    """Return the people whose words are in a prompt's data, even in data that the prompt omits."""
     person, plan = reading.person, run.trigger.plan
     return Authors.in_digests([person.id] if person is not None else []).joined(
         *(authors for items in reading.items for authors in items.authors()),

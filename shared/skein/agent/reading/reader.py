@@ -9,7 +9,7 @@ gets them, for example skills of the active thread. If the agent has a tool that
 and one batch read the calls that it has already made for the messages to answer.
 
 The number of calls does not grow with the length of a chat or the number of chats. Loaders of
-sections may add calls: recall to round two, and in a round of its own.
+sections may add calls. For example, recall adds calls to round two, and then a round of its own.
 """
 
 import operator

@@ -62,7 +62,7 @@ def _format(given: SectionInput, *, group: bool) -> Iterator[str]:
 
 
 def _ways_to_act(given: SectionInput, *, in_text: bool) -> Iterator[str]:
-    """Yield how to speak and save with as few model calls as possible."""
+    """Yield the instructions on how to speak and save with as few model calls as possible."""
     if in_text:
         yield render("instructions_speak_in_text")
         if given.saves:

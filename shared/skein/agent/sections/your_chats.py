@@ -45,8 +45,8 @@ class LiveRun:
         run_id: The id of the run.
         chat: The chat where the run works or waits; None for a run without a chat.
         waiting: Whether the run waits for a reply in that chat.
-        named: Whether the run's id may be shown. It contains the id of the chat to which the run
-            belongs.
+        named: Whether the run's id may be shown. The id contains the id of the chat to which the
+            run belongs.
         wait: The run's wait, if it waits in `chat`.
     """
 
@@ -65,8 +65,8 @@ class YourChats(SectionItems):
         listed: The chats to list.
         complete: Whether `listed` has all of the agent's chats that may be shown.
         live_runs: The agent's runs that have not ended.
-        question: The question in the active chat with which a waiting run asks; None if there is
-            none, or if it may not be shown.
+        question: The question that a waiting run has asked in the active chat; None if there is no
+            such question, or if it may not be shown.
     """
 
     listed: tuple[OwnChat, ...] = ()
@@ -77,7 +77,7 @@ class YourChats(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of the message in the active chat with which a waiting run asks."""
+        """Return the key of the question that a waiting run has asked in the active chat."""
         wait = read.member.wait if read.member is not None else None
         if wait is None or read.chat is None or any(m.seq == wait.seq for m in read.messages):
             return []
@@ -129,7 +129,7 @@ class YourChats(SectionItems):
 
 
 def _question(read: SectionReads) -> Message | None:
-    """Return the question in the active chat with which a waiting run asks, if it may be shown."""
+    """Return the question that a waiting run has asked in the active chat, if it may be shown."""
     wait, chat = read.member.wait if read.member is not None else None, read.chat
     if wait is None or chat is None:
         return None
@@ -192,7 +192,7 @@ def _live_runs(
     """Return the live runs in `chats` and those without a chat, each once.
 
     If a run without a chat waits in a chat, it is returned as waiting there. If a run of a private
-    chat waits in an open chat, its id is not shown there.
+    chat waits in an open chat, its id is not shown in the open chat.
 
     Args:
         chats: The chats that are shown.

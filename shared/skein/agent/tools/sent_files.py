@@ -15,8 +15,8 @@ NO_FILE = "nothing was sent: this chat has no file {}"
 def originals_named(call: ToolContext, names: Sequence[str]) -> list[Original]:
     """Return the files of the active chat and the documents that a call names.
 
-    The agent counts as having read them. The post is therefore refused in every chat whose readers
-    may not see their content.
+    The agent counts as having read all named files and documents. The post is therefore refused in
+    every chat whose readers may not see the content of one of them.
 
     Raises:
         Failed: A file or document does not exist.
