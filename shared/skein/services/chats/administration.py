@@ -402,8 +402,8 @@ class ChatAdministration:
         leaves, the chat has no owner.
 
         If the removed member is an agent, a run of this agent in another chat may be waiting for a
-        reply here. That run resumes without the reply. If a person asked several agents to respond
-        in turn, the agents after the removed agent still respond.
+        reply in this chat. That run resumes without the reply. If a person asked several agents to
+        respond in turn, the agents after the removed agent still respond.
 
         Args:
             by: The person who removes the member.

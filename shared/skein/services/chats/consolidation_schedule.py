@@ -93,10 +93,10 @@ def makes_due(chat: Chat, message: Message, settings: Settings) -> bool:
 
 
 def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings) -> bool:
-    """Return whether a keyword (START, or a yes) makes a direct chat due again.
+    """Return whether START, or a yes to a sharing rule, makes a direct chat due again.
 
-    The chat is due again if it has messages to consolidate. After a yes to a sharing rule, these
-    can be earlier messages that the rule may now share.
+    The chat is due again if it has messages to consolidate. After a yes to a sharing rule, they can
+    be earlier messages, which the rule may now share.
     """
     chat = snapshot.chat
     if chat.kind != "direct" or message.kind != "keyword" or chat.consolidation_at is not None:

@@ -1,9 +1,9 @@
 """Open a direct chat with a person who has not written to the agent before (first contact).
 
 An agent writes first only to people who have consented to texts (`directory/text_consents.py`),
-outside their quiet hours and within limits. The first text begins with an introduction. It names
-the person who asked the agent to write, and says how to stop these texts. The person's membership
-stores the introduction until the first text is posted.
+outside their quiet hours and within limits. The first text begins with an introduction. The
+introduction names the person who asked the agent to write, and says how to stop the texts. The
+person's membership stores the introduction until the first text is posted.
 """
 
 import logging

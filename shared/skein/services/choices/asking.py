@@ -193,7 +193,7 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the writes that open the choice, and that expire older questions over the maximum.
+        """Return the writes that open the choice and, over the limit, expire the oldest questions.
 
         If the message is sent by SMS, the choice gets codes.
         """

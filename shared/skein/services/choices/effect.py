@@ -97,7 +97,7 @@ class Consequence:
 
 
 class AnswerEffect:
-    """What happens after an answer to a question with a certain purpose; one subclass per purpose.
+    """What happens after an answer to a question; each purpose of questions has a subclass.
 
     Attributes:
         triggers_agent: Whether an answer triggers the agent that posted the question. No other

@@ -62,7 +62,7 @@ class RunQuestions:
             client_id: The idempotency key of the question.
             options: The fixed answers.
             check: Gets the current snapshot of the chat; raises an error if the question may not be
-                asked there.
+                asked in the chat.
 
         Returns:
             The message with the question, which the run has sent.
@@ -164,7 +164,7 @@ class Proposals:
         )
 
     def _chat(self, claim: Claim, asked: str, chat_id: str) -> Chat:
-        """Read a chat to post in, and check that the run and the person may post there.
+        """Read a chat to post in, and check that the run and the person may post in it.
 
         Raises:
             NotFound, Forbidden, Conflict: See `propose`.

@@ -78,7 +78,7 @@ def optimistic(
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
-    """Return a function that returns `known` on its first call, and reads again on all others.
+    """Return a function that returns `known` on its first call, and reads anew on each later call.
 
     Args:
         known: The data that the caller has read; None if the first call must read, too.

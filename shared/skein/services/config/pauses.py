@@ -1,4 +1,4 @@
-"""Decide whether work is paused, and switch the pauses of tenants."""
+"""Decide whether work is paused, and begin and end the pauses of tenants."""
 
 import logging
 from collections.abc import Mapping

@@ -188,9 +188,9 @@ class DeliveryStore:
     def _write(self, before: Delivery, after: Delivery) -> None:
         """Write a changed delivery.
 
-        If the change loses more or less of the message than before (`loss_of`), the same
-        transaction marks the message. It also raises the chat's epoch, so that containers do not
-        use the cached message.
+        If the change alters how much of the message is lost (`loss_of`), the same transaction
+        stores the loss in the message. The transaction then also raises the chat's epoch, so that
+        containers do not use the cached message.
         """
         old, new = before.attributes(), after.attributes()
         change = {

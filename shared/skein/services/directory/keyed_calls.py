@@ -90,7 +90,7 @@ class _Creating:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedCalls:
-    """The service that makes each call with an idempotency key only once."""
+    """The service that carries out each call with an idempotency key only once."""
 
     table: Table
     clock: Clock

@@ -27,7 +27,7 @@ class OptedOutNumbers:
     clock: Clock
 
     def remembered(self, membership: Membership, addresses: Iterable[Address]) -> list[Write]:
-        """Return the writes that store the opt-outs of a membership before it is erased.
+        """Return the writes that keep a membership's opt-outs after the membership is erased.
 
         Args:
             addresses: The person's addresses.

@@ -81,7 +81,7 @@ class Users:
         return user
 
     def me(self, tenant: str, person: NamedMember) -> User:
-        """Return the signed-in user, from the user's record or, without it, from the sign-in."""
+        """Return the signed-in user from their record or, without a record, from the sign-in."""
         try:
             return self.get(tenant, person.id)
         except NotFound:

@@ -58,8 +58,8 @@ class Backlogs:
         """Count a tenant's due pointers by kind.
 
         The due index contains the due pointers of all tenants. To limit the cost, only the 100
-        oldest due pointers of each shard are read. If a shard has more of them, the counts are
-        lower bounds.
+        oldest due pointers of each kind and shard are read. If a shard has more of a kind, the
+        counts of this kind are lower bounds.
         """
         shards = [_Shard(kind, number) for kind, number in product(KINDS, range(DUE_SHARDS))]
         pages = self.parallel_map(self._rows, shards)

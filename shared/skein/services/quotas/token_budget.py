@@ -285,7 +285,7 @@ class TokenBudget:
     def _changes(
         self, bucket: Bucket, known: Allowance, tokens: int, *, settles: bool
     ) -> tuple[dict[str, Any], Sequence[WaitingRun]]:
-        """Return the attributes that a charge changes, and the runs that get a permit from it."""
+        """Return the attributes that a charge changes, and the runs that get the freed permit."""
         now, changes = self.clock.now(), dict[str, Any]()
         charged = known
         if bucket.rates.tokens.limited:

@@ -52,7 +52,8 @@ class QuestionOutcome:
             claim.
         seq: The seq of the question.
         waiting: Whether the run waits; False if a reply that the agent has not seen already exists.
-        joining: If the run resumes at once: the merge of the chat's queued run into this run.
+        joining: The merge of the chat's queued run into this run; None if the run does not resume
+            at once.
     """
 
     claim: Claim

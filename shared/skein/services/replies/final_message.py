@@ -68,7 +68,7 @@ class FinalMessages:
             claim: The run's claim; with a `step_recording`, the claim of the recording.
             ending: How the run ends.
             step_recording: The recording of the last step, if the step was not recorded yet and
-                `ends_in_one_transaction` allows recording it here.
+                `ends_in_one_transaction` is true.
             snapshot: The snapshot of the message's chat, if the caller has read one.
 
         Raises:

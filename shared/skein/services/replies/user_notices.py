@@ -267,7 +267,7 @@ class Apologies:
 
     Args:
         chats: The service that posts the apology.
-        settings: Whether apologies are on, and their text.
+        settings: The settings that switch apologies on and contain their text.
     """
 
     chats: Chats

@@ -144,7 +144,8 @@ class RunCompletion:
             run: The run to cancel.
             reason: Why.
             error: A longer explanation, for the operator.
-            guard: A check for the same transaction, such as on the claim of the run that cancels.
+            guard: A check for the same transaction, for example that the canceling run's claim
+                still holds.
 
         Raises:
             Conflict: The run has ended already.
@@ -166,8 +167,9 @@ class RunCompletion:
         The watermark never moves back.
 
         Args:
-            at_home: Whether to do so even if the prompt showed the run's own chat. By default, the
-                transaction that ends the run or begins its wait moves the watermark of that chat.
+            at_home: Whether to move the watermark even if the prompt showed the run's own chat. By
+                default, the transaction that ends the run or begins its wait moves the watermark of
+                that chat.
         """
         shown = claim.run.shown
         if shown is None or (shown.chat_id == claim.run.chat_id and not at_home):

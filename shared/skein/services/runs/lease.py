@@ -283,7 +283,8 @@ class RunLeases(ABC):
         """Return the due pointer that a claim writes; empty to keep the run's first due pointer.
 
         The first pointer is kept to save a write of the index, because most runs end before it is
-        due. If a run is still working then, the tick moves the pointer to the end of the lease.
+        due. If a run is still working when the pointer is due, the tick moves the pointer to the
+        end of the lease.
         """
         untouched = not run.fence and run.reason is None
         if untouched and now < run_due_at(run.created_at, self.settings) < lease_until:

@@ -20,7 +20,7 @@ class Event(NamedTuple):
         name: What happens.
         before: The statuses in which the event can happen; empty for a new run.
         after: The status to which the event leads; None if the status does not change.
-        sets: The attributes that tell this write from those of other events.
+        sets: The attributes that distinguish this write from the writes of other events.
         written: A description of the write, for readers of the docs.
         writes: The functions that make the write, in `services/runs` or `services/replies`.
         together: The other items of the transaction, by the first part of their sort keys.

@@ -7,7 +7,8 @@ than a number and have a module of their own:
 - `services/visibility/disclosure.py`: where a run may post;
 - `services/runs/slots.py`: which run of an agent and a chat works next;
 - `services/runs/debounce.py`: when the answer to a burst of messages may begin;
-- `services/runs/concurrency_limit.py`: how many runs of an agent work at once.
+- `services/runs/concurrency_limit.py`: how many runs of a person, a tenant and an agent work at
+  once.
 
 `tests/unit/runs/test_policy.py` checks that the numbers are consistent.
 """
@@ -73,7 +74,7 @@ def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None 
 
 
 def falls_back(run: Run, settings: Settings, now: datetime) -> bool:
-    """Return whether another model answers a run, because its own has been down for too long."""
+    """Return whether a fallback model answers, because the run's own was down for too long."""
     waited = now - max(run.joined_at or run.created_at, run.counted_from)
     return run.deferrals > 0 and waited.total_seconds() >= settings.fallback_seconds
 

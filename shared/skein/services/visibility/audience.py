@@ -78,8 +78,8 @@ def own_scope_of(run: Run, chat: Chat | None) -> str | None:
 def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> SourceLabel | None:
     """Return the label of messages from a chat; None if only agents wrote the messages.
 
-    The label has a title only for a group, and only if everyone in `audience`, who may see the item
-    made from the messages, may know the title.
+    The label has a title only for a group, and only if everyone in `audience` may know the title.
+    `audience` is the people who may see the item that is made from the messages.
     """
     known = chat.kind == "group" and may_show(chat.readers, audience)
     label = SourceLabel.of(senders, title=chat.title if known else None)

@@ -3,8 +3,8 @@
 The rules are in docs/security.md, "Where an agent may post".
 
 An activation holds the content that it was shown: its prompt and the results of its tools.
-`Run.held` records the audience of all that content. The checks here compare this audience with the
-destination's readers.
+`Run.held` records the audience of all that content. The checks of this module compare this audience
+with the destination's readers.
 """
 
 from skein.errors import Forbidden, NotFound, ReadersChanged

@@ -41,8 +41,8 @@ def holds_insiders_alone(run: Run, agent: Agent, readers: Audience, *, writes: b
 def leaves_out_outsiders(agent: Agent, readers: Audience, *, writes: bool) -> bool:
     """Return whether an agent's prompts for these readers leave out words of outsiders.
 
-    If the agent's setting `outsiders` is not set, they are left out if the agent may call a writing
-    tool of the tenant.
+    If the agent's setting `outsiders` is not set, the words are left out if the agent may call a
+    writing tool of the tenant.
 
     Args:
         writes: Whether the agent may call a writing tool of the tenant.
@@ -57,7 +57,7 @@ def holds_words_of_readers(run: Run, agent: Agent) -> bool:
 
 
 def members_of(chat: Chat | None) -> frozenset[str] | None:
-    """Return the current and former ids of a private chat's people; None for an open or no chat.
+    """Return the current and former ids of a private chat's people; None for any other chat.
 
     A prompt shows only few words of strangers (`few_of_strangers`), but any number of words of the
     people of its chat.

@@ -64,7 +64,7 @@ def refusal_between(
 ) -> SharingRefusal | None:
     """Return why a rule never shares an author's messages with a reader; None if it may.
 
-    Times are not checked here; see `AuthorRules.refusal_by`.
+    This function does not check times; see `AuthorRules.refusal_by`.
     """
     if author.user_id == reader.user_id:
         return SharingRefusal.OWN_WORDS
@@ -137,7 +137,7 @@ class AuthorRules:
     def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
         """Return why no message may be shared from a chat; None if messages may be shared.
 
-        The chat must be a private direct chat of a person whose id has never changed there.
+        The chat must be a private direct chat, and its person's id must never have changed in it.
         """
         if self.author.erasure_id is not None:
             return SharingRefusal.AUTHOR_GONE
