@@ -51,7 +51,7 @@ class OtherChats:
         )
 
     def wanted_in(self, chat: Chat, agent: MemberRef, now: datetime) -> list[OwnChat]:
-        """Return the other chats that prompts in `chat` would show, but whose summary is stale.
+        """Return the other chats that prompts in `chat` would show and whose summaries are stale.
 
         Chats whose summary is renewed without a request from `chat` are left out.
 
