@@ -217,7 +217,7 @@ class SmsReceiver:
         return self.rate_limiter.admit_inbound(tenant, direct.user_id, known=found)
 
     def _with_ids(self, sms: InboundSms) -> InboundSms:
-        """Return the SMS with an id for each file, which is the same in all attempts."""
+        """Give each file of an SMS an id, which stays the same in all attempts."""
         files = (each.model_copy(update={"id": f"med_{self.ids.ulid()}"}) for each in sms.media)
         return sms.model_copy(update={"media": tuple(files)})
 

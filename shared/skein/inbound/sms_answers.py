@@ -98,7 +98,7 @@ class SmsAnswers:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 
         Args:
-            route: The route of the SMS. None if the SMS came on another route than the chat's, so
+            route: The route of the SMS. None if the SMS came on a route other than the chat's, so
                 that the chat's route does not change.
             overrides: See `NewMessage`.
             no_run_reason: See `NewMessage`.
