@@ -52,10 +52,10 @@ PRIVATE_RUN = "the run is private: its replay needs the scope 'privacy' and a re
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPrompt:
-    """A recorded prompt as it is sent again.
+    """A recorded prompt in the form in which it is sent again.
 
     Attributes:
-        agent: The agent, perhaps with other fields than it has now.
+        agent: The agent, possibly with edited fields.
         overrides: The tenant's settings.
         tools: The tools that the model is offered.
         in_text: Whether the text of the answer is posted.

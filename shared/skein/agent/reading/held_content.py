@@ -29,7 +29,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
 
 
 def told_by_rules(reading: Reading) -> SharingStamp | None:
-    """Return the stamp for the content that a prompt shows by sharing rules; None without any."""
+    """Return the record of what a prompt shows because of sharing rules; None if nothing."""
     rules = reading.sharing.for_readers if reading.sharing is not None else None
     return stamp_of(reading.of(RecalledMessages).entries, rules) if rules is not None else None
 

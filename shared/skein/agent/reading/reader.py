@@ -211,7 +211,7 @@ class Reader:
         return self._made(replace(read, now=self.clock.now()), loads, sharing)
 
     def _loaders(self, tenant: str, prefetched: PrefetchedItems) -> list[SectionLoader]:
-        """Return the loaders, without those for kinds whose `head` item the tenant doesn't have."""
+        """Return the loaders, except for kinds of items that the tenant doesn't have (`head`)."""
         absent = {key for key, item in prefetched.items() if item is None}
         return [
             self.services.get(loader)

@@ -61,7 +61,7 @@ class BorrowedItems(SectionItems):
 
         If the staged messages were read with the run, the other chat costs no extra call. If the
         active chat is private and the other chat is open, the other chat is always read, because a
-        reader may have been invited to it since.
+        reader may have been invited to that chat since.
         """
         run, chat = read.run, read.chat
         if chat is None:

@@ -97,7 +97,7 @@ def _may_show(read: SectionReads, chat: Chat, summary: Summary) -> bool:
 
 
 def _last_session(read: SectionReads) -> LastSession | None:
-    """Return the person's last session, if it was in another chat than the active one.
+    """Return the person's last session, if it was in a chat other than the active one.
 
     If the current session began with a reset, no session from before the reset is returned. A
     summary that possibly contains words shown by a sharing rule is never shown in another chat.
