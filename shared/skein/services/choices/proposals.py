@@ -1,9 +1,9 @@
 """Let runs ask the person whose message they answer, e.g. for consent to a post.
 
 A run with private content cannot post to people who may not see the content. A run that was shown
-text by people outside its chats cannot post in other chats. In both cases, the run may ask the
-person whose message it answers to agree to the post. The wording of the question is fixed; the
-model chooses only the text to post.
+text by people outside its chats cannot post in other chats. In both cases, the run may ask for
+consent: the person whose message the run answers can agree to the post. The wording of the question
+is fixed; the model chooses only the text to post.
 """
 
 from collections.abc import Callable, Sequence
@@ -116,10 +116,11 @@ class Proposals:
     def propose(
         self, claim: Claim, text: str, chat_ids: Sequence[str], *, client_id: str
     ) -> SentMessage:
-        """Ask the person whose message a run answers to agree to a post elsewhere (idempotent).
+        """Ask for a person's consent to a post in other chats (idempotent).
 
         Args:
-            claim: The run; the question is posted in the run's chat.
+            claim: The run. The question is posted in the run's chat, to the person whose message
+                the run answers.
             text: The text to post; invisible characters and hidden links are removed from it.
             chat_ids: The chats to post in, at most 10.
             client_id: The idempotency key of the question.

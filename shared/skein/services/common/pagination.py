@@ -135,7 +135,7 @@ def read_items(table: Table, keys: Sequence[Key]) -> dict[Key, Item]:
 def items_under(
     table: Table, pk: str, prefix: str, *, after: str | None = None, rows: int = ROWS
 ) -> Iterator[Item]:
-    """Yield all items of a partition whose sort keys start with `prefix`, reading in pages.
+    """Yield a partition's items with sort keys that start with `prefix`, reading page by page.
 
     Args:
         pk: The partition.

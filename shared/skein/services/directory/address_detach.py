@@ -31,8 +31,9 @@ def detach_addresses(
 ) -> None:
     """Commit the writes that detach addresses, and clear the addresses from memberships.
 
-    The transaction clears as many memberships as fit. All others are cleared one by one afterwards.
-    After a crash, `detach_elsewhere` clears the memberships that still have an address.
+    The transaction clears as many memberships as fit. The remaining memberships are cleared one by
+    one afterwards. After a crash, `detach_elsewhere` clears the memberships that still have an
+    address.
 
     Args:
         user: The user with the addresses, as it was read.

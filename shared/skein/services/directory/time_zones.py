@@ -47,8 +47,8 @@ def zone_of_person(user: User) -> str | None:
 def zone_of_number(phone: str) -> str | None:
     """Return the IANA time zone of a phone number's country, if the country has only one zone.
 
-    Zones whose clocks follow the same rules today count as one zone, such as Europe/Berlin and
-    Europe/Busingen. The United States, for example, has several zones.
+    Zones whose clocks follow the same rules today, such as Europe/Berlin and Europe/Busingen, count
+    as one zone. The United States, for example, has several zones.
 
     Args:
         phone: The number in E.164.

@@ -3,7 +3,7 @@
 The tick and the functions that look for background work use this scanner. A conditional write
 advances each due pointer before the job is sent. So of several concurrent scanners, only one
 handles an item, and an item whose job is lost becomes due again. If a partition of the index cannot
-be read, or an item is broken, the scan of all others continues.
+be read, or an item is broken, the scan of all other partitions and items continues.
 """
 
 import logging

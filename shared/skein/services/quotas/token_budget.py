@@ -63,7 +63,7 @@ def bucket_keys(tenant: str, user_id: str) -> list[Key]:
 
 
 def payer_keys(run: Run) -> list[Key]:
-    """Return the keys of the buckets of the tenant's first shard, the charged person and the pool.
+    """Return the bucket keys of the tenant's first shard, the charged person, and a visitor's pool.
 
     Nearly all tenants have only one shard.
     """
@@ -82,7 +82,7 @@ def owners_of_person(user_id: str) -> list[str]:
 
 
 def pools_of(user_id: str) -> list[str]:
-    """Return the owner of the bucket of a visitor's pool; nothing for all other people.
+    """Return the owner of the bucket that a visitor shares (a pool); empty for anyone else.
 
     The id of a visitor names the pool: `vis_<pool>_<ulid>`.
     """

@@ -42,7 +42,7 @@ class UsageReport(Value):
         last: The last day.
         total: The sum of all counters. In a report by model, the rows do not contain SMS, but the
             total does.
-        rows: The rows. Days are in order; all other rows begin with the most tokens.
+        rows: The rows. Days are in order; all other rows are sorted by tokens, the most first.
     """
 
     by: UsageBy

@@ -64,7 +64,8 @@ def check_effect(run: Run, chat_id: str | None) -> None:
     sharing rule may have an effect only in the chat where they were shown.
 
     Args:
-        chat_id: The chat whose readers notice the effect; None if other people may notice it.
+        chat_id: The chat whose readers notice the effect; None if people other than the readers of
+            one chat may notice it.
 
     Raises:
         NeedsConsent: The run was shown words that may have no effect in this chat.

@@ -48,7 +48,8 @@ class PersonRoles:
     def can_be(self, party: SharingParty, rule: SharingRule) -> bool:
         """Return whether the person is a party of the rule.
 
-        If the rule requires that author and reader have the same subject, the person must have one.
+        If the rule requires that author and reader have the same subject, the person must have
+        exactly one subject.
         """
         return self.is_in(party) and not (rule.same_subject and self.subject is None)
 
@@ -299,8 +300,8 @@ def _partitions(tenant: str, agent_id: str, rules: Rules, person: PersonRoles) -
     """Return the index partitions with content that rules share, by the roles of their authors.
 
     Args:
-        person: The author or the reader, whose subject selects the partition of a rule that
-            requires the same subject.
+        person: The author or the reader. If a rule requires the same subject, this person's subject
+            selects the partition.
     """
     sides = dict.fromkeys(
         (rule.from_.role, person.subject if rule.same_subject else None) for rule in rules
