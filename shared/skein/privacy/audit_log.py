@@ -198,6 +198,6 @@ class AuditLog:
 
 
 def _name_of(action: AuditedAction) -> str:
-    """Return a name for an action; a repetition of the action gets the same name."""
+    """Return a name for an action; the same action always gets the same name."""
     parts = [action.who, action.route, *sorted(f"{name}={id_}" for name, id_ in action.ids.items())]
     return sha256("\n".join(parts).encode()).hexdigest()[:26]

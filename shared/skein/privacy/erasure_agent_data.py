@@ -210,11 +210,11 @@ def agents_of(sweep: Sweep) -> list[str]:
 
 
 def folders_made_from(table: Table, sweep: Sweep, agents: Sequence[str]) -> set[Folder]:
-    """Return the owners of items that were made from the person's chats.
+    """Return the agents' scopes and the chats that own items made from the person's chats.
 
-    The index of source chats finds these items. An item made from several chats is listed under its
-    agent, or as an item of a chat, and not under each source chat. Its owner is therefore included
-    even if none of the item's chats is the person's.
+    The items are found in the index of source chats. The index doesn't say which chats an item was
+    made from if there are several. The owner of such an item is therefore always included, even if
+    none of the source chats is the person's.
     """
     relations = [made_relation(sweep.tenant, chat_id) for chat_id in sweep.chats]
     relations += [mixed_relation(sweep.tenant, agent_id) for agent_id in (*agents, None)]
@@ -238,7 +238,7 @@ def scopes_of(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str
 
 
 def going_among(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
-    """Return the items of a partition to delete.
+    """Return those items of a partition that are to be deleted.
 
     Items that were made only from other deleted items come first. If a crash interrupts the
     deletion, the next attempt therefore finds the same items again.
@@ -272,8 +272,9 @@ def _without_in_audience(sweep: Sweep, item: Item) -> list[Write]:
 def _is_spent(sweep: Sweep, effect: Item) -> bool:
     """Return whether the record of an effect may concern the person and can be deleted.
 
-    This is the case if it was written after the person joined the first of their chats and before
-    the first sweep ended. During the first sweep, a run may still need its records.
+    This is the case if the record was written after the person joined the first of their chats, and
+    before the first sweep ended. The first sweep itself deletes no records, because a run may still
+    need them.
     """
     since = min((erased.since for erased in sweep.chats.values()), default=sweep.now)
     made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT

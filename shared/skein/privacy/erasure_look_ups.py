@@ -1,4 +1,4 @@
-"""Erase the items that lead from an identifier to the person, such as an address."""
+"""Erase the items by which the person can be found, for example by a phone number."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ class LookUpEraser:
 
 
 def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
-    """Yield the keys of items in the person's partition, such as consents, and of outreach."""
+    """Yield the keys of outreach items, and of items such as consents in the person's partition."""
     for keys in KEYS:
         yield from keys(table, tenant, user_id)
     for prefix in OF_USER:
@@ -163,7 +163,7 @@ def _names(sweep: Sweep) -> Iterator[Key]:
 
 
 def _look_up(sweep: Sweep, address: Address, item: Item) -> Write | None:
-    """Return the write that deletes the index entry of an address, if the entry is the person's."""
+    """Return the write that deletes an address's index entry, if it leads to the person."""
     key = Key(item["pk"], item["sk"])
     if key == AddressOwner.key_of(sweep.tenant, address):
         owner = AddressOwner.from_item(item)

@@ -16,15 +16,15 @@ GONE = frozenset({"deleted", "erased"})
 
 @dataclass(frozen=True, slots=True)
 class DeletedMaterial:
-    """Checks whether all messages of people that an item was made from are deleted."""
+    """Checks whether all people's messages from which an item was made are deleted."""
 
     table: Table
     tenant: str
 
     def gone(self, made: MadeFrom) -> bool:
-        """Return whether every message of a person in the spans is deleted.
+        """Return whether all people's messages among an item's sources are deleted.
 
-        Messages of agents are ignored. An item without spans returns False.
+        Messages of agents are ignored. Returns False if the item names no messages as its sources.
         """
         return bool(made.spans) and all(map(self._is_gone, made.spans))
 
@@ -47,7 +47,7 @@ class DeletedMaterial:
 
 
 def holds(made: MadeFrom, message: DeletedMessage) -> bool:
-    """Return whether a deleted message is in the spans of an item."""
+    """Return whether a deleted message is among the messages that an item was made from."""
     return any(
         span.chat_id == message.chat_id and span.first_seq <= message.seq <= span.last_seq
         for span in made.spans

@@ -90,7 +90,7 @@ class MembershipErasure:
     def note_on(
         self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
     ) -> ErasedChat | None:
-        """Return the note on a chat: the note `known`, updated from the chat's current members.
+        """Return the note on a chat: `known`, the note so far, updated from the current members.
 
         If the person is no longer a member, `known` is returned unchanged.
         """
@@ -307,7 +307,8 @@ def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
 def _forgotten(membership: Membership) -> Update:
     """Return the write that deletes an agent's summary of the chat.
 
-    The write changes the membership, so that a worker that is renewing the summary fails.
+    The write raises the membership's version, so a worker that is writing a new summary can't store
+    it.
     """
     as_read = all_of(slots_unchanged(membership), Is("chat_id", membership.chat_id))
     return Update(membership.key, set=FORGOTTEN, condition=as_read)

@@ -44,8 +44,8 @@ MAX_HASHES = 10_000  # in one record of quotes; the last message may exceed this
 class ChatEraser:
     """The stage `chats` of an erasure: content in the person's chats.
 
-    In the table, the messages of a chat sort before its recall passages. A passage is therefore
-    pruned after its messages are erased.
+    In the table, the messages of a chat sort before its recall passages. The messages are therefore
+    erased first, and then the passages of erased messages are removed.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class ChatEraser:
         self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
     def _stay(self, sweep: Sweep, chat_id: str, item: Item) -> None:
-        """Remove the words from a stay on the desk if they may include the person's words."""
+        """Remove the texts of a desk stay if they may include the person's words."""
         del chat_id
         stay = DeskStay.from_item(item)
         if stay.has_words and stay.authors.may_include(sweep.digests):

@@ -75,8 +75,8 @@ class ErasurePreview:
             person's words.
         replaced: Items that stay, but lose the person's ids, phone numbers and quotes.
         made_again: Items that are deleted and then made again from the words of others.
-        named: Texts that contain the person's full name.
-        texts: At most 50 of these texts.
+        named: Texts by others that contain the person's full name.
+        texts: The first 50 texts that `named` counts.
         left: How many more items may be read. At 0, the counts may be incomplete.
     """
 
@@ -136,7 +136,7 @@ class ErasurePreviews:
         return preview
 
     def _sweep(self, user: User) -> Sweep:
-        """Return a first sweep of the person that exists only in memory."""
+        """Return the first sweep of an erasure of the person, which exists only in memory."""
         now = self.clock.now()
         erasure = Erasure(
             tenant=user.tenant,

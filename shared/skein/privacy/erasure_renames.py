@@ -1,4 +1,4 @@
-"""Store plans and documents whose name an erasure changes, although the name is part of the key."""
+"""Store plans and documents under a new key when an erasure changes the name in the key."""
 
 from skein.models.chats.chat import Chat
 from skein.models.common.storage import Delete, Is, Missing, Put, Query, Write, all_of, at_version

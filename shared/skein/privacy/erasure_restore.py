@@ -120,10 +120,10 @@ class RestoredErasures:
         return "at_work"
 
     def _bare(self, entry: RegisteredErasure, users: list[User]) -> Iterator[Write]:
-        """Yield the writes that leave one user record, without the person's data.
+        """Yield the writes that reduce the person's user records to one, without personal data.
 
-        The erasure deletes this record when it is done. If other users were merged into the person
-        after the backup, their records are deleted now.
+        The erasure needs this record, and deletes it at the end. If other users were merged into
+        the person after the backup, their records are deleted now.
         """
         own = next((user for user in users if user.id == entry.user_id), None)
         bare = User(

@@ -130,7 +130,7 @@ def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def is_to_make_again(sweep: Sweep, thing: MadeItem) -> bool:
-    """Return whether agents process the messages of a deleted item again."""
+    """Return whether agents should process the source messages of a deleted item again."""
     if sweep.erasure.message is not None:
         return is_made_again_without(sweep, thing)
     return not is_removed_by_name(sweep, thing)
@@ -259,7 +259,7 @@ def _without_their_origin(sweep: Sweep, message: Message) -> Message:
 
 
 def _without_reader(sweep: Sweep, message: Message) -> Message:
-    """Return a question from whose data the person's id is removed."""
+    """Return a question without the person's id in its data."""
     choice = message.choice
     if choice is None:
         return message
@@ -270,8 +270,9 @@ def _without_reader(sweep: Sweep, message: Message) -> Message:
 def _data_without(data: Any, ids: Collection[str]) -> Any:
     """Return the data of a question without some people.
 
-    Their ids are removed from each stored `Audience`. Where they are stored as members, `ERASED`
-    replaces them, because an order asks at least one person.
+    The ids of these people are removed from each stored `Audience`. Where one of the people is
+    stored as a member, `ERASED` replaces the member, because some of the data must name at least
+    one.
     """
     if isinstance(data, list):
         return [_data_without(each, ids) for each in data]

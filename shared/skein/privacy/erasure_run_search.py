@@ -64,7 +64,7 @@ class RunSearch:
                 self.kept.erase_scope(sweep.without_decision(), *owner)
 
     def stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
-        """Yield positions in a stable order, each with its runs, which are read lazily."""
+        """Yield the runs to check in groups, each with a position; the order is always the same."""
         shared = [erased for erased in sweep.chats.values() if not erased.private]
         for agent_id in sorted({agent for erased in shared for agent in erased.agents}):
             day = min(erased.since for erased in shared if agent_id in erased.agents)
@@ -96,7 +96,7 @@ class RunSearch:
             yield from (run for run in runs if run.created_at >= since)
 
     def _runs_shown(self, sweep: Sweep, chat_id: str, shown_at: datetime) -> Iterator[Run]:
-        """Yield a chat's runs that may have been shown a message's origin, from `shown_at` on."""
+        """Yield a chat's runs from `shown_at` on, which may have been shown a message's origin."""
         for run in self._runs_under(chat_partition(sweep.tenant, chat_id)):
             if (run.ended_at or sweep.now) >= shown_at:
                 yield run

@@ -83,7 +83,7 @@ class RunEraser:
             self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
 
     def _leave(self, sweep: Sweep, run: Run) -> None:
-        """Remove the person from the audience of a run that has not started."""
+        """Remove the person from the stored audience of a run that has not started."""
         audience = run.audience.without(sweep.subject.ids)
         change = {"audience": audience.model_dump(mode="json")}
         live = Update(live_key(run), set=change, condition=Exists())
@@ -94,8 +94,8 @@ class RunEraser:
     def erase_steps(self, sweep: Sweep, run: Run) -> None:
         """Erase the words in a run's steps, and the origins of its messages; keep the run.
 
-        Of a run in progress, only the stored prompts are erased, because no worker reads them. The
-        next sweep checks the run again.
+        If the run is in progress, only its stored prompts are erased, because no worker reads
+        those. The next sweep checks the run again.
         """
         steps = self._steps(run)
         if run.ended:

@@ -30,7 +30,7 @@ class SweepCounts:
 
     Attributes:
         counts: Erased items by kind.
-        stopped: Canceled runs and closed memberships.
+        stopped: The number of canceled runs and closed memberships.
     """
 
     counts: Counter[str] = field(default_factory=Counter)

@@ -71,7 +71,7 @@ def pattern_of_names(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def put_in(text: str, replace: Callable[[str], str]) -> str:
-    """Apply a replacement to a text; if the text changes, its length changes, too.
+    """Apply a replacement to a text; a changed text always gets another length.
 
     Recall recognises a changed message by its length, and then drops the message's passages.
     """

@@ -194,7 +194,7 @@ class Eraser:
         return self._save(erasure, **changes)
 
     def _continue_later(self, erasure: Erasure, job: ErasureJob) -> None:
-        """Queue a job for the next invocation; the due pointer replaces a job that is lost."""
+        """Queue a job for the next invocation; if the job is lost, the tick queues another one."""
         self._save(erasure, due_at=self._clock.now() + MARGIN, busy_until=None)
         self._dispatch.send([job])
 

@@ -70,11 +70,11 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: The position of the current list in `_relations`. After these lists comes one
-            of consents, disclosures and errands.
+        relation: The position of the current list in `_relations`. The next number stands for the
+            list of consents, disclosures and errands.
         row: Sort key of the chat's row in that list.
-        key: The sort key of the last item read in the current chat, list or agent's data. For
-            items made from a chat, their position among these.
+        key: The sort key of the last item read in the current chat, list or agent's data. For an
+            item that was made from a chat, its position among such items.
         agent: The agent whose data is being exported; set after all chats are exported.
     """
 
@@ -256,7 +256,7 @@ class Exports:
                     yield ExportCursor(relation=number, key=key), self._record(item)
 
     def _record(self, item: Item) -> Thing:
-        """Return a record, or the item that a link leads to; None if the person may not see it."""
+        """Return a record, or the item to which a link leads; None if the item may not be shown."""
         if Consent.PREFIX.holds(item):
             return Consent.from_item(item)
         if DisclosureRecord.PREFIX.holds(item):

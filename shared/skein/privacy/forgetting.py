@@ -1,8 +1,8 @@
 """Forget messages: find them, ask the person, delete them after a yes, and confirm.
 
 The question is asked in the person's own private chat with the agent, so no one else learns what
-was found, or whether anything was found. If the person asks for it in a chat that others may read,
-the run only stores the request. A job searches and asks after the run.
+was found, or whether anything was found. If the person makes the request in a chat that others may
+read, the run only stores the request. A job searches and asks after the run has ended.
 """
 
 import logging
@@ -336,7 +336,7 @@ def _checked(run: Run, query: str) -> str:
 
 
 def _is_said_from(message: Message, person: tuple[str, ...]) -> bool:
-    """Return whether an agent wrote a message from this person's words alone, or with tools.
+    """Return whether an agent wrote a message only from this person's words and tools' results.
 
     Args:
         person: The person's digest.

@@ -37,7 +37,7 @@ class AuditPage(Page[AuditResource]):
 
 
 class AccessResource(Resource):
-    """An operator's look at private content of the caller, or a change of it."""
+    """One time that an operator read or changed private content of the caller."""
 
     id: Id
     at: Annotated[Instant, Field(description="When the operator made the call.")]
@@ -48,4 +48,4 @@ class AccessResource(Resource):
 
 
 class AccessPage(Page[AccessResource]):
-    """A page of operators' looks at the caller's private content, newest first."""
+    """A page of operators' accesses to the caller's private content, newest first."""

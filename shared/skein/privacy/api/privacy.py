@@ -28,7 +28,7 @@ BACKUPS = (
 
 
 class SweepResource(Resource):
-    """The result of one sweep."""
+    """The result of one sweep of an erasure."""
 
     counts: Annotated[dict[str, int], Field(description="Number of erased items, by kind.")]
     ended_at: EndedAt
@@ -67,7 +67,7 @@ class ErasurePage(Page[ErasureResource]):
 
 
 class NamedTextResource(Resource):
-    """A text of others that has the user's full name."""
+    """A text by someone else that contains the user's full name."""
 
     kind: Annotated[str, Field(description="The kind of item, as in `named`.")]
     chat_id: Annotated[
@@ -203,7 +203,7 @@ class DeliveryResource(Resource):
 
 
 class ExportedFileResource(Resource):
-    """A picture or file of a message, or one that no message has yet."""
+    """A picture or file of a message, or an uploaded one that is in no message yet."""
 
     id: Id
     chat_id: IdOfChat
@@ -230,7 +230,7 @@ class ExportedFileResource(Resource):
 
 
 class KeptResource(Resource):
-    """An item that an agent stores for this person only, or made from the person's words only."""
+    """An item that an agent stores only for this person, or made only from the person's words."""
 
     agent_id: IdOfAgent
     kind: Annotated[str, Field(description="The kind of item, such as `memory`, `goal` or `plan`.")]

@@ -67,8 +67,8 @@ class AuditEntry(Stored):
         route: The route of the call, such as `GET /v1/runs/{run_id}`. For a consent, it is `answer
             to a choice`.
         refused: Whether the call was refused because of a missing role or a setting.
-        reason: Why an operator accesses private content, in the operator's words; None for other
-            calls.
+        reason: The operator's reason to access private content, in their words; None for a call
+            that needs none.
         request_id: The gateway's request id, which is the correlation id in the logs.
     """
 

@@ -140,7 +140,7 @@ class Erasure(LeasedItem):
 
 
 class Subject(Stored):
-    """The ids, names and addresses of the person; deleted when the erasure is done.
+    """The ids, names and addresses of the person to erase; deleted when the erasure is done.
 
     Attributes:
         ids: The person's id and former ids.

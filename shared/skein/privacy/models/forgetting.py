@@ -1,8 +1,8 @@
-"""Forgettings: confirmed requests of people to delete messages, and requests to confirm.
+"""Forgettings: people's requests to delete messages, before and after they confirm.
 
-The transaction that stores the answer also stores the forgetting. Its due pointer makes it an
-outbox item: a job deletes the messages, and the tick queues a lost job again. A request is also an
-outbox item. Its job searches the messages and asks the person.
+The transaction that stores the person's yes also stores the forgetting. A job then deletes the
+messages; if the job is lost, the tick queues it again. A request that is not confirmed yet is
+handled in the same way: its job searches the messages and asks the person.
 """
 
 from datetime import datetime
