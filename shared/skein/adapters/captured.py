@@ -9,7 +9,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {"nearest": list, "get": dict, "models":
 
 
 class Captured:
-    """Any port: each method records its call and returns nothing, or an empty answer.
+    """A stand-in for any port: each method records its call, and returns None or an empty answer.
 
     Args:
         port: The name of the port.

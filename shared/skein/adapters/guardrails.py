@@ -22,7 +22,7 @@ INTERVENED = "GUARDRAIL_INTERVENED"
 
 
 class OperatorGuardrails:
-    """`Guardrails` of Bedrock and of Python packages; the id of a guardrail tells which.
+    """`Guardrails` of Bedrock and of Python packages; a guardrail's id says which of the two.
 
     Args:
         aws: Returns the factory of AWS clients.
@@ -40,7 +40,7 @@ class OperatorGuardrails:
         return any(self._intervenes(guardrail, part, output=output) for part in _parts(texts))
 
     def _intervenes(self, guardrail: Guardrail, texts: Sequence[str], *, output: bool) -> bool:
-        """Ask Bedrock about texts; a text that it would mask is blocked, too."""
+        """Return whether Bedrock blocks the texts, or would mask a part of one."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         from skein.adapters.converse.errors import error_of

@@ -151,7 +151,7 @@ def _in_session(
 async def _session(
     url: str, version: str | None, send: SendRequest, raised: list[BaseException]
 ) -> AsyncIterator[ClientSession]:
-    """Open a session; for a known stateless version, no request is sent."""
+    """Open a session; if `version` is a stateless protocol version, this sends no request."""
     import httpx2
     from mcp.client._probe import negotiate_auto
     from mcp.client.session import ClientSession
@@ -161,7 +161,7 @@ async def _session(
 
     class Session(ClientSession):
         async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
-            """Skip validation of results: the model reads them as the text of a service."""
+            """Skip the validation of results, because the model reads a result as plain text."""
 
     stateless = version in MODERN_PROTOCOL_VERSIONS
     async with (

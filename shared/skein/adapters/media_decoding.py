@@ -79,7 +79,7 @@ def _limit_this_process(cpu_seconds: int, memory: int) -> None:
 
 
 def checked_picture(content: bytes, max_pixels: int) -> Made:
-    """Return a picture with its pixels only."""
+    """Return a picture reduced to its pixels, without metadata."""
     image = _decoded(content, max_pixels)
     stored_as = FORMATS[image.format or ""]
     image = _upright(image)  # frees the memory of the decoded picture

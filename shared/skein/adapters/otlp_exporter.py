@@ -1,6 +1,6 @@
 """An exporter that sends spans by OTLP over HTTP, as JSON; imported only if an endpoint is set.
 
-The spans of a segment are sent together when the segment ends, after its work. The format:
+The spans of a segment are sent together when the segment ends. The format:
 https://opentelemetry.io/docs/specs/otlp/#otlphttp
 """
 
@@ -33,7 +33,7 @@ class OtlpExporter(SpanExporter):
 
     Args:
         endpoint: The base URL; `/v1/traces` is added.
-        headers: Returns the headers that sign in at the receiver.
+        headers: Returns the headers that authenticate Skein to the receiver.
     """
 
     def __init__(self, endpoint: str, *, headers: Callable[[], Mapping[str, str]]) -> None:

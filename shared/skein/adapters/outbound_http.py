@@ -217,7 +217,7 @@ def _left(until: float) -> float:
 
 @contextmanager
 def _ended_at(until: float, sock: socket.socket) -> Iterator[Event]:
-    """End a socket's connection at the time `until`, and set the yielded event."""
+    """Break a socket's connection at the time `until`, and set the yielded event."""
     over = Event()
 
     def end() -> None:

@@ -24,7 +24,7 @@ class EmfMetrics:
     ) -> None:
         """Add `value` to a metric of the namespace `Skein`.
 
-        With a reason, `value` is also added to the metric with the dimension `reason`. The line
+        With a reason, `value` is also added to the metric with the dimension `reason`. The log line
         names the function as metadata, not as a dimension.
         """
         for dimensions in ({}, {"reason": reason}) if reason is not None else ({},):

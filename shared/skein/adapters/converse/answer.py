@@ -58,7 +58,7 @@ def _call(use: Mapping[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Mapping[str, int]) -> TokenUsage:
-    """Return the tokens; `inputTokens` are only those that no cache read or wrote."""
+    """Return the token counts; `inputTokens` excludes tokens that a cache read or wrote."""
     read, written = usage.get("cacheReadInputTokens", 0), usage.get("cacheWriteInputTokens", 0)
     return TokenUsage(
         input_tokens=usage["inputTokens"] + read + written,
@@ -69,12 +69,12 @@ def _usage(usage: Mapping[str, int]) -> TokenUsage:
 
 
 class StreamBroken(Exception):
-    """A stream ended before the answer did."""
+    """A stream ended before the answer was complete."""
 
 
 @dataclass
 class _Answer:
-    """The parts of an answer so far."""
+    """The parts of an answer that have arrived so far."""
 
     blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
     stop_reason: str | None = None

@@ -55,7 +55,7 @@ PLACES: tuple[CachePlace, ...] = ("tools", "system", "messages")
 
 
 def code_of(error: ClientError) -> str:
-    """Return the code of an error, as in its exception's name."""
+    """Return the code of an error, always with a capital letter: `ThrottlingException`."""
     code = str(error.response.get("Error", {}).get("Code", ""))
     return code[:1].upper() + code[1:]  # the events of a stream begin with a small letter
 
@@ -93,7 +93,7 @@ def _answered(error: ClientError) -> SkeinError:
 def refused_points(error: ClientError) -> tuple[CachePlace, ...]:
     """Return the places whose cache points a model refuses; empty if the error has another cause.
 
-    The error names the place by a JSON pointer. Without one, all points are refused.
+    If the error does not name a place, all cache points are refused.
     """
     message = _message(error)
     if code_of(error) != "ValidationException" or not POINT.search(message):
@@ -103,5 +103,5 @@ def refused_points(error: ClientError) -> tuple[CachePlace, ...]:
 
 
 def refuses_format(error: ClientError) -> bool:
-    """Return whether a model refuses schemas: the format of its text, or strict tools."""
+    """Return whether a model refuses a schema, for the format of its text or for strict tools."""
     return code_of(error) == "ValidationException" and bool(FORMAT.search(_message(error)))

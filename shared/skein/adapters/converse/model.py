@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class ConverseModel:
-    """`LanguageModel` on Bedrock; the SDK signs with the credentials that it finds.
+    """`LanguageModel` on Bedrock; the SDK finds the credentials and signs the requests.
 
     Many threads may call the model at once. The client is created at the first call.
 
@@ -205,7 +205,7 @@ def _no_late_retry(**_: object) -> None:
 
 
 def create(parts: AdapterParts) -> ConverseModel:
-    """Return the models of this provider."""
+    """Create the adapter; `MODEL_ADAPTERS` names this function."""
     settings = parts.settings
     return ConverseModel(
         parts.aws(),

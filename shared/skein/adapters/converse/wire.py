@@ -36,11 +36,11 @@ IMAGES = ("png", "jpeg", "gif", "webp")
 
 
 class Form(NamedTuple):
-    """How a request is put into the form of the API.
+    """What a model accepts, on which the form of its requests depends.
 
     Attributes:
         cache: Where the model's cache points may stand.
-        left_out: The places whose points were refused.
+        left_out: The places where the model has refused cache points.
         text_format: Whether the schema of an answer is sent as the format of its text. Otherwise
             the model is made to call a tool with this schema.
         max_tokens: The limit of output tokens.
@@ -52,7 +52,7 @@ class Form(NamedTuple):
     max_tokens: int = 0
 
     def has_point(self, place: CachePlace, characters: int) -> bool:
-        """Return whether a point is set after this many characters of the request."""
+        """Return whether a cache point is set after this many characters of the request."""
         long_enough = characters >= self.cache.least_tokens * CHARACTERS_OF_A_TOKEN
         return place in self.cache.places and place not in self.left_out and long_enough
 
@@ -63,7 +63,7 @@ def fenced(text: str) -> str:
 
 
 def unfenced(text: str) -> str:
-    """Return a model's text with everything restored that `fenced` broke."""
+    """Undo `fenced` in a model's text."""
     return BROKEN_MARK.sub("<", restored(text))
 
 
@@ -122,8 +122,8 @@ def _prompt(
     """Return the system prompt and the messages, with their cache points.
 
     Args:
-        before: The number of characters of the tools.
-        points: How many points are left.
+        before: The number of characters of the tools, which come first in the request.
+        points: How many cache points the request may still have.
     """
     first, rest = request.messages[:1], request.messages[1:]
     if first and first[0].role != "system":
@@ -161,7 +161,7 @@ class _Turns:
     """The messages of a request, whose roles alternate.
 
     Attributes:
-        blocks: Whether there is any content yet.
+        blocks: True once a content block was added.
     """
 
     def __init__(self, request: ModelRequest) -> None:
@@ -221,7 +221,7 @@ def _calls(message: ModelMessage) -> Iterable[Block]:
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with each of its texts changed."""
+    """Return a JSON value with `change` applied to each of its texts."""
     if isinstance(value, dict):
         return {name: _each_text(part, change) for name, part in value.items()}
     if isinstance(value, list):

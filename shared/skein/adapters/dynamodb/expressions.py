@@ -92,7 +92,7 @@ def spelled_key(key: Key) -> dict[str, AttributeValue]:
 
 
 def request_for(write: Write, table_name: str) -> Request:
-    """Return the request of one write, alone or in a transaction."""
+    """Return the request of one write; inside a transaction, its form is the same."""
     expression = Expression()
     request: Request = {"TableName": table_name}
     match write:

@@ -90,7 +90,7 @@ class OpenAIEmbeddings:
 
 
 class QueryEmbeddings:
-    """`Embeddings` of queries; if the provider fails, they are empty and recall uses words only.
+    """`Embeddings` of queries; empty if the provider fails, so that recall uses words only.
 
     After a failure, the provider is not called for 30 seconds. Otherwise, each prompt would have to
     wait for the provider.

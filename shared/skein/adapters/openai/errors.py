@@ -121,7 +121,8 @@ def _part(error: APIError, name: str) -> dict[str, object]:
 def _reason(error: Exception) -> str:
     """Describe a failure by its type and the API's machine-readable fields.
 
-    The API's message is left out, since it may quote the prompt. `request_id` is the provider's.
+    The API's message is left out, since it may quote the prompt. The provider's `request_id` is
+    included.
     """
     parts = [type(error).__name__]
     for name in ("status_code", "code", "type", "param", "request_id"):

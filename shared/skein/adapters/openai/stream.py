@@ -19,7 +19,7 @@ FIRST_HALVES = ("\ud800", "\udbff")  # the range of high surrogates in UTF-16
 
 @dataclass
 class _Answer:
-    """The parts of an answer so far."""
+    """The parts of an answer that have arrived so far."""
 
     model: str = ""
     content: str = ""
@@ -88,8 +88,8 @@ def streamed_completion(
         The answer; None if there was no chunk.
 
     Raises:
-        AttributeError, TypeError: A chunk has an unexpected form.
-        ValueError: The stream ended before the answer did.
+        AttributeError, TypeError: A chunk has an unexpected form. ValueError: The stream ended
+        before the answer was complete.
     """
     answer = None
     for chunk in chunks:
@@ -104,7 +104,7 @@ def streamed_completion(
 
 
 def merged(text: str) -> str:
-    """Join the halves of characters that separate chunks contained."""
+    """Join the halves of characters that were split between two chunks."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

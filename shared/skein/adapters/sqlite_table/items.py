@@ -52,7 +52,7 @@ def to_text(item: StoredItem) -> str:
 
 
 def item_of(text: str) -> Item:
-    """Return the item of a stored text; the caller may change it."""
+    """Parse a stored text into an item, which the caller may change."""
     if len(text) > MAX_REMEMBERED_TEXT:
         return unmarshal_item(_parsed(text))
     item: Item = serial.loads(_serialized(text))  # noqa: S302 - written by this process
@@ -177,7 +177,7 @@ def keys_size(keys: Mapping[str, str]) -> int:
 
 
 def as_text(value: bytes) -> str:
-    """Encode bytes as they are in JSON texts, in base64."""
+    """Encode bytes in base64, as JSON texts contain them."""
     return b64encode(value).decode()
 
 
@@ -200,7 +200,7 @@ def _size(spelled: AttributeValue) -> int:
 
 
 def _digits(number: str) -> int:
-    """Return the number of digits from the first to the last digit that is not zero."""
+    """Return the number of a number's digits, without leading and trailing zeros."""
     return len(number.replace(".", "").strip("-0")) or 1
 
 

@@ -49,7 +49,7 @@ DELETE = "DELETE FROM items WHERE pk = ? AND sk = ?"
 
 
 class AfterWrite(Protocol):
-    """A function that the transaction of each write calls."""
+    """A function that is called within the transaction of each write."""
 
     def __call__(
         self,
@@ -59,7 +59,7 @@ class AfterWrite(Protocol):
         *,
         expired: bool = False,
     ) -> bool:
-        """Write what depends on the items, in the same transaction.
+        """Write the rows that depend on the written items, in the same transaction.
 
         Args:
             connection: The connection of the transaction.
@@ -254,7 +254,7 @@ def _after(
 
 
 def _apply(connection: sqlite3.Connection, after: Mapping[Key, StoredItem | None]) -> int:
-    """Write items whose conditions hold, and return their size."""
+    """Write the items, whose conditions were checked before, and return their total size."""
     sizes = {key: item_size(item) for key, item in after.items() if item is not None}
     size = sum(sizes.values())
     if max(sizes.values(), default=0) > MAX_ITEM_BYTES or size > MAX_TRANSACTION_BYTES:

@@ -173,7 +173,7 @@ def _asked(clients: "Sequence[Client]", ask: Callable[["Client"], Any]) -> Any:
 
 
 def _status_of(error: Exception) -> int | None:
-    """Return the HTTP status of an error, or of its response after a list request."""
+    """Return the HTTP status of an error; a failed list request has it in its response."""
     response = error.args[1] if len(error.args) > 1 else None
     return getattr(error, "status", None) or getattr(response, "status_code", None)
 
