@@ -84,7 +84,7 @@ class ToolWithSecret(ToolResource):
 
 
 class OfferedToolResource(Resource):
-    """A tool that an MCP server offers, as a model would be shown it."""
+    """A tool that an MCP server offers, in the form that a model would see."""
 
     name: Annotated[str, Field(description="The name by which agents list it.")]
     state: Annotated[
@@ -120,7 +120,7 @@ class OfferedToolList(Page[OfferedToolResource]):
 
 
 class ServerToolApproval(ServerToolRights, Request):
-    """An operator's approval of a tool of an MCP server, with what the operator says of it."""
+    """An operator's approval of an MCP server's tool, with the operator's classification of it."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -212,7 +212,7 @@ class ToolTrial(Request):
 
 
 class TrialResource(Resource):
-    """The result of a call that an operator tried, as a model would get it."""
+    """The result of an operator's trial call, in the form that a model would get."""
 
     status: Annotated[ToolStatus, Field(description="Whether the tool did its work.")]
     content: Annotated[str, Field(description="The text that a model would be shown.")]

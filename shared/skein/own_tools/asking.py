@@ -295,7 +295,7 @@ class Approvals:
     def _as_recorded(
         self, run: Run, agreed: AgreedCall, question: str | None, tool: CallableTool | None
     ) -> tuple[AgreedCall, ToolCall]:
-        """Return an approved call with the call that the model made.
+        """Return an approved call, with the model's call as it was recorded.
 
         If that call or its tool is gone, a call that will be refused is returned.
         """
@@ -338,7 +338,7 @@ def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return `agreed`, or a copy that will be refused if its question showed other arguments."""
+    """Return `agreed`; if the question showed other arguments, a copy that will be refused."""
     if question is None:
         return agreed
     try:

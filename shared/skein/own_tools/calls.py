@@ -1,9 +1,9 @@
-"""The calls of a step to the tools of a tenant: approved, recorded, and made once, in parallel.
+"""Make a step's calls to the tenant's tools: get approval, record each call, and make it once.
 
 A step is recorded before its calls are made. For a call that only reads, that is enough. A call
 that writes is also recorded in the ledger of calls: before it is sent, and again with its outcome.
-A worker that takes the run over therefore knows which writes have begun. It does not send a write
-with an unknown outcome again, unless the service is idempotent.
+A worker that takes the run over therefore knows which writes have begun. If the outcome of a write
+is unknown, the worker sends it again only if the service is idempotent.
 """
 
 import logging
@@ -118,7 +118,7 @@ class OwnCalls:
 
         Raises:
             Correctable: The arguments are invalid.
-            Failed: The call is not allowed from here.
+            Failed: The call is not allowed in this run.
         """
         run, asked, record = call.activation.run, step.tool_calls[position], None
         reply = approved.reply if approved is not None else None
@@ -180,7 +180,7 @@ class OwnCalls:
             The tool result for the model, or None if the call needs no approval.
 
         Raises:
-            ToolError: The call is not allowed, or there is no one to ask.
+            ToolError: The call is not allowed, or no person can be asked.
         """
         run = call.activation.run
         who = who_is_asked(run, call.activation.insiders, tool, arguments, person=person)

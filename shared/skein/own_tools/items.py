@@ -29,7 +29,7 @@ MAX_OF_AGENT = 20  # tools of the tenant per agent; each prompt reads all of the
 
 @dataclass(frozen=True)
 class CallableTool:
-    """A tool of a tenant that can be offered to a model and that checks its arguments.
+    """A tool of a tenant, with what is needed to offer it to a model and to check arguments.
 
     Attributes:
         function: The installed function, for a tool in Python.
@@ -198,9 +198,10 @@ def longest_call(step: Step, reading: Reading) -> int:
 
 
 def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:
-    """Return the insiders of a chat, and whether the agent's prompt contains only their words.
+    """Return the insiders of a chat: the people for whom the agent's runs there work.
 
-    Costs one database request if the agent has tools of the tenant.
+    `Insiders.alone` says whether prompts leave out the words of all other people. Costs one
+    database request if the agent has tools of the tenant.
     """
     keys = keys_named(agent.tenant, own_names(agent))
     tools = OwnToolItems.of_agent(agent, table.get_many(keys) if keys else {})

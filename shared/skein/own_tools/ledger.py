@@ -139,14 +139,14 @@ class CallLedger:
         )
 
     def _answered_first(self, step: Step, ref: CallRef) -> tuple[int, int]:
-        """Return the first and last message that the call's first run answered, or zeros."""
+        """Return the range of messages answered by the run that first made the call, or zeros."""
         made: Step | None = step
         if ref.run_id != step.run_id:
             made = Step.read(self.table, Step.key_of(step.tenant, ref.run_id, ref.step))
         return (made.answered if made is not None else None) or (0, 0)
 
     def read(self, record: RecordedCall) -> tuple[RecordedCall, ToolResult | None]:
-        """Read a record again; return it with its call's result, or with None without a result."""
+        """Read a record and the result of its call again; the result is None if there is none."""
         found = self.table.get_many([record.key, record.step_key])
         record = RecordedCall.read(found, record.key) or record
         return record, record.result_in(Step.read(found, record.step_key))

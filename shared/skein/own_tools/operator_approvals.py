@@ -59,7 +59,7 @@ class OperatorApprovals:
     waiting: WaitingCalls
 
     def ask(self, call: ToolContext, requested: RequestedCall) -> None:
-        """Record that a call waits for an operator, unless an equal call waits already.
+        """Store that a call waits for an operator, unless an equal call is already waiting.
 
         Repeating the request changes nothing.
 

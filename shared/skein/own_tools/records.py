@@ -497,7 +497,7 @@ class OwnTools:
             raise Unprocessable(f"{field}: set this when you approve each tool of the server")
 
     def _check_secret(self, tool: OwnTool) -> None:
-        """Check that the tool's secret belongs to its tenant, so that no other tenant's can leak.
+        """Check that the tool's secret belongs to its tenant; tenants must not use each other's.
 
         Raises:
             Unprocessable: The secret belongs to another tenant.

@@ -71,7 +71,8 @@ def who_is_asked(
         person: The only person whose messages the activation answers.
 
     Raises:
-        Failed: The call is never allowed from here.
+        Failed: The call would tell the service something private, and the tool's operator forbids
+            that.
     """
     record = tool.tool
     if _tells_private(run, tool, arguments):
@@ -96,7 +97,7 @@ def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
 
 
 def tells_choices(run: Run, tool: CallableTool) -> bool:
-    """Return whether the choice to call this tool, by itself, tells a service something private."""
+    """Return whether merely calling this tool tells a service something private."""
     private = run.held is None or not run.held.audience.open
     return private and tool.tool.privacy == "shared"
 
@@ -109,7 +110,8 @@ def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -
 def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
     """Return how much a call with only closed arguments reveals to the service, in bits.
 
-    The service learns which of the shared tools was chosen, and which of the listed values.
+    The service learns which of the shared tools was chosen, and which of the values that its schema
+    lists.
 
     Args:
         tool: The tool that is called.

@@ -165,7 +165,7 @@ def _answered(read: SectionReads) -> range:
 
 
 def _unanswered_from(read: SectionReads) -> int:
-    """Return the number of the message after the agent's last one from before this run."""
+    """Return the number of the first message after the agent's last one before this run."""
     run, agent = read.run, _agent_of(read.run)
     own = [
         each.seq

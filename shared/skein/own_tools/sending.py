@@ -78,7 +78,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Usage:
-    """What is known about a call in progress: its usage, and a person's answer to the service."""
+    """The usage of a call in progress, and a person's answer to the service's question."""
 
     began: datetime
     may_ask: bool = False

@@ -1,8 +1,8 @@
 """The signed context of a call: the person it is made for, and the readers of its result.
 
 It is signed according to Standard Webhooks (https://www.standardwebhooks.com): the header
-`webhook-signature` signs the id, the time and the JSON. Signing takes ten lines of code, so that no
-library has to be added to each Lambda function.
+`webhook-signature` signs the id, the time and the JSON. Signing takes ten lines of code, so a
+library in each Lambda function is not worthwhile.
 """
 
 import base64
@@ -98,8 +98,8 @@ def secret_of(nonce: str, *, key: str, sealed: str | None = None) -> str:
 def seal(secret: str, nonce: str, *, key: str) -> str:
     """Return a secret that a caller provided, encrypted for the table.
 
-    The mask is used only once: it is derived from the nonce of this secret, and has the length of
-    the longest secret.
+    The secret is encrypted with a mask that is as long as the longest secret. The mask is used only
+    once, because it is derived from the nonce of this secret.
     """
     return base64.b64encode(_masked(_bytes_of(secret), nonce, key)).decode()
 

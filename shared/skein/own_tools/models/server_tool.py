@@ -18,7 +18,7 @@ DIGEST_CHARACTERS = 16
 
 
 class ServerToolRights(Value):
-    """What an operator says of a tool of an MCP server, whatever its server hints."""
+    """An operator's classification of an MCP server's tool, which replaces the server's hints."""
 
     effect: Annotated[
         OwnToolEffect,
@@ -38,7 +38,7 @@ class ServerToolRights(Value):
 
 
 class ServerTool(Value):
-    """A tool of an MCP server: what a model sees of it, and what its hints say."""
+    """A tool of an MCP server: what a model sees of it, and what the server hints about it."""
 
     name: Annotated[str, Field(description="The name, as the server lists it.")]
     description: Annotated[str, Field(description="What the model reads about the tool.")]

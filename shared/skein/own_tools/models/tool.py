@@ -103,7 +103,7 @@ class PythonCall(Value):
 
 
 class McpServer(Value):
-    """An MCP server, and those of its tools that agents may call."""
+    """An MCP server, and which of its tools agents may call."""
 
     url: Annotated[
         str,
@@ -250,7 +250,7 @@ class OwnTool(ToolFields, Stored):
 
     @property
     def service(self) -> str:
-        """The name of the called service: the MCP server's name, or the name of any other tool."""
+        """The name of the called service: the name of the MCP server, or of the tool itself."""
         return self.name.partition(OF_SERVER)[0]
 
     @property
