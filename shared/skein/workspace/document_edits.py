@@ -47,8 +47,8 @@ class Author:
     """The author of a change to a document or thread; an operator by default.
 
     Attributes:
-        audience: The audience of everything that the change is made from. A new document gets this
-            audience.
+        audience: The people who may see everything that the change is made from. A new document
+            gets this audience.
         authors: The people whose words the run was shown, by digest.
         made_from: The messages and items from which the change is made.
         source_chat_id: The chat in which the change is made.
@@ -95,7 +95,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The time of a change, and the generation and version of a document that it creates."""
+    """The time of a change, with the generation and the version that a new document gets."""
 
     now: datetime
     generation: str
@@ -279,9 +279,9 @@ class DocumentEdit(NamedTuple):
     Attributes:
         home: The folder of the document.
         found: The items that were read for this change.
-        shown: Returns how many of the given documents may be shown.
-        hidden: A document of the same name that may not be shown here. The caller must not learn
-            that this document exists.
+        shown: Counts how many of the given documents may be shown to the readers.
+        hidden: A document of the same name that may not be shown to the readers. The caller must
+            not learn that this document exists.
         renamed: The hidden document under its new name.
     """
 

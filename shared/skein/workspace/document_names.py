@@ -45,10 +45,11 @@ def threads_renamed(
     """Return the writes that rename a document in the threads that list it.
 
     Args:
-        before: The document, which may not be shown within `reach`.
+        before: The document, which may not be shown to the readers of `reach`.
         after: The document under its new name.
-        reach: The reach of the change that takes the name. Threads that may be shown within this
-            reach stay the same, because they cannot list a document that is hidden there.
+        reach: The readers and folders of the change that gives the name to another document.
+            Threads that may be shown to these readers stay the same, because they cannot list a
+            document that is hidden from them.
     """
     folder = before.folder
     if folder.agent_id is None or reach.readers is None:

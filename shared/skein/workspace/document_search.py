@@ -18,7 +18,7 @@ class FoundDocument(NamedTuple):
     """A document that matches a query.
 
     Attributes:
-        folder: The index of the document's folder in the reach.
+        folder: The position of the document's folder in `DocumentReach.folders`.
         offset: Where the best passage begins, in characters.
     """
 

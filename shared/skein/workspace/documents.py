@@ -156,7 +156,7 @@ class Documents:
     ) -> DocumentEffect:
         """Create a document, or replace its whole text.
 
-        If the name is taken by a document that may not be shown here, that document is renamed.
+        If the name is taken by a document that the readers may not see, that document is renamed.
 
         Args:
             reach: The folders in which to look for the document.
@@ -175,8 +175,8 @@ class Documents:
         Raises:
             NotFound: `new_in` is None, and the document does not exist or the caller may not access
                 it.
-            Conflict: The document already exists, has another version, or may not be changed from
-                here; or too many documents would be pinned.
+            Conflict: The document already exists or has another version, or the caller may not
+                change it; or too many documents would be pinned.
             TooLarge: The text is larger than 256 KiB of UTF-8.
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
@@ -206,7 +206,7 @@ class Documents:
 
         Raises:
             NotFound: The document does not exist, or the caller may not access it.
-            Conflict: The document has another version, or may not be changed from here; or too many
+            Conflict: The document has another version, or the caller may not change it; or too many
                 documents would be pinned.
             TooLarge: The text would be larger than 256 KiB of UTF-8.
             Unprocessable: The text to replace does not occur exactly once, or a value is invalid.
@@ -234,7 +234,7 @@ class Documents:
 
         Raises:
             NotFound: The document does not exist, or the caller may not access it.
-            Conflict: The document has another version, or may not be changed from here.
+            Conflict: The document has another version, or the caller may not change it.
             LostLease: The guard fails: another worker has claimed the run.
         """
 

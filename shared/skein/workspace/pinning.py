@@ -19,7 +19,7 @@ from skein.workspace.thread_changes import check_open
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pins:
-    """Threads pinned to agents' memberships.
+    """The service that pins threads to agents' memberships of chats.
 
     Runs of the agent that are triggered in the chat start with the pinned thread as the active one.
     """

@@ -1,4 +1,4 @@
-"""Thread changes: functions from an open thread, as read, to the changed thread."""
+"""Thread changes: functions that take an open thread and return the changed thread."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ _LABEL: TypeAdapter[str] = TypeAdapter(SkillLabel)
 
 
 class ThreadResources(NamedTuple):
-    """The documents and skills that threads can use, within `reach`."""
+    """The documents and skills that threads can use and that the readers of `reach` may see."""
 
     table: Table
     reach: Readers = Readers()

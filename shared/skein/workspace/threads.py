@@ -54,7 +54,7 @@ class Threads(OwnedStore[Thread]):
     # ------------------------------------------------------------------ reading
 
     def active_id(self, reach: Reach) -> str | None:
-        """Return the active thread's id in the last scope of `reach`, or None; see `switch`."""
+        """Return the id of the thread that is active in the last scope of `reach`, or None."""
         thread = ActiveThread.read(self.table, _active_key(reach))
         if thread is None:
             return None
@@ -132,12 +132,13 @@ class Threads(OwnedStore[Thread]):
 
         Args:
             reach: The partitions in which to look for the thread.
-            change: A function from the thread as read to the changed thread; see `thread_changes`.
+            change: A function that takes the thread and returns the changed thread; see
+                `thread_changes`.
             author: The author of the change.
 
         Raises:
             NotFound: The thread, a document or a skill does not exist.
-            Conflict: The thread has ended, or may not be changed from here.
+            Conflict: The thread has ended, or the caller may not change it.
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
@@ -169,7 +170,7 @@ class Threads(OwnedStore[Thread]):
 
         If the thread is in that same scope and only people of the scope may see it, the run is
         added to the thread's export. The chat of the change is then also added to `chat_ids`, if
-        the thread may be changed from here.
+        the caller may change the thread.
 
         Args:
             reach: The partitions in which to look for the thread; the thread becomes active in the

@@ -93,7 +93,7 @@ class Folder(Value):
         return Key(self.partition, PINS)
 
     def renamed_key(self, name: str) -> Key:
-        """Return the key of the record that a document of this name was renamed."""
+        """Return the key of the record that says that a document of this name was renamed."""
         return Key(self.partition, f"{RENAMED}{Document.id_of(name)}")
 
     def effect_key(self, effect: str) -> Key:
@@ -199,12 +199,12 @@ class RenamedDocument(Stored):
 
     @property
     def by_old(self) -> dict[str, str]:
-        """A mapping of the old name to the new name; empty if both are the same."""
+        """The new name by the old name; empty if both are the same."""
         return {self.old: self.new} if self.old != self.new else {}
 
 
 def listed_with(ids: tuple[str, ...], document_id: str, *, listed: bool) -> tuple[str, ...]:
-    """Return the ids with `document_id` added at the end if missing, or removed."""
+    """Return the ids with `document_id`, at the end if it is new, or else without it."""
     if listed:
         return ids if document_id in ids else (*ids, document_id)
     return tuple(each for each in ids if each != document_id)
@@ -228,7 +228,7 @@ class DocumentEffect(Stored):
 
 
 class DocumentReach(Readers):
-    """The folders to find documents in, and the readers who must be allowed to see them.
+    """The folders in which documents are found, and the readers who must be allowed to see them.
 
     Attributes:
         folders: The folders to search; a document hides a document of the same name in a later

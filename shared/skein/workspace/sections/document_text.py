@@ -59,8 +59,8 @@ def document_text(
 def part_of_text(head: str, text: str, *, characters: int, offset: int) -> str:
     """Render a part of a text behind bars, after its head; see `document_text`.
 
-    The part ends at a line break, so that the next part begins with a new line. If the part would
-    lose half of its length this way, it ends within a line instead.
+    The part ends at a line break, so that the next part begins with a new line. It ends within a
+    line only if it would otherwise be less than half as long.
     """
     whole, end = len(text), min(offset + characters, len(text))
     if end < whole:
@@ -109,7 +109,7 @@ def documents_section(
     limit: int,
     counter: TokenCounter,
 ) -> Section:
-    """Create a section with documents, which are cut further when there is no room.
+    """Create a section with documents, which are shortened if the prompt has too little room.
 
     Args:
         render: Renders the section with at most the given characters of each document.

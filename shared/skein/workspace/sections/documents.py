@@ -3,8 +3,7 @@
 - What is read: the lists of pinned documents in the scopes of the chat, then, by key, the listed
   documents and the chat's own ones.
 - What is kept: documents that exist and may be shown. Documents of the active thread are left out,
-  so
-  that they are not shown twice.
+  because its own section shows them.
 - Order: the agent's documents, scope by scope, then the chat's, each in the order of its list.
 """
 

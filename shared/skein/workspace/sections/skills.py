@@ -67,7 +67,7 @@ def _thread(read: SectionReads) -> Thread | None:
 
 
 def _names(read: SectionReads, thread: Thread | None) -> tuple[str, ...]:
-    """Return the names of the skills to show: `core`, bound ones, then by mode and by tags."""
+    """Return the names of the skills to show: `core`, bound ones, then those of mode and tags."""
     if thread is None:
         return (CORE,)
     catalog = read.found.get(SkillCatalog.key_of(read.run.tenant))

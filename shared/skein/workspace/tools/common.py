@@ -37,7 +37,7 @@ def author_of(call: ToolContext, *items: str) -> Author:
     """Return the author of a change to a document or a thread.
 
     Args:
-        items: The ids of the items that the call names.
+        items: The ids of the items that the tool call names.
     """
     reading, run = call.reading, call.activation.run
     return Author(

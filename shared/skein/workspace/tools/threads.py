@@ -204,7 +204,7 @@ def _is_active(call: ToolContext, thread: Thread) -> bool:
 def _added(
     call: ToolContext, thread: Thread, documents: Sequence[str], skills: Sequence[str]
 ) -> list[str]:
-    """Render the documents and skills that were added to the active thread, as many as fit."""
+    """Render as many as fit of the documents and skills that were added to the active thread."""
     if not _is_active(call, thread):
         return []
     if documents or skills:
@@ -237,7 +237,7 @@ def _within(most_bytes: int, render: Callable[[int], str]) -> str:
 
 
 def _skills(call: ToolContext, thread: Thread) -> str:
-    """Render the skills of a thread that fit, without `core` and those that the prompt shows."""
+    """Render as many of a thread's skills as fit, except `core` and those that the prompt shows."""
     shown = call.reading.of(ShownSkills).chosen.skills
     chosen = call.service(Skills).selected(
         thread.tenant,
