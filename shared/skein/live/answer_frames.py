@@ -1,4 +1,4 @@
-"""Frames of a streamed answer: who may get them now, and what each connection lacks."""
+"""Frames of a streamed answer: who may get them now, and which words each connection lacks."""
 
 import logging
 from collections.abc import Callable
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class AnswerListeners(NamedTuple):
-    """The chat and the agent of a frame, and the connections that may receive it now."""
+    """The chat and the agent of a frame, and the connections that may receive the frame now."""
 
     chat_id: str
     agent: RunAgent
@@ -157,7 +157,7 @@ class AnswerFrames:
         return frames
 
     def _push(self, connection_id: str, frames: list[DeltaFrame | RetractFrame]) -> None:
-        """Push frames over a connection; after a failure, the connection gets no more words."""
+        """Send frames over a connection; after a failure, the connection gets no more words."""
         if not frames:
             return
         sockets = self.sockets()

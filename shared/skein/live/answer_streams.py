@@ -133,7 +133,7 @@ class AnswerStream:
         self._failures = 0  # in a row
 
     def show(self, text: str) -> None:
-        """Send what is new and certain to be posted of an answer, with pauses (`PAUSES`).
+        """Send the new words that are certain to be posted, with pauses in between (`PAUSES`).
 
         Args:
             text: All that the model has written so far.
@@ -179,7 +179,7 @@ class AnswerStream:
             self.stop(None)
 
     def _send_later(self) -> None:
-        """Start one task that sends when the pause after the last frame is over."""
+        """Schedule one task, which sends new words after the pause that follows the last frame."""
         with self._lock:
             if self._waiting:
                 return

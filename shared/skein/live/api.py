@@ -112,7 +112,7 @@ class DeviceResource(Resource):
 
 
 class DevicePage(Page[DeviceResource]):
-    """All devices of the caller, the one that was registered last at the end."""
+    """All devices of the caller, ordered by when they were last registered, newest last."""
 
 
 class MessageFrame(Resource):
@@ -131,7 +131,7 @@ class RunAgent(Resource):
 
 
 class RunFrame(Resource):
-    """An agent works, waits or has ended a run of this chat."""
+    """The state of a run of this chat has changed: its agent works, waits or has finished."""
 
     type: Literal["run"] = "run"
     chat_id: str
@@ -153,7 +153,7 @@ class DeltaFrame(Resource):
 
 
 class RetractFrame(Resource):
-    """The words of an agent's `delta` frames are void."""
+    """The words of an agent's earlier `delta` frames are withdrawn: remove them from the screen."""
 
     type: Literal["retract"] = "retract"
     chat_id: str
@@ -186,21 +186,21 @@ class ChatFrame(Resource):
 
 
 class RemovedFrame(Resource):
-    """The person has left the chat or was removed; no more frames of it come."""
+    """The person has left the chat or was removed; no more frames about the chat follow."""
 
     type: Literal["removed"] = "removed"
     chat_id: str
 
 
 class InvitationFrame(Resource):
-    """An invitation of the person to the chat has come or ended: read their open choices."""
+    """The person was invited to the chat, or an invitation ended: read their open choices."""
 
     type: Literal["invitation"] = "invitation"
     chat_id: str
 
 
 class ResyncFrame(Resource):
-    """Something may be missing: read the chat's messages again (`?after=`)."""
+    """Frames may be missing: read the chat's messages again (`?after=`)."""
 
     type: Literal["resync"] = "resync"
     chat_id: str
@@ -243,14 +243,14 @@ class Ping(Request):
 
 
 class Typing(Request):
-    """The client's person is typing in a chat."""
+    """Tells that the person is typing in a chat."""
 
     type: Literal["typing"]
     chat_id: EntityId
 
 
 class Showing(Request):
-    """The client shows a chat to its person, or none any more."""
+    """Tells which chat the client shows to the person now; null for no chat."""
 
     type: Literal["showing"]
     chat_id: EntityId | None

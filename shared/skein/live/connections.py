@@ -141,7 +141,8 @@ class LiveConnections:
     def close_all(self, tenant: str, user_id: str, code: ClosingCode) -> None:
         """Close all connections of a person, so that no more frames are sent (idempotent).
 
-        If the gateway is out of reach, a connection is closed at its next frame instead.
+        If the gateway is out of reach, a connection gets no more frames, and is closed when its
+        client next sends a frame.
 
         Raises:
             Transient: The table is out of reach.

@@ -56,7 +56,7 @@ class Notifier:
     metrics: Metrics
 
     def notify(self, job: PushJob, snapshot: ChatSnapshot, reached: Collection[str]) -> None:
-        """Notify people of a job's newest message that someone else wrote and they have not read.
+        """Notify each person of the job's newest message that they neither wrote nor read.
 
         Args:
             reached: The ids of the connections that were sent all their frames of the job.

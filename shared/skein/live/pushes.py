@@ -123,7 +123,7 @@ class Pushes:
         )
 
     def _news(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
-        """Yield the frames of each member's connections."""
+        """Yield the frames to send to each member's connections."""
         listeners = self.listeners(snapshot)
         keys = _keys_of(job) if listeners else []
         found = self.table.get_many(keys) if keys else {}
@@ -135,7 +135,7 @@ class Pushes:
                 yield from ((connection, frames) for connection in listener.connections)
 
     def _to_outsiders(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
-        """Yield the frames of people who have left and not rejoined, and of invited people."""
+        """Yield the frames for people who have left and not rejoined, and for invited people."""
         tenant, chat_id = snapshot.chat.tenant, snapshot.chat.id
         members = {each.member.ref for each in snapshot.members if each.active}
         frames: dict[MemberRef, Frame] = {}

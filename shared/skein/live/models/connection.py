@@ -127,8 +127,7 @@ class PersonConnections(Stored):
     def replacement(self, connections: tuple[OpenConnection, ...], now: datetime) -> Put | Delete:
         """Return the write that replaces the connections (optimistic lock).
 
-        An expired item counts as missing in the condition of this write, because reads ignore it,
-        too.
+        The condition of this write treats an expired item as missing, because reads also ignore it.
         """
         condition = Is("version", self.version) if self.version else gone(now)
         if not connections:

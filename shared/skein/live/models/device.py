@@ -12,7 +12,7 @@ MAX_DEVICES = 20  # of one person
 
 
 class Device(Value):
-    """A device in the list of its person. The token itself is only at the push provider.
+    """A device in the list of its person. The token itself is stored only at the push provider.
 
     Attributes:
         id: Derived from the token, so that the same token is the same device.
