@@ -150,7 +150,7 @@ class FoundPassageResource(Citation, Resource):
 
 
 class SourceSearchResult(Resource):
-    """What a prompt would get for a question."""
+    """The passages that a prompt would show for a question."""
 
     answered: Annotated[
         bool, Field(description="Whether the best passage matches well enough to be shown.")

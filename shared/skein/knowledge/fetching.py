@@ -163,7 +163,7 @@ def _validators(answer: HttpAnswer) -> tuple[str, str]:
 
 
 def _kind_of(content: bytes, content_type: str) -> str:
-    """Return the format of a file: by its first bytes or, for a text, by its media type."""
+    """Return the format of a file, judged by its first bytes or, for a text, by its media type."""
     begin = content[:BEGINNING].lstrip().lower()
     if begin.startswith(b"%pdf-"):
         return "pdf"

@@ -225,7 +225,7 @@ class KnowledgeFiles:
 
 
 def name_of_index(tenant: str, version: int, content: bytes) -> str:
-    """Return the name of a new index, which no other change of the head uses."""
+    """Return a name for a new index file; no other change of the sources uses this name."""
     return f"knowledge/{_part(tenant)}/index/{version}-{_digest(content)}"
 
 

@@ -1,4 +1,4 @@
-"""Read sources in the background, and publish their new texts unless a guard holds them back."""
+"""Read sources in the background, and publish each new text unless a guard holds it back."""
 
 import logging
 from collections.abc import Callable
@@ -153,7 +153,7 @@ class SourceReader:
 def with_text(
     source: Source, text: SourceText, now: datetime, *, by: str | None = None
 ) -> dict[str, Any]:
-    """Return the values that make a text, or other fields, the newest version of a source.
+    """Return the field values that give a source a new version with this text.
 
     Args:
         by: The operator who makes the change; None for a reading in the background.

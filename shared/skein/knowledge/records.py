@@ -190,7 +190,7 @@ class Sources:
     ) -> Source:
         """Give a source the fields and the text of an earlier version, as a new version.
 
-        Version 0 stands for the text that is held back. To restore it is to accept it.
+        Version 0 stands for the text that is held back; restoring version 0 accepts this text.
 
         Raises:
             NotFound: The source or the version does not exist.
@@ -211,7 +211,7 @@ class Sources:
         return self.publisher.publish(planned)
 
     def delete(self, tenant: str, source_id: str) -> None:
-        """Delete a source. From now on, no new prompt has its words.
+        """Delete a source. From now on, no new prompt shows its text.
 
         Raises:
             NotFound: There is no such source.

@@ -42,9 +42,9 @@ class KnowledgeSearch:
         return best_passages(files, IndexQuery.of(query, embedded.vector))
 
     def indexes(self, head: KnowledgeHead, agent_id: str, roles: Roles) -> tuple[IndexFile, ...]:
-        """Return the indexes that an agent and its readers may see, all of one head.
+        """Return the indexes that an agent and its readers may see, all from the same list.
 
-        If a file was replaced since the head was read, the head is read again.
+        If a file was replaced since the list (the head) was read, the list is read again.
 
         Raises:
             Unavailable: The files are replaced too quickly.

@@ -1,7 +1,7 @@
 """KNOWLEDGE: what the business has written.
 
-- What is read: the head, and the people of the chat if there are sources for roles. The indexes
-  that the head names come from the bucket, once for each container.
+- What is read: the list of indexes and, if there are sources for roles, the people of the chat. The
+  indexes themselves come from the bucket, once for each container.
 - What is kept: the passages of sources that the agent may use and all readers may see.
 - Order: if all passages fit, all of them are shown in the order of the sources, among the stable
   sections. Otherwise, the best matches are shown, before the recalled messages.
@@ -82,12 +82,12 @@ class Knowledge(SectionItems):
         return [User.key_of(read.run.tenant, person) for person in people]
 
     def authors(self) -> Iterable[Authors]:
-        """Return the author of all sources, which counts as a tool: its words never instruct."""
+        """Return one author for all sources: a tool, whose words are never instructions."""
         return [AUTHOR] if self.best or self.whole else []
 
     @property
     def missing(self) -> bool:
-        """Whether no passage answers the question."""
+        """Whether the message asks something that no passage answers."""
         return self.asks and not self.matches and self.state == "read"
 
     @property
@@ -107,7 +107,7 @@ class PromptKnowledge:
     metrics: Metrics
 
     def begin(self, read: SectionReads, known: BeginInput) -> Load:
-        """See `SectionLoader`. No calls start here, because the head is not read yet."""
+        """See `SectionLoader`. Starts no calls yet: the list of indexes has not been read."""
         return self._load
 
     def _load(self, given: LoadInput) -> Knowledge:
@@ -176,7 +176,7 @@ def common_roles(read: SectionReads) -> frozenset[str]:
 
 
 def roles_of(readers: Audience, roles: frozenset[str]) -> Roles:
-    """Return the roles that the readers have in common; None for readers with a visitor."""
+    """Return the roles that all readers have; None if one of the readers is a visitor."""
     return None if readers.visitors else roles
 
 

@@ -154,7 +154,7 @@ class Source(NamedSource, Stored):
         return SourceGroup(self.audience, self.roles, tuple(sorted(set(self.agents))))
 
     def to_item(self, due_at: datetime | None) -> Item:
-        """Return the source as table attributes, due at `due_at`; None for never."""
+        """Return the source as table attributes, which is due at `due_at` or, for None, never."""
         due = due_pointer("source", self.key, due_at) if due_at is not None else NOT_DUE
         return {**self.attributes(), **{name: at for name, at in due.items() if at is not None}}
 
