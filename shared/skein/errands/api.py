@@ -24,7 +24,7 @@ class ErrandPersonResource(Resource):
 class ErrandResource(Resource):
     """A question that somebody asked an agent to take to another person.
 
-    Until its deadline, an errand without an answer has the state `open`, also if the person
+    Until its deadline, an errand without an answer has the state `open`, even if the person
     couldn't be reached.
     """
 

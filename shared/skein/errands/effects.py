@@ -29,7 +29,7 @@ ANOTHER_TRY = timedelta(hours=1)  # wait if the person has too many open errands
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrandEffect(AnswerEffect):
-    """The effect of the asked person's answer: the answer is reported, or confirms a meeting."""
+    """The effect of the asked person's answer: it is reported, or it confirms a meeting's time."""
 
     takes_place: ClassVar[bool] = False
 
@@ -70,8 +70,8 @@ class ErrandEffect(AnswerEffect):
     ) -> Sequence[Write] | None:
         """Return the writes for a notice about a refused answer.
 
-        For a meeting, the notice counts as one of the limited texts to the person. Returns None if
-        the limit leaves no room for the notice.
+        The number of texts that a person gets about a meeting is limited, and the notice counts
+        towards this limit. Returns None if the limit does not allow the notice.
         """
         ref = ErrandData.from_item(choice.data).errand
         item = self.table.get(ref.key(tenant)) if ref.times else None

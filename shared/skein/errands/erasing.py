@@ -17,8 +17,8 @@ def errands_posted(
 ) -> Iterator[tuple[str, int]]:
     """Yield the chat and number of each message posted for errands that a person ordered or is in.
 
-    These are the questions to others, and the results in the home chats. They are found through the
-    errands, so they are erased first.
+    The messages are the questions to the asked people, and the results in the home chats. They are
+    found through the errands, so erase them before the errands.
 
     Args:
         ids: All ids of the person.
@@ -105,7 +105,7 @@ def _meeting_erased(
 def _changes_of(changed: Errand | Meeting, *names: str) -> Write:
     """Return the write of the named attributes, which also raises the version.
 
-    A worker that writes at the same time fails once, and reads again.
+    A worker that writes at the same time fails, reads the item again and retries.
     """
     stored = changed.attributes()
     change = {name: stored[name] for name in names}

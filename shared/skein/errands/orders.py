@@ -49,7 +49,7 @@ SEVERAL = "person: several people have the name {name!r}; give one of these ids:
 
 
 class MeetingWish(NamedTuple):
-    """What a group wants to find a time for; the fields are those of `Meeting`."""
+    """The meeting for which a group wants a time; the fields are those of `Meeting`."""
 
     topic: str
     earliest: datetime

@@ -1,4 +1,4 @@
-"""Ask the agent's model for the times in a person's answer, and show it only this answer."""
+"""Ask the agent's model for the times in a person's answer; the model sees only this answer."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,7 +43,7 @@ class TimesAnswer(NamedTuple):
     """The times that the model found in an answer.
 
     Attributes:
-        clear: Whether the answer says when the person can come, or that they cannot.
+        clear: Whether the answer says when the person can come, or that they can't come at all.
     """
 
     clear: bool

@@ -100,7 +100,7 @@ def orders_as_tool_errors(call: ToolContext) -> Iterator[None]:
 
 
 def result_of(call: ToolContext, asked: SentMessage | None, names: str) -> str:
-    """Return the result of the tool, and record the question if the asker must approve."""
+    """Return the result of the tool; if the asker must approve first, record that question."""
     if asked is None:
         return ASKED.format(names=names)
     call.activation.sent.append(asked)

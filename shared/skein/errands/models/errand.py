@@ -242,8 +242,8 @@ class Errand(Stored):
         """Return the `client_id` of a question to the person.
 
         Args:
-            which: `back` when the person is asked for times again, `confirm` when they are asked to
-                confirm a time, and empty for the first question.
+            which: `back` for the second question about times, `confirm` for the question whether a
+                time suits, and empty for the first question.
         """
         return ":".join(filter(None, [self.report_id, self.asked.id, which]))
 
@@ -254,7 +254,7 @@ class Errand(Stored):
 
     @property
     def may_ask(self) -> bool:
-        """Whether the person may get two more texts: one about times, one to confirm."""
+        """Whether the person may get two more texts: one about times, and one to confirm a time."""
         return self.meeting is None or self.texts + 2 <= MAX_TEXTS
 
     @property
@@ -292,8 +292,8 @@ class Errand(Stored):
     def shown_to(self, role: ErrandRole, now: datetime) -> dict[str, Any] | None:
         """Return the attributes that the asker or the asked person may see; None if there are none.
 
-        The asker does not learn whether the other person was asked. The other person sees what they
-        were asked, and their own words.
+        The asker does not learn whether the other person was asked. The asked person sees the
+        question and their own answer.
         """
         if role == "asked" and self.asked_at is None:
             return None
