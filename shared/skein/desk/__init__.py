@@ -2,7 +2,8 @@
 
 Other packages use `taking.Taking`, `messages.TeamMessages`, `returning.Returns`,
 `waiting.WaitingStays` and `queue.DeskQueue`. Before a message is posted in a chat, its sender is
-checked against `Chat.desk`. The core puts chats on the desk with `services/chats/desk_requests.py`.
+checked against `Chat.desk`. Code outside of this package puts chats on the desk with
+`services/chats/desk_requests.py`.
 """
 
 __all__ = [

@@ -16,7 +16,7 @@ from skein.models.common.person_names import TeamMemberName
 
 
 class NewHolder(Request):
-    """A take-over of a chat."""
+    """A request to take a chat over."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"holder": "me"}})
 
@@ -31,7 +31,7 @@ class NewHolder(Request):
 
 
 class Return(Request):
-    """What a person of the team tells the agents at the return of a chat."""
+    """A request to hand a chat back, or to take a waiting chat off the desk."""
 
     briefing: Annotated[
         str,
@@ -50,7 +50,7 @@ class Return(Request):
 
 
 class DraftRequest(Request):
-    """A wish for a draft."""
+    """A request for a draft."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"kind": "answer"}})
 
@@ -72,7 +72,7 @@ class DraftResource(Resource):
 
 
 class NewTeamMessage(Request):
-    """A message of the person of the team who holds a chat."""
+    """A new message from the team member who holds a chat."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"text": "I have sent you a new parcel.", "client_id": "1"}}

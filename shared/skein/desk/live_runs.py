@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 def slot_runs(table: Table, agents: Sequence[Membership]) -> dict[str, Run]:
-    """Read the runs that are running or resuming in a chat, by id."""
+    """Read the runs that are running or resuming in a chat; return them by id."""
     ids = [run_id for agent in agents for run_id in (agent.running_run, *agent.resuming) if run_id]
     return {run.id: run for run in runs_of(table, agents[0].tenant, ids)}
 

@@ -75,7 +75,7 @@ class DeskQueue:
 
         Raises:
             NotFound: The chat does not exist.
-            Conflict: The operator does not hold it; the error's details say how the chat was last
+            Conflict: The operator does not hold the chat; the error's details say how it was last
                 handed back.
         """
         chat = read_chat(self.table, tenant, chat_id)

@@ -234,7 +234,7 @@ class Returns:
 
 
 def _may_be_answered(message: Message, desk: DeskState) -> bool:
-    """Return whether a message started no run because of the desk, and not because of a limit."""
+    """Return whether a message started no run only because the chat was held at the desk."""
     reasons = {message.reason, *message.reasons.values()}
     return message.seq <= desk.from_seq or Reason.DESK in reasons
 

@@ -19,7 +19,7 @@ from skein.services.common.quoting import minute_of, quoted
 
 @dataclass(frozen=True, slots=True)
 class Briefings(SectionItems):
-    """The briefing of the newest return of the active chat, if it may be shown."""
+    """The briefing from when the active chat was last handed back, if it may be shown."""
 
     briefing: Briefing | None = None
     in_chat = ("briefing",)
