@@ -25,7 +25,7 @@ class LaneLease:
     """The lease of a worker that sends a lane to its endpoint.
 
     Attributes:
-        lanes: The lanes of the endpoint, as they were written last.
+        lanes: The lanes of the endpoint, as this worker last wrote them.
         fence: The fencing token of the lease.
         failed: Whether the last call failed; None if its result is recorded or there was no call.
     """
@@ -40,8 +40,8 @@ class LaneLease:
 class LaneAdmission:
     """The service that decides which lanes of an endpoint may be sent.
 
-    When a place becomes free, the job of a lane that waits is sent. If the job is lost, the tick
-    sends it again.
+    Each endpoint has two places for lanes. When a place becomes free, the job of a waiting lane is
+    sent. If the job is lost, the tick sends it again.
     """
 
     table: Table

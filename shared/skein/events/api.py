@@ -55,7 +55,7 @@ class EndpointChange(ChangeRequest):
 
 
 class EndpointResource(EndpointFields, Resource):
-    """An event endpoint, which is told what has happened."""
+    """An event endpoint, to which Skein sends events."""
 
     id: Id
     url: EndpointUrl

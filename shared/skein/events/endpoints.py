@@ -152,7 +152,7 @@ class EventEndpoints:
         return self._with_secret(optimistic(self.clock, attempt))
 
     def created(self, tenant: str, endpoint_id: str, new: "NewEndpoint") -> EventEndpoint:
-        """Return the endpoint that the first of several identical creation requests has made.
+        """Return the endpoint that an earlier, identical creation request has made.
 
         If the request names no secret, the endpoint gets a new one.
 

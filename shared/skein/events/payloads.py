@@ -141,7 +141,7 @@ class ErasureDone(Payload):
 
 
 class LimitReached(Payload):
-    """A message, a run or an SMS met a limit; it has the ids of one of them."""
+    """A message, a run or an SMS has reached a limit; only the ids of that one are set."""
 
     reason: Annotated[LimitReason, Field(description="The limit.")]
     chat_id: MaybeChat = None
@@ -154,7 +154,7 @@ class LimitReached(Payload):
 
 
 class SourceFailing(Payload):
-    """The URL of a source of knowledge was not read three times in a row."""
+    """Reading the URL of a knowledge source has failed three times in a row."""
 
     source_id: Annotated[str, Field(description="The id of the source.")]
     failures: Annotated[int, Field(description="How often it failed.")]

@@ -27,8 +27,8 @@ class EventQueue:
         """Queue a change's events, and yield a job for each endpoint and event (idempotent).
 
         An event that is still queued is not queued again. An event that was already sent is queued
-        and sent again: the numbers of the stream's shards, or of a restored table, do not show that
-        it was sent.
+        and sent again. Its number does not show that it was sent, because numbers of different
+        shards, or of a restored table, can't be compared.
 
         Args:
             events: The events; not evaluated for a tenant without endpoints.

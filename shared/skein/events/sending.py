@@ -224,7 +224,7 @@ class EventSender:
     def _body(self, endpoint: EventEndpoint, queued: QueuedEvent) -> bytes:
         """Return an event as JSON.
 
-        If the endpoint wants words and may get them, they are read now.
+        If the endpoint wants the words of the item and may get them, the words are read now.
         """
         event = queued.event
         data = dict(event.data)
