@@ -24,7 +24,7 @@ class _Language(NamedTuple):
     The parts are alternatives, separated by `|`.
 
     Attributes:
-        words: Words that are a request only if there are just polite words around them.
+        words: Words that are a request only alone or with polite words around them.
         phrases: Patterns of clear words, which can follow an opening.
         openings: Words such as "I want to".
         politeness: Words that may surround a request.

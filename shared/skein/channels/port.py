@@ -30,12 +30,12 @@ class ChannelSettings(Protocol):
 
     @property
     def long_code_segments_per_minute(self) -> int:
-        """The pace of an ordinary number."""
+        """How many segments a line with an ordinary number sends per minute."""
         ...
 
     @property
     def toll_free_segments_per_minute(self) -> int:
-        """The pace of a toll-free number."""
+        """How many segments a line with a toll-free number sends per minute."""
         ...
 
 
@@ -80,7 +80,8 @@ class Channel:
         media_units: How many units a message with a file counts as.
         media_name: The name under which usage and prices count a message with a file. None if they
             count it like any other message.
-        opts_out: Whether keywords such as STOP end messages on this channel.
+        opts_out: Whether a person can stop all messages on this channel with a keyword such as
+            STOP.
         stop_word: The word that people are told to send to stop messages on this channel.
         keeps_quiet_hours: Whether plans send nothing in quiet hours.
         in_order: Whether people see Skein's messages and their own in the order of posting, so that
@@ -140,7 +141,7 @@ class Channel:
 
         Args:
             media_type: The media type of the file.
-            size: Its bytes.
+            size: The size of the file, in bytes.
             person: The person's address.
             line: The line's address.
         """

@@ -62,7 +62,8 @@ def first_channel_of(kind: str | None) -> Channel:
 def channel_at(address: str) -> tuple[Channel, str]:
     """Return the channel of an address as a provider writes it, and the address without prefix.
 
-    `whatsapp:+15005550006` is an address of WhatsApp. An address without a prefix is of SMS.
+    `whatsapp:+15005550006` is an address of WhatsApp. An address without a prefix is an address of
+    SMS.
     """
     found = max(
         (each for each in reached_by_address().values() if address.startswith(each.prefix)),

@@ -68,7 +68,7 @@ class TextChannel(Channel):
         addresses: Iterable[str] = (),
         countries: Iterable[str] = (),
     ) -> Keyword | None:
-        """See `Channel`; the addresses' countries tell the languages of a STOP."""
+        """See `Channel`; a STOP may be in the languages of the addresses' countries."""
         from skein.channels.keywords import keyword_in  # noqa: PLC0415
 
         return keyword_in(

@@ -81,7 +81,7 @@ def _word_ends(window: str) -> Iterator[int]:
 
 
 def _character_boundary(text: str, longest: int) -> int:
-    """Return the last position up to `longest` between two characters; else `longest`."""
+    """Return the last position up to `longest` that splits no character, or else `longest`."""
     return next(
         (position for position in range(longest, 0, -1) if not _torn(text, position)), longest
     )
