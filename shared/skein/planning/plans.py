@@ -66,8 +66,8 @@ def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
 
     Args:
         plan: The plan as it was when due.
-        least: The minimum time between two firings, for any cron expression. A tick may
-            be late by `TICK_SLACK` without making the plan miss its next time.
+        least: The minimum time between two firings, for any cron expression. Even if the tick was
+            late by up to `TICK_SLACK`, the plan does not miss its next time.
     """
     if plan.cron is None:
         return ended(plan, "done", now)
@@ -197,7 +197,7 @@ class Plans(OwnedStore[Plan]):
         """Build a plan from its values; see `set`.
 
         Raises:
-            Unprocessable: A value is invalid, or there is not exactly one time.
+            Unprocessable: A value is invalid, or not exactly one of the three times is given.
         """
         if len(times) != 1:
             raise Unprocessable("give exactly one of run_after, scheduled_at and cron")
@@ -346,7 +346,7 @@ class Plans(OwnedStore[Plan]):
 
 
 def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
-    """Return the generation for a new plan, and whether a hidden plan must give it up.
+    """Return the generation for a new plan, and whether a hidden plan has it and must move.
 
     The new plan replaces an active plan within reach that may be changed, or else an ended plan
     within reach. Without such a plan, the new plan gets the first generation. A hidden plan with

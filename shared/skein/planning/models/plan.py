@@ -40,9 +40,8 @@ class Plan(PlanFields, AgentItem):
     Attributes:
         id: Derived from the name and the generation.
         name: Unique among the plans that may be shown to the same readers.
-        generation: Distinguishes plans of the same name in a partition. If a name is used again
-            where the existing plan may not be shown, the existing plan gets the next unused
-            generation.
+        generation: Distinguishes plans of the same name in a partition. If a new plan has the name
+            of a plan that its readers may not see, the hidden plan gets the next unused generation.
         run_after: The delay as it was given, e.g. `2 hours`; counted from when the plan was set.
         cron: Five fields, in `time_zone`.
         next_at: When the plan fires next; None once it has ended.
