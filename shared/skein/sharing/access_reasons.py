@@ -14,7 +14,7 @@ class AccessGrant(StatedReason):
 
 
 class AccessRefusal(StatedReason):
-    """Why a reader may not see an item, if sharing rules do not decide."""
+    """Why a reader may not see an item, if the reason does not depend on sharing rules."""
 
     GONE = "gone", "The message was deleted or erased."
     RESET = "reset", "It was said before a reset. Agents don't use anything from before a reset."

@@ -39,7 +39,8 @@ class NewSharingRule(SharingRuleFields, Request):
 class SharingRuleChange(ChangeRequest):
     """Changes to a sharing rule. Omitted and null fields stay unchanged.
 
-    Whose words are told to whom never changes: delete the rule, and create another.
+    The roles whose words are shared, and with whom, can't be changed: delete the rule, and create
+    another.
     """
 
     model_config = ConfigDict(json_schema_extra={"example": {"ends_at": "2027-01-01T00:00:00Z"}})
@@ -87,7 +88,7 @@ class RulesVersionPage(Page[RulesVersionResource]):
 
 
 class OwnSharingRule(Resource):
-    """A sharing rule, as a person sees it whose words it covers."""
+    """A sharing rule, as shown to a person whose words it covers."""
 
     id: Id
     shared_with: Annotated[
@@ -99,7 +100,7 @@ class OwnSharingRule(Resource):
 
 
 class ToldRule(Resource):
-    """A sharing rule by which a person may be told what others said to agents alone."""
+    """A sharing rule that lets agents tell the caller what others said to agents privately."""
 
     id: Id
     shared_by: Annotated[
@@ -112,7 +113,7 @@ class ToldRule(Resource):
 
 
 class OwnTalk(Resource):
-    """A direct chat of the caller whose words others may be told."""
+    """A direct chat of the caller from which agents may share the caller's words."""
 
     chat_id: IdOfChat
     private: Annotated[bool, Field(description="Whether the newest talk is kept from others.")]
@@ -132,7 +133,7 @@ class OwnTalk(Resource):
 
 
 class DisclosedWords(Resource):
-    """Words of the caller that somebody was told."""
+    """Words of the caller that agents have shared with others."""
 
     at: Annotated[Instant, Field(description="When they were told.")]
     chat_id: IdOfChat
@@ -150,7 +151,7 @@ class DisclosedWords(Resource):
 
 
 class OwnSharingResource(Resource):
-    """What sharing rules may tell of the caller's words, what they told, and what to the caller."""
+    """The sharing rules about the caller, as source and as recipient, and what was shared."""
 
     roles: Annotated[tuple[Role, ...], Field(description="The caller's roles.")]
     sentences: Annotated[
@@ -186,7 +187,7 @@ class OwnSharingResource(Resource):
 
 
 class OwnSharingChange(Request):
-    """Whether agents may tell the caller what others said."""
+    """The caller's choice whether agents may tell them what others said privately."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"receives": False}})
 
@@ -196,7 +197,7 @@ class OwnSharingChange(Request):
 
 
 class Withdrawal(Request):
-    """Words that the caller keeps from others from now on."""
+    """Messages of the caller that agents must not share with others from now on."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"from_seq": 12, "to_seq": 14}})
 

@@ -39,7 +39,8 @@ class Explanation:
 
     Attributes:
         decided_by: The reason, or the first condition of sharing rules that fails.
-        decision: The decision of the sharing rules; empty if it depends only on who was present.
+        decision: The decision of the sharing rules; empty if only presence decides who may see the
+            item.
     """
 
     decided_by: AccessGrant | AccessRefusal | SharingRefusal
@@ -70,7 +71,8 @@ class AskedReaders:
 
     Attributes:
         users: The readers with their records; the requested reader is the first.
-        chat: The chat in which they would read the item; None for any that the reader can read.
+        chat: The chat in which they would read the item; None for any chat that the reader can
+            read.
         known: Whether all people of that chat have a record; otherwise rules do not apply.
     """
 
@@ -261,7 +263,7 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
 def _hidden(
     chat: Chat, message: Message, readers: AskedReaders
 ) -> AccessRefusal | SharingRefusal | None:
-    """Return why a message is never shown, or only in its own chat; None if it may be shown."""
+    """Return why a message is never shown, or only in its own chat; None without a reason."""
     if message.kind in {"deleted", "erased"}:
         return AccessRefusal.GONE
     if not readers.elsewhere(chat.id):

@@ -34,7 +34,7 @@ Why = Annotated[str, Field(description="The same in plain words.")]
 
 
 class DecidingRule(Resource):
-    """A sharing rule that tells an item to a reader."""
+    """A sharing rule that lets a reader see an item."""
 
     id: Id
     name: Annotated[str, Field(description="The name of the rule.")]
@@ -42,7 +42,7 @@ class DecidingRule(Resource):
 
 
 class RefusingRule(DecidingRule):
-    """A sharing rule that does not tell an item to a reader."""
+    """A sharing rule that does not let a reader see an item."""
 
     fails: Annotated[str, Field(description="The first condition of the rule that fails.")]
     why: Why

@@ -75,7 +75,7 @@ class OwnSharing:
     def disclosures(
         self, tenant: str, user_id: str
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return the newest records of a person's words that others were shown; see `named`."""
+        """Return the newest records of a person's words that were shown to others; see `named`."""
         partition, prefix = DisclosureRecord.partition_of(tenant, user_id), DisclosureRecord.PREFIX
         query = Query.under(partition, prefix, limit=MAX_DISCLOSURES, newest_first=True)
         records = list(DisclosureRecord.each_of(self.table.query(query).items))
@@ -133,7 +133,7 @@ class OwnSharing:
         *,
         last_seq: int = 0,
     ) -> Chat:
-        """Change a chat's sharing state, and make runs in progress check it again.
+        """Change a chat's sharing state, and make runs in progress check the state again.
 
         The change feed then sends jobs that index the chat's messages again.
         """
