@@ -27,7 +27,7 @@ class NewUpload(Request):
 
     @property
     def upload(self) -> FileUpload:
-        """The file as services name it."""
+        """The announced file, in the form that the services use."""
         return FileUpload(content_type=self.type, size=self.bytes, sha256=self.sha256)
 
 

@@ -1,8 +1,8 @@
 """Copies of files for the messages of agents; a copy keeps the provenance of its original.
 
 A copy is created like an upload: first its item, then the file in the bucket, then the message that
-includes it. If the run dies in between, the due pointer of the item leads the tick to it after a
-day, and the copy is deleted.
+includes it. If the run dies in between, the tick finds the item by its due pointer after a day, and
+the copy is deleted.
 """
 
 import hashlib
@@ -154,7 +154,7 @@ class CopiedFiles:
 
 
 def _described(original: Original, held: Authors) -> dict[str, Any]:
-    """Return the attributes that a copy takes from its original, and the copy's authors.
+    """Return the attributes that a copy takes from its original, together with the copy's authors.
 
     Args:
         held: The authors of the words that the sending run was shown, by digest.

@@ -89,7 +89,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
         return claimed
 
     def read(self, claim: MediaFile) -> Iterator[Iterator[bytes]]:
-        """Read the picture, about which one question is asked; no question if it is gone."""
+        """Read the picture, for one question to the model; no question if the picture is gone."""
         content = self.files.get(claim.file_name)
         if content is None:
             self._settle(claim, claim.kept_until)

@@ -58,7 +58,7 @@ class MediaReceiver:
     dispatch: Dispatch
 
     def take(self, job: MediaJob) -> None:
-        """Receive or delete a file, if that is due (idempotent).
+        """Receive or delete a file, if its item is due (idempotent).
 
         Raises:
             Transient: The provider, the bucket or the table is out of reach; the job is retried.
@@ -182,7 +182,7 @@ def _failed(file: MediaFile, reason: str) -> dict[str, Any]:
 
 
 def _described(checked: CheckedFile) -> dict[str, Any]:
-    """Return the attributes to store in the item of a checked file."""
+    """Return the attributes to store in the item of a file that passed the check."""
     text = checked.text or ""
     return {
         "state": "ready",

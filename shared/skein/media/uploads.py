@@ -31,7 +31,7 @@ LINK_SECONDS = 300
 
 
 class BegunUpload(NamedTuple):
-    """An upload that a client may now send, and the end of the time for it."""
+    """An upload that a client may send now, and until when."""
 
     file: MediaFile
     signed: SignedUpload
