@@ -141,13 +141,13 @@ def _double(names: Sequence[str]) -> str | None:
 
 
 class ExportedFile(Resource):
-    """An agent as a file, with the fields of `AgentFile`, but no defaults."""
+    """An agent as a file, with the fields of `AgentFile`; items omit fields with default values."""
 
     agent: Annotated[dict[str, Any], Field(description="The fields of the agent.")]
 
 
 class NeededSecret(Resource):
-    """A secret that a tool sends, which no file contains."""
+    """A secret that a tool sends; no file contains it, so create it if it doesn't exist."""
 
     tool: Annotated[str, Field(description="The name of the tool.")]
     header: Annotated[str, Field(description="The header in which the tool sends the secret.")]

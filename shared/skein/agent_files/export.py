@@ -1,4 +1,4 @@
-"""Export of an agent as a file: what operators wrote for it, and nothing of people or chats."""
+"""Export of an agent as a file: what operators wrote for it, without data of people or chats."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -74,8 +74,8 @@ class AgentExport:
     def export(self, tenant: str, agent_id: str) -> ExportedAgent:
         """Export an agent.
 
-        Only items that operators alone wrote are exported. Items that a run has made or changed,
-        and items of a chat, can contain words of people.
+        Only items that were written only by operators are exported. Items that a run has made or
+        changed, and items of a chat, can contain words of people.
 
         Raises:
             NotFound: The agent does not exist or was deleted.
@@ -140,7 +140,7 @@ def values_of(file: AgentFile) -> dict[str, Any]:
 def plan_of(plan: Plan, zone: str) -> FilePlan:
     """Return a plan in the form of an agent's file.
 
-    The form of a plan that runs once includes the time at which it will run.
+    If the plan runs only once, the file has the time at which it will run.
 
     Args:
         zone: The agent's time zone.
@@ -214,12 +214,12 @@ def _coming(plan: Plan, now: datetime) -> bool:
 
 
 def _given(item: DerivedItem) -> bool:
-    """Return whether an operator made an item for all chats of the agent."""
+    """Return whether an operator created an item, for all chats of the agent."""
     return item.by_operator and item.audience.open and item.home is None
 
 
 def by_operators(item: DerivedItem) -> bool:
-    """Return whether operators alone wrote an item, for all chats of the agent."""
+    """Return whether only operators have written an item, for all chats of the agent."""
     made_by_run = item.source_run_id is not None or item.made_from != NOTHING
     return _given(item) and not made_by_run and item.authors == NO_AUTHORS
 

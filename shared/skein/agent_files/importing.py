@@ -70,8 +70,8 @@ class AgentImport:
         """Create an agent with its items.
 
         Args:
-            overwrite: Whether tools and skills of the tenant that differ from the file's are
-                changed.
+            overwrite: Whether to change tools and skills of the tenant that differ from those in
+                the file.
             by: The operator who imports the file.
 
         Raises:
@@ -94,7 +94,7 @@ class AgentImport:
     ) -> Agent:
         """Give an agent the fields of a file, and add or replace the items that the file names.
 
-        Other items stay. Importing the same file again changes nothing.
+        Items that the file does not name stay. Importing the same file again changes nothing.
 
         Args:
             admit: Raises an error if the change of the fields is not allowed.
@@ -298,7 +298,7 @@ def _portable(tool: FileTool) -> FileTool:
 
 
 def _check_free(noun: str, names: Sequence[str]) -> None:
-    """Check that no tool or skill of a file conflicts with the tenant's.
+    """Check that no tool or skill of a file conflicts with one of the tenant's.
 
     Args:
         noun: `tool` or `skill`.

@@ -94,7 +94,7 @@ def _place(mark: Any) -> str:
 
 @cache
 def _loader() -> Any:
-    """Return the class of the loader: the safe one, with the types of JSON."""
+    """Return a class that parses YAML: the safe loader, limited to the types of JSON."""
     import yaml  # noqa: PLC0415 - see `parsed`
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -120,7 +120,7 @@ def _loader() -> Any:
 
 @cache
 def _dumper() -> Any:
-    """Return the class of the writer. It quotes texts that a parser would read as another type."""
+    """Return a class that writes YAML; it quotes texts that would be read as another type."""
     import yaml  # noqa: PLC0415 - see `parsed`
 
     class Dumper(yaml.SafeDumper):
