@@ -17,7 +17,7 @@ ENDED = "the token no longer holds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """The service that checks what may have changed since a token or key was identified."""
+    """The service that checks for each request whether a token or key was revoked or expired."""
 
     table: Table
     clock: Clock

@@ -33,8 +33,8 @@ class Caller(NamedTuple):
 class Callers:
     """The service that identifies callers by their tokens' signatures or secrets.
 
-    The gateway caches each result for some minutes. So this service checks nothing that may change
-    in that time; `admission` checks expiry, sign-out and revocation for each request.
+    The gateway caches each result for some minutes. So this service does not check anything that
+    may change within minutes; `admission` checks expiry, sign-out and revocation for each request.
     """
 
     table: Table

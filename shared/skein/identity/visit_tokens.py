@@ -1,4 +1,4 @@
-"""Tokens and renewals of visits, which Skein signs, so that none is stored."""
+"""Tokens of visits, and the renewals of these tokens; both are signed by Skein and not stored."""
 
 import base64
 import hmac
@@ -19,7 +19,7 @@ FORGED = "the token of the visit is invalid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitTokens:
-    """The service that signs what a visitor's page keeps, and checks the signature."""
+    """The service that signs and checks the tokens and renewals that a page stores."""
 
     secrets: Callable[[], Secrets]
     settings: Settings
@@ -32,7 +32,7 @@ class VisitTokens:
         return unsigned._replace(secret=self._signature(unsigned)).text
 
     def read(self, credential: Credential) -> VisitClaims:
-        """Return what a token or a renewal says.
+        """Return the claims of a token or a renewal, after checking its signature.
 
         Raises:
             Unauthenticated: The signature is not Skein's.

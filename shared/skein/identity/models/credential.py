@@ -24,7 +24,7 @@ class Credential(NamedTuple):
 
     Attributes:
         ids: For a key, its id. For a token, the ids of its person and of the token. For a token of
-            a visit, all that it says.
+            a visit, all claims of the token.
         secret: The secret. For a token of a visit, the signature (`visit_tokens`).
     """
 
@@ -64,7 +64,7 @@ class Credential(NamedTuple):
 
     @property
     def address(self) -> bytes:
-        """The tenant and the ids, as they stand in the text."""
+        """The tenant and the ids, in the form that the credential's text contains."""
         return json.dumps([self.tenant, *self.ids], separators=(",", ":")).encode()
 
     @property

@@ -1,4 +1,4 @@
-"""The visit of a web page by a visitor who has written, and the claims of its tokens."""
+"""A visitor's visit to a web page, stored once the visitor writes, and the claims of its tokens."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, NamedTuple
@@ -16,7 +16,7 @@ VisitStatus = Literal["new", "open", "erasing", "erased"]
 
 
 class VisitClaims(NamedTuple):
-    """What a token of a visit says, signed by Skein.
+    """The claims of a visit's token, which Skein signs.
 
     Attributes:
         number: The number of the token: 1, and one more with each renewal.
@@ -34,7 +34,7 @@ class VisitClaims(NamedTuple):
 
 
 class OpenedVisit(NamedTuple):
-    """What a page keeps of its visit.
+    """The data of a visit that the visitor's page stores.
 
     Attributes:
         started: Whether the visitor has written before.
@@ -49,7 +49,8 @@ class OpenedVisit(NamedTuple):
 class Visit(Stored):
     """A visit in which the visitor has written. It has ids and times, and no words.
 
-    It outlives its erased visitor by some time, so that no token of the visit works again.
+    It is kept for some time after the visitor is erased, so that old tokens of the visit stay
+    invalid.
 
     Attributes:
         consent: The version of the consent text that the visitor agreed to; 0 for none.
@@ -95,5 +96,5 @@ class Visit(Stored):
         )
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the visit as table attributes; at `due_at`, the visitor may have to be erased."""
+        """Return the visit as table attributes; at `due_at`, its job may erase the visitor."""
         return self.attributes() | due_pointer("visit", self.key, due_at)
