@@ -1,8 +1,8 @@
-"""Outreach: agents write to many people for an operator, once each, at the line's rate.
+"""Outreach: agents write to many people for an operator, once to each, at the line's rate.
 
 Other packages use `outreaches.Outreaches`, `reports.OutreachReports` and `sending.OutreachSender`.
-The core opens the chat of each person (`services/chats/first_contact.py`), and `Chat.contact_order`
-has the data that the prompts of that chat show.
+`services/chats/first_contact.py` opens the chat of each person, and `Chat.contact_order` has the
+data that the prompts of that chat show.
 """
 
 __all__ = [

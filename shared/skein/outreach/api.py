@@ -87,7 +87,7 @@ class OutreachPage(Page[OutreachResource]):
 
 
 class OutreachPersonResource(Resource):
-    """A person of an outreach, and what has become of them."""
+    """A person of an outreach, and the state of the message to them."""
 
     user_id: Annotated[str, Field(description="The id of the person.")]
     state: Annotated[PersonState, Field(description="What has become of the person.")]

@@ -171,7 +171,7 @@ class Outreaches:
             )
 
     def _seconds_each(self, agent: Agent, overrides: Overrides) -> float:
-        """Return the time between two people, for the agent's slowest line.
+        """Return the seconds between the texts to two people, for the agent's slowest line.
 
         Raises:
             Conflict: The agent has no line.

@@ -119,7 +119,7 @@ def _shown(
 def _of_run(person: OutreachPerson, found: Mapping[Key, Item]) -> tuple[PersonState, Reason | None]:
     """Return the state of a person without a stored message, from the run that writes to them.
 
-    If the run has expired too, the message counts as sent.
+    If neither the message nor the run is stored any more, the message counts as sent.
     """
     run = _run_of(person, found)
     if run is None:

@@ -12,8 +12,8 @@ SHOWN_FOR = timedelta(days=14)
 def outreach(given: SectionInput) -> Section | None:
     """Render the newest outreach of a direct chat; None without one.
 
-    In the run that writes the message of the outreach, None is returned, too. The outreach is
-    stored only in the chat itself, so prompts of other chats cannot show it.
+    None is also returned in the run that writes the message of the outreach. The outreach is stored
+    only in the chat itself, so prompts of other chats cannot show it.
     """
     chat, now = given.reading.chat, given.reading.now
     known = chat.contact_order if chat is not None else None

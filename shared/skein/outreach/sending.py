@@ -3,7 +3,8 @@
 The item of each person is due when the person's turn comes. One transaction posts the text, or
 starts the run that writes it, and sets the state of the person. Each person is therefore written to
 once, even if workers overlap or die half-way. The transaction also checks that the outreach is
-active. If it has started a run, each message that the run posts requires this, too.
+active. If the transaction starts a run, each message that the run posts also requires an active
+outreach.
 """
 
 import logging
@@ -42,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutreachSender:
-    """The service that carries outreach out, job by job."""
+    """The service that writes to the people of an outreach; each job does one step."""
 
     table: Table
     clock: Clock
@@ -60,7 +61,7 @@ class OutreachSender:
         optimistic(self.clock, lambda: self._look(job, user_id), finds_own_write=True)
 
     def _spread(self, job: OutreachJob) -> None:
-        """Create an item for each person that is due at the person's turn."""
+        """Create an item for each person; the item is due at the person's turn."""
         outreach = Outreach.read(self.table, Outreach.key_of(job.tenant, job.outreach_id))
         if outreach is None or outreach.user_ids is None:
             return

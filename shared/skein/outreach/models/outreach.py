@@ -62,7 +62,7 @@ class Outreach(OutreachFields, Stored):
     Attributes:
         user_ids: The ids of the people, until each has an item; None afterwards.
         size: How many people there are.
-        seconds: The time between two people, by the line's pace.
+        seconds: The time between the texts to two people, which depends on the line's rate.
         by: The operator.
         version: The optimistic lock: every change raises it.
         expires_at: When the outreach expires, in seconds since 1970.
