@@ -226,8 +226,8 @@ class Ports:
         """Return the client of one provider.
 
         Args:
-            secret_field: The field of the models' secret with the provider's key. Without such a
-                field, requests to Bedrock are signed with the function's role.
+            secret_field: The field of the models' secret that has the provider's key. If there is
+                no such field, requests to Bedrock are signed with the function's role.
             base_url: The provider's address; None for OpenAI.
         """
         from skein.adapters.openai.bedrock import bedrock_region, bedrock_signer
@@ -402,7 +402,7 @@ def ports_of_world(app: Ports, captured: list[CapturedCall], **given: object) ->
 
 @cache
 def port_types() -> Mapping[object, str]:
-    """Return the port for each type that a constructor's parameter may have; `APP` is the app."""
+    """Return the port's name by the type of a constructor's parameter; `APP` means the app."""
     from skein import ports
 
     built = {name: value for name, value in vars(Ports).items() if isinstance(value, lazy)}

@@ -23,7 +23,7 @@ TABLE = "table"  # the port whose transactions other writes may join
 
 
 class Unwired(TypeError):
-    """A service cannot be built; a parameter has an unknown type, or the service needs itself."""
+    """A service cannot be built: a parameter has an unknown type, or services need each other."""
 
 
 class App:
