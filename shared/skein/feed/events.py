@@ -62,7 +62,7 @@ class ChangeEvents:
 
 
 def tenant_of(change: ItemChange) -> str | None:
-    """Return the tenant that may get events of a change; None if no event follows."""
+    """Return the tenant whose endpoints may get events of a change; None if no event follows."""
     if change.after is None or key_kind(change.key.sk) not in EVENTS:
         return None
     return str(change.after.get("tenant", ""))
@@ -180,7 +180,7 @@ def _of_memory(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_stay(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the events of a chat that begins to wait on the desk, and of its return to the agents.
+    """Yield the events of a chat that begins to wait on the desk, and of one that leaves the desk.
 
     A chat that an operator takes over without a request has no event `help.requested`.
     """

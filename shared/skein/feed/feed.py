@@ -129,8 +129,8 @@ class Feed:
     def _unwanted(self, job: Job, change: ItemChange) -> bool:
         """Return whether a job serves a feature that the deployment has disabled.
 
-        If recall is disabled, changes of items that exist already are still handled, because these
-        items may be in its index.
+        If recall is disabled, changes of existing items are still handled, because these items may
+        be in the index of recall.
         """
         if isinstance(job, PushJob):
             return not self.settings.live
@@ -161,10 +161,10 @@ def _of_message(change: ItemChange) -> Iterator[Job]:
 def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
     """Yield the recall job of an agent that has left a chat, or that has joined again.
 
-    After an agent has left, a worker that does not know it yet may index messages that were posted
-    since. The job removes them. If the agent joins again, the job removes the messages from before.
-    An agent that joins for the first time needs no job, because the jobs of later messages index
-    them for this agent, too.
+    After an agent has left, a worker that read the chat earlier may still index later messages for
+    this agent. The job removes them from the index. If the agent joins again, the job removes the
+    messages of its earlier membership. An agent that joins for the first time needs no job, because
+    the jobs of later messages index them for this agent, too.
     """
     item = change.after if change.before is None else change.before
     if item is None or (change.before is not None and change.after is not None):
