@@ -32,7 +32,7 @@ def replace_member(
     """Return the writes that replace member `old` by `new` in a chat (optimistic lock).
 
     If `old` is not a member of the chat, there are no writes. The chat becomes due for upkeep,
-    which sends jobs for the summaries that this chat now shows.
+    which sends jobs for stale summaries.
 
     Args:
         old: The former user.
@@ -190,8 +190,8 @@ def _staged_for(staged: BorrowedContext, old: MemberRef, new: NamedMember) -> It
 def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember) -> list[Write]:
     """Return the writes that move the chat's newest deliveries to the new user.
 
-    Of the newest 10 deliveries, those to the former user move. Their status reports then find the
-    membership of the new user.
+    Only deliveries to the former user move, and only those among the newest 10 of the chat. A later
+    status report of such a delivery then finds the membership of the new user.
     """
     return [
         Update(

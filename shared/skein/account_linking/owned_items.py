@@ -200,7 +200,7 @@ def _move_document(table: Table, item: Item, folder: Folder, old: str, new: str)
 
 
 def _pin_write(table: Table, document: Document, folder: Folder) -> Write:
-    """Return the write that pins the document in `folder`, even beyond the limit of pins."""
+    """Return the write that pins the document in `folder`, even if this exceeds the limit."""
     pins = PinnedDocuments.from_optional(table.get(folder.pins_key))
     ids = listed_with(pins.documents, document.id, listed=True)
     after = PinnedDocuments(documents=ids, version=pins.version + 1)

@@ -326,7 +326,7 @@ class PhoneLinks:
 
 
 def _merged_profiles(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
-    """Merge two profiles; `own` has precedence, and is used alone if the union is too large."""
+    """Merge two profiles; values of `own` win, and `own` is returned if the union is too large."""
     with suppress(ValidationError):
         return _PROFILE.validate_python(former | own)
     return own
