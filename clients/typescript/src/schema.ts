@@ -3767,7 +3767,7 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A message, a run or an SMS met a limit; it has the ids of one of them
+         * A message, a run or an SMS has reached a limit; only the ids of that one are set
          * @description Skein sends this event to the endpoints that list its type.
          */
         post: operations["on_limit_reached"];
@@ -3787,7 +3787,7 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * The URL of a source of knowledge was not read three times in a row
+         * Reading the URL of a knowledge source has failed three times in a row
          * @description Skein sends this event to the endpoints that list its type.
          */
         post: operations["on_source_failing"];
@@ -3802,7 +3802,7 @@ export interface components {
     schemas: {
         /**
          * AccessPage
-         * @description A page of operators' looks at the caller's private content, newest first.
+         * @description A page of operators' accesses to the caller's private content, newest first.
          */
         AccessPage: {
             /** @description The items of this page. */
@@ -3812,7 +3812,7 @@ export interface components {
         };
         /**
          * AccessResource
-         * @description An operator's look at private content of the caller, or a change of it.
+         * @description One time that an operator read or changed private content of the caller.
          */
         AccessResource: {
             /** @description The id, an opaque text. */
@@ -4069,7 +4069,7 @@ export interface components {
         };
         /**
          * DevicePage
-         * @description All devices of the caller, the one that was registered last at the end.
+         * @description All devices of the caller, ordered by when they were last registered, newest last.
          */
         DevicePage: {
             /** @description The items of this page. */
@@ -4104,7 +4104,7 @@ export interface components {
         };
         /**
          * DisclosedWords
-         * @description Words of the caller that somebody was told.
+         * @description Words of the caller that agents have shared with others.
          */
         DisclosedWords: {
             /**
@@ -4168,7 +4168,7 @@ export interface components {
          * ErrandResource
          * @description A question that somebody asked an agent to take to another person.
          *
-         *     Until its deadline, an errand without an answer has the state `open`, also if the person
+         *     Until its deadline, an errand without an answer has the state `open`, even if the person
          *     couldn't be reached.
          */
         ErrandResource: {
@@ -4741,7 +4741,7 @@ export interface components {
         };
         /**
          * OwnSharingChange
-         * @description Whether agents may tell the caller what others said.
+         * @description The caller's choice whether agents may tell them what others said privately.
          */
         OwnSharingChange: {
             /** @description Whether sharing rules may tell the caller what others said. */
@@ -4749,7 +4749,7 @@ export interface components {
         };
         /**
          * OwnSharingResource
-         * @description What sharing rules may tell of the caller's words, what they told, and what to the caller.
+         * @description The sharing rules about the caller, as source and as recipient, and what was shared.
          */
         OwnSharingResource: {
             /** @description The caller's roles. */
@@ -4769,7 +4769,7 @@ export interface components {
         };
         /**
          * OwnSharingRule
-         * @description A sharing rule, as a person sees it whose words it covers.
+         * @description A sharing rule, as shown to a person whose words it covers.
          */
         OwnSharingRule: {
             /** @description The id, an opaque text. */
@@ -4791,7 +4791,7 @@ export interface components {
         };
         /**
          * OwnTalk
-         * @description A direct chat of the caller whose words others may be told.
+         * @description A direct chat of the caller from which agents may share the caller's words.
          */
         OwnTalk: {
             /** @description The id of a chat. */
@@ -5339,7 +5339,7 @@ export interface components {
         };
         /**
          * ToldRule
-         * @description A sharing rule by which a person may be told what others said to agents alone.
+         * @description A sharing rule that lets agents tell the caller what others said to agents privately.
          */
         ToldRule: {
             /** @description The id, an opaque text. */
@@ -5516,7 +5516,7 @@ export interface components {
         };
         /**
          * Withdrawal
-         * @description Words that the caller keeps from others from now on.
+         * @description Messages of the caller that agents must not share with others from now on.
          */
         Withdrawal: {
             /** @description The first message. */
@@ -6310,7 +6310,7 @@ export interface components {
         };
         /**
          * DecidingRule
-         * @description A sharing rule that tells an item to a reader.
+         * @description A sharing rule that lets a reader see an item.
          */
         DecidingRule: {
             /** @description The id, an opaque text. */
@@ -6571,7 +6571,7 @@ export interface components {
         };
         /**
          * DraftRequest
-         * @description A wish for a draft.
+         * @description A request for a draft.
          */
         DraftRequest: {
             /** @description What to draft. */
@@ -6653,7 +6653,7 @@ export interface components {
         };
         /**
          * EndpointResource
-         * @description An event endpoint, which is told what has happened.
+         * @description An event endpoint, to which Skein sends events.
          */
         EndpointResource: {
             /** @description Where events go: to a `url`, or to the `bus` of EventBridge that the deployment names. */
@@ -6888,7 +6888,7 @@ export interface components {
         };
         /**
          * ExportedFile
-         * @description An agent as a file, with the fields of `AgentFile`, but no defaults.
+         * @description An agent as a file, with the fields of `AgentFile`; items omit fields with default values.
          */
         ExportedFile: {
             /** @description The fields of the agent. */
@@ -6898,7 +6898,7 @@ export interface components {
         };
         /**
          * ExportedFileResource
-         * @description A picture or file of a message, or one that no message has yet.
+         * @description A picture or file of a message, or an uploaded one that is in no message yet.
          */
         ExportedFileResource: {
             /** @description The id, an opaque text. */
@@ -7215,7 +7215,7 @@ export interface components {
         };
         /**
          * KeptResource
-         * @description An item that an agent stores for this person only, or made from the person's words only.
+         * @description An item that an agent stores only for this person, or made only from the person's words.
          */
         KeptResource: {
             /** @description The id of an agent. */
@@ -7397,7 +7397,7 @@ export interface components {
         };
         /**
          * McpServer
-         * @description An MCP server, and those of its tools that agents may call.
+         * @description An MCP server, and which of its tools agents may call.
          */
         McpServer: {
             /** @description The URL of the server, for Streamable HTTP. */
@@ -7580,7 +7580,7 @@ export interface components {
         };
         /**
          * NamedTextResource
-         * @description A text of others that has the user's full name.
+         * @description A text by someone else that contains the user's full name.
          */
         NamedTextResource: {
             /** @description The kind of item, as in `named`. */
@@ -7598,7 +7598,7 @@ export interface components {
         };
         /**
          * NeededSecret
-         * @description A secret that a tool sends, which no file contains.
+         * @description A secret that a tool sends; no file contains it, so create it if it doesn't exist.
          */
         NeededSecret: {
             /** @description The name of the tool. */
@@ -7728,7 +7728,7 @@ export interface components {
         };
         /**
          * NewHolder
-         * @description A take-over of a chat.
+         * @description A request to take a chat over.
          */
         NewHolder: {
             /**
@@ -7956,7 +7956,7 @@ export interface components {
         };
         /**
          * NewTeamMessage
-         * @description A message of the person of the team who holds a chat.
+         * @description A new message from the team member who holds a chat.
          */
         NewTeamMessage: {
             /** @description The text. */
@@ -8141,7 +8141,7 @@ export interface components {
         };
         /**
          * OfferedToolResource
-         * @description A tool that an MCP server offers, as a model would be shown it.
+         * @description A tool that an MCP server offers, in the form that a model would see.
          */
         OfferedToolResource: {
             /** @description The name by which agents list it. */
@@ -8222,7 +8222,7 @@ export interface components {
         };
         /**
          * OutreachPersonResource
-         * @description A person of an outreach, and what has become of them.
+         * @description A person of an outreach, and the state of the message to them.
          */
         OutreachPersonResource: {
             /** @description The id of the person. */
@@ -8695,7 +8695,7 @@ export interface components {
         };
         /**
          * RefusingRule
-         * @description A sharing rule that does not tell an item to a reader.
+         * @description A sharing rule that does not let a reader see an item.
          */
         RefusingRule: {
             /** @description The id, an opaque text. */
@@ -8765,7 +8765,7 @@ export interface components {
         };
         /**
          * Return
-         * @description What a person of the team tells the agents at the return of a chat.
+         * @description A request to hand a chat back, or to take a waiting chat off the desk.
          */
         Return: {
             /** @description What the agents are to know; may be empty. Default: `""`. */
@@ -8857,7 +8857,7 @@ export interface components {
         };
         /**
          * ServerTool
-         * @description A tool of an MCP server: what a model sees of it, and what its hints say.
+         * @description A tool of an MCP server: what a model sees of it, and what the server hints about it.
          */
         ServerTool: {
             /** @description The name, as the server lists it. */
@@ -8875,7 +8875,7 @@ export interface components {
         };
         /**
          * ServerToolApproval
-         * @description An operator's approval of a tool of an MCP server, with what the operator says of it.
+         * @description An operator's approval of an MCP server's tool, with the operator's classification of it.
          */
         ServerToolApproval: {
             /** @description Whether a call only reads, or has effects that must happen once. Default: `"write"`. */
@@ -8891,7 +8891,7 @@ export interface components {
         };
         /**
          * ServerToolRights
-         * @description What an operator says of a tool of an MCP server, whatever its server hints.
+         * @description An operator's classification of an MCP server's tool, which replaces the server's hints.
          */
         ServerToolRights: {
             /** @description Whether a call only reads, or has effects that must happen once. Default: `"write"`. */
@@ -9115,7 +9115,8 @@ export interface components {
          * SharingRuleChange
          * @description Changes to a sharing rule. Omitted and null fields stay unchanged.
          *
-         *     Whose words are told to whom never changes: delete the rule, and create another.
+         *     The roles whose words are shared, and with whom, can't be changed: delete the rule, and create
+         *     another.
          */
         SharingRuleChange: {
             /** @description A name for operators. */
@@ -9343,7 +9344,7 @@ export interface components {
         };
         /**
          * SourceSearchResult
-         * @description What a prompt would get for a question.
+         * @description The passages that a prompt would show for a question.
          */
         SourceSearchResult: {
             /** @description Whether the best passage matches well enough to be shown. */
@@ -9401,7 +9402,7 @@ export interface components {
         };
         /**
          * SweepResource
-         * @description The result of one sweep.
+         * @description The result of one sweep of an erasure.
          */
         SweepResource: {
             /** @description Number of erased items, by kind. */
@@ -10081,7 +10082,7 @@ export interface components {
         };
         /**
          * TrialResource
-         * @description The result of a call that an operator tried, as a model would get it.
+         * @description The result of an operator's trial call, in the form that a model would get.
          */
         TrialResource: {
             /** @description Whether the tool did its work. */
@@ -10749,7 +10750,7 @@ export interface components {
         };
         /**
          * LimitReached
-         * @description A message, a run or an SMS met a limit; it has the ids of one of them.
+         * @description A message, a run or an SMS has reached a limit; only the ids of that one are set.
          */
         LimitReached: {
             /** @description The limit. */
@@ -10771,7 +10772,7 @@ export interface components {
         };
         /**
          * LimitReachedEvent
-         * @description A message, a run or an SMS met a limit; it has the ids of one of them.
+         * @description A message, a run or an SMS has reached a limit; only the ids of that one are set.
          */
         LimitReachedEvent: {
             /**
@@ -11005,7 +11006,7 @@ export interface components {
         };
         /**
          * SourceFailing
-         * @description The URL of a source of knowledge was not read three times in a row.
+         * @description Reading the URL of a knowledge source has failed three times in a row.
          */
         SourceFailing: {
             /** @description The id of the source. */
@@ -11015,7 +11016,7 @@ export interface components {
         };
         /**
          * SourceFailingEvent
-         * @description The URL of a source of knowledge was not read three times in a row.
+         * @description Reading the URL of a knowledge source has failed three times in a row.
          */
         SourceFailingEvent: {
             /**

@@ -72,7 +72,7 @@ class Citation(TypedDict):
 
 class DisclosedWords(TypedDict):
     """
-    Words of the caller that somebody was told.
+    Words of the caller that agents have shared with others.
     """
 
     at: str
@@ -237,7 +237,7 @@ class Option(TypedDict):
 
 class OwnSharingChange(TypedDict):
     """
-    Whether agents may tell the caller what others said.
+    The caller's choice whether agents may tell them what others said privately.
     """
 
     receives: bool
@@ -245,7 +245,7 @@ class OwnSharingChange(TypedDict):
 
 class OwnSharingRule(TypedDict):
     """
-    A sharing rule, as a person sees it whose words it covers.
+    A sharing rule, as shown to a person whose words it covers.
     """
 
     id: str
@@ -257,7 +257,7 @@ class OwnSharingRule(TypedDict):
 
 class OwnTalk(TypedDict):
     """
-    A direct chat of the caller whose words others may be told.
+    A direct chat of the caller from which agents may share the caller's words.
     """
 
     chat_id: str
@@ -389,7 +389,7 @@ class TokenUsage(TypedDict):
 
 class ToldRule(TypedDict):
     """
-    A sharing rule by which a person may be told what others said to agents alone.
+    A sharing rule that lets agents tell the caller what others said to agents privately.
     """
 
     id: str
@@ -466,7 +466,7 @@ class Way(TypedDict):
 
 class Withdrawal(TypedDict):
     """
-    Words that the caller keeps from others from now on.
+    Messages of the caller that agents must not share with others from now on.
     """
 
     from_seq: int
@@ -564,7 +564,7 @@ class Credentials(TypedDict):
 
 class DecidingRule(TypedDict):
     """
-    A sharing rule that tells an item to a reader.
+    A sharing rule that lets a reader see an item.
     """
 
     id: str
@@ -655,7 +655,7 @@ Ask: TypeAlias = str
 
 class ExportedFile(TypedDict):
     """
-    An agent as a file, with the fields of `AgentFile`, but no defaults.
+    An agent as a file, with the fields of `AgentFile`; items omit fields with default values.
     """
 
     agent: dict[str, Any]
@@ -663,7 +663,7 @@ class ExportedFile(TypedDict):
 
 class ExportedFileResource(TypedDict):
     """
-    A picture or file of a message, or one that no message has yet.
+    A picture or file of a message, or an uploaded one that is in no message yet.
     """
 
     id: str
@@ -748,7 +748,7 @@ class HolderResource(TypedDict):
 
 class KeptResource(TypedDict):
     """
-    An item that an agent stores for this person only, or made from the person's words only.
+    An item that an agent stores only for this person, or made only from the person's words.
     """
 
     agent_id: str
@@ -774,7 +774,7 @@ Tool: TypeAlias = str
 
 class McpServer(TypedDict):
     """
-    An MCP server, and those of its tools that agents may call.
+    An MCP server, and which of its tools agents may call.
     """
 
     url: str
@@ -856,7 +856,7 @@ class ModelUsage(TypedDict):
 
 class NamedTextResource(TypedDict):
     """
-    A text of others that has the user's full name.
+    A text by someone else that contains the user's full name.
     """
 
     kind: str
@@ -869,7 +869,7 @@ class NamedTextResource(TypedDict):
 
 class NeededSecret(TypedDict):
     """
-    A secret that a tool sends, which no file contains.
+    A secret that a tool sends; no file contains it, so create it if it doesn't exist.
     """
 
     tool: str
@@ -910,7 +910,7 @@ class NewGoal(TypedDict):
 
 class NewHolder(TypedDict):
     """
-    A take-over of a chat.
+    A request to take a chat over.
     """
 
     holder: Literal['me']
@@ -992,7 +992,7 @@ class NewSourceUpload(TypedDict):
 
 class NewTeamMessage(TypedDict):
     """
-    A message of the person of the team who holds a chat.
+    A new message from the team member who holds a chat.
     """
 
     text: str
@@ -1177,7 +1177,7 @@ class ReflectionResource(TypedDict):
 
 class RefusingRule(TypedDict):
     """
-    A sharing rule that does not tell an item to a reader.
+    A sharing rule that does not let a reader see an item.
     """
 
     id: str
@@ -1199,7 +1199,7 @@ class RequestedResource(TypedDict):
 
 class Return(TypedDict):
     """
-    What a person of the team tells the agents at the return of a chat.
+    A request to hand a chat back, or to take a waiting chat off the desk.
     """
 
     briefing: NotRequired[str]
@@ -1275,7 +1275,8 @@ class SharingRuleChange(TypedDict):
     """
     Changes to a sharing rule. Omitted and null fields stay unchanged.
 
-    Whose words are told to whom never changes: delete the rule, and create another.
+    The roles whose words are shared, and with whom, can't be changed: delete the rule, and create
+    another.
     """
 
     name: NotRequired[str | None]
@@ -1359,7 +1360,7 @@ class SourceSearch(TypedDict):
 
 class SourceSearchResult(TypedDict):
     """
-    What a prompt would get for a question.
+    The passages that a prompt would show for a question.
     """
 
     answered: bool
@@ -1391,7 +1392,7 @@ class SourceVersionResource(TypedDict):
 
 class SweepResource(TypedDict):
     """
-    The result of one sweep.
+    The result of one sweep of an erasure.
     """
 
     counts: dict[str, int]
@@ -1610,7 +1611,7 @@ class MemoryChangedEvent(TypedDict):
 
 class SourceFailing(TypedDict):
     """
-    The URL of a source of knowledge was not read three times in a row.
+    Reading the URL of a knowledge source has failed three times in a row.
     """
 
     source_id: str
@@ -1619,7 +1620,7 @@ class SourceFailing(TypedDict):
 
 class SourceFailingEvent(TypedDict):
     """
-    The URL of a source of knowledge was not read three times in a row.
+    Reading the URL of a knowledge source has failed three times in a row.
     """
 
     specversion: Literal['1.0']
@@ -1931,7 +1932,7 @@ class UserDetailProfile(TypedDict):
 
 class AccessResource(TypedDict):
     """
-    An operator's look at private content of the caller, or a change of it.
+    One time that an operator read or changed private content of the caller.
     """
 
     id: str
@@ -2070,7 +2071,7 @@ class ErrandResource(TypedDict):
     """
     A question that somebody asked an agent to take to another person.
 
-    Until its deadline, an errand without an answer has the state `open`, also if the person
+    Until its deadline, an errand without an answer has the state `open`, even if the person
     couldn't be reached.
     """
 
@@ -2219,7 +2220,7 @@ class OwnChange(TypedDict):
 
 class OwnSharingResource(TypedDict):
     """
-    What sharing rules may tell of the caller's words, what they told, and what to the caller.
+    The sharing rules about the caller, as source and as recipient, and what was shared.
     """
 
     roles: list[Role]
@@ -2673,7 +2674,7 @@ class DirectChatResource(TypedDict):
 
 class DraftRequest(TypedDict):
     """
-    A wish for a draft.
+    A request for a draft.
     """
 
     kind: DraftKind
@@ -2720,7 +2721,7 @@ class EndpointChange(TypedDict):
 
 class EndpointResource(TypedDict):
     """
-    An event endpoint, which is told what has happened.
+    An event endpoint, to which Skein sends events.
     """
 
     kind: EndpointKind
@@ -3181,7 +3182,7 @@ class OutreachChange(TypedDict):
 
 class OutreachPersonResource(TypedDict):
     """
-    A person of an outreach, and what has become of them.
+    A person of an outreach, and the state of the message to them.
     """
 
     user_id: str
@@ -3360,7 +3361,7 @@ class Script(TypedDict):
 
 class ServerTool(TypedDict):
     """
-    A tool of an MCP server: what a model sees of it, and what its hints say.
+    A tool of an MCP server: what a model sees of it, and what the server hints about it.
     """
 
     name: str
@@ -3372,7 +3373,7 @@ class ServerTool(TypedDict):
 
 class ServerToolApproval(TypedDict):
     """
-    An operator's approval of a tool of an MCP server, with what the operator says of it.
+    An operator's approval of an MCP server's tool, with the operator's classification of it.
     """
 
     effect: NotRequired[OwnToolEffect]
@@ -3384,7 +3385,7 @@ class ServerToolApproval(TypedDict):
 
 class ServerToolRights(TypedDict):
     """
-    What an operator says of a tool of an MCP server, whatever its server hints.
+    An operator's classification of an MCP server's tool, which replaces the server's hints.
     """
 
     effect: NotRequired[OwnToolEffect]
@@ -3682,7 +3683,7 @@ class TrialPage(TypedDict):
 
 class TrialResource(TypedDict):
     """
-    The result of a call that an operator tried, as a model would get it.
+    The result of an operator's trial call, in the form that a model would get.
     """
 
     status: ToolStatus
@@ -3942,7 +3943,7 @@ class HelpRequestedEvent(TypedDict):
 
 class LimitReached(TypedDict):
     """
-    A message, a run or an SMS met a limit; it has the ids of one of them.
+    A message, a run or an SMS has reached a limit; only the ids of that one are set.
     """
 
     reason: LimitReason
@@ -3957,7 +3958,7 @@ class LimitReached(TypedDict):
 
 class LimitReachedEvent(TypedDict):
     """
-    A message, a run or an SMS met a limit; it has the ids of one of them.
+    A message, a run or an SMS has reached a limit; only the ids of that one are set.
     """
 
     specversion: Literal['1.0']
@@ -4054,7 +4055,7 @@ class RunEndedEvent(TypedDict):
 
 class AccessPage(TypedDict):
     """
-    A page of operators' looks at the caller's private content, newest first.
+    A page of operators' accesses to the caller's private content, newest first.
     """
 
     items: list[AccessResource]
@@ -4072,7 +4073,7 @@ class ConsentPage(TypedDict):
 
 class DevicePage(TypedDict):
     """
-    All devices of the caller, the one that was registered last at the end.
+    All devices of the caller, ordered by when they were last registered, newest last.
     """
 
     items: list[DeviceResource]
@@ -4638,7 +4639,7 @@ class NewTrial(TypedDict):
 
 class OfferedToolResource(TypedDict):
     """
-    A tool that an MCP server offers, as a model would be shown it.
+    A tool that an MCP server offers, in the form that a model would see.
     """
 
     name: str
