@@ -1,7 +1,7 @@
 """`make bench`: run the benchmarks, print the results, and write `bench/results.md` and a plot.
 
-The run ends within 15 minutes. What is not measured by then is reported as not measured. With the
-name of a part (`make bench ONLY=imports`), only that part runs, and nothing is written.
+The run ends within 15 minutes. Measurements that are missing by then are reported as not measured.
+With the name of a part (`make bench ONLY=imports`), only that part runs, and no file is written.
 """
 
 import json
@@ -135,7 +135,7 @@ class Bench:
             self.own_time[kind] = line
 
     def _lines(self, python: Path, module: str, *arguments: str) -> list[dict[str, Any]]:
-        """Run a module, and return the lines that it printed in the time that is left."""
+        """Run a module in the time that is left, and return the lines of JSON that it printed."""
         what = " ".join([module, *arguments[:-2]])
         print(f"bench: {what}", flush=True)
         left = self.give_up - time.monotonic() - LEFT_FOR_THE_REST
@@ -168,14 +168,17 @@ def _environment() -> Mapping[str, str]:
 
 
 def _commit() -> str:
-    """Return the short name of the commit, with a plus if files differ from it."""
+    """Return the short hash of the commit, with a `+` if the working copy has changes."""
     described = ["git", "describe", "--always", "--exclude=*", "--abbrev=10", "--dirty=+"]
     found = subprocess.run(described, cwd=ROOT, text=True, capture_output=True, check=False)
     return found.stdout.strip() or "unknown"
 
 
 def show(results: Results, *, whole: bool) -> None:
-    """Print the tables that have rows; for a part, only the goals that it measured."""
+    """Print the tables that have rows.
+
+    If only a part was measured (not `whole`), print only the goals of this part.
+    """
     verdicts = goal_cells(results)
     for cells in (
         table(results.rows),
@@ -190,7 +193,6 @@ def show(results: Results, *, whole: bool) -> None:
 
 
 def draw(rows: Sequence[Row]) -> None:
-    """Write the plot."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump([row.plain() for row in rows], file)
         file.flush()
@@ -203,7 +205,7 @@ def draw(rows: Sequence[Row]) -> None:
 
 
 def main(*parts: str) -> int:
-    """Run the benchmarks; return 1 if anything could not be measured, whatever the goals."""
+    """Run the benchmarks. Return 1 if anything could not be measured; missed goals don't matter."""
     begun, commit = time.monotonic(), _commit()  # before files are written
     results = Bench(begun + SECONDS).run(*parts)
     show(results, whole=not parts)

@@ -1,4 +1,4 @@
-"""Client of a local stack, for people and operators of benchmarks."""
+"""Client of a local stack for benchmarks, which call the API as people and as operators."""
 
 import json
 import urllib.error
@@ -12,7 +12,7 @@ CALL_SECONDS = 30.0
 
 
 class CallRefusedError(Exception):
-    """A request that must succeed was answered with an error.
+    """A request that a benchmark needs to succeed was answered with an error.
 
     Attributes:
         status: The HTTP status.
@@ -25,7 +25,7 @@ class CallRefusedError(Exception):
 
 @dataclass(frozen=True)
 class Api:
-    """The API of a local stack, for requests that must succeed."""
+    """The API of a local stack. An error response raises an exception."""
 
     url: str
     tenant: str
@@ -33,7 +33,7 @@ class Api:
     def ok(
         self, method: str, path: str, body: object = None, *, token: str = "", seconds: float = 60.0
     ) -> Any:
-        """Send a request and return its JSON; None without JSON.
+        """Send a request and return its JSON; None if the response has no JSON.
 
         Raises:
             CallRefusedError: The response is an error.
@@ -55,7 +55,7 @@ class Api:
 
 
 def call(url: str, method: str, path: str, body: object = None, token: str = "") -> tuple[int, Any]:
-    """Send a request; return its status and JSON, or 0 without a response."""
+    """Send a request; return its status and JSON. The status is 0 if there was no response."""
     request = _request(url, method, path, body, token)
     try:
         with urllib.request.urlopen(request, timeout=CALL_SECONDS) as response:  # noqa: S310

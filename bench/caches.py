@@ -1,13 +1,14 @@
-"""What a provider's prompt cache reads and writes over a conversation, and what that costs.
+"""How much of a conversation a provider's prompt cache reads and writes, and what that costs.
 
-Requests are put into the form of the Converse API, with the cache points that Skein sets. The cache
-is that of the providers' documentation: an entry for the beginning up to each point lives for five
-minutes after its last use; a request reads the longest entry that it begins with, and writes what
-follows up to its last point. Costs are shares of the price of all input tokens without a cache.
+Requests have the form of the Converse API, with the cache points that Skein sets. The cache is
+simulated as the providers document it: at each cache point, it keeps an entry with everything
+before the point, for five minutes after its last use. A request reads the longest entry that it
+begins with, and writes the tokens from there up to its last cache point. Costs are shares of the
+price of all input tokens without a cache.
 
-No recorded SMS come with Skein. Without `SMS=file` (seconds between a person's messages, one a
-line), the gaps are drawn from an assumption: seven of ten messages follow within minutes (median
-90 seconds), the others after hours.
+`SMS=file` names a file with the gaps between a person's recorded messages, in seconds, one a line.
+Skein has no such recording. Without the file, the gaps are drawn at random: seven of ten messages
+follow within minutes (median 90 seconds), the others after hours.
 """
 
 import json
@@ -41,21 +42,25 @@ SEED = 59
 
 
 def assumed_gaps(share: float = SHARE_OF_SHORT) -> list[float]:
-    """Return gaps in seconds, of which a share is short."""
+    """Draw gaps between messages, in seconds; `share` is the share of short gaps."""
     drawn = random.Random(SEED)
     kinds = [SHORT if drawn.random() < share else LONG for _ in range(GAPS)]
     return [median * drawn.lognormvariate(0, spread) for median, spread in kinds]
 
 
 def read_gaps(path: str) -> list[float]:
-    """Return the gaps of a file, or the assumed ones if there is no path."""
+    """Return the gaps in a file, or the assumed ones if the path is empty."""
     if not path:
         return assumed_gaps()
     return [float(line) for line in Path(path).read_text(encoding="utf-8").split()]
 
 
 class Piece(NamedTuple):
-    """A block of a request: the hash of the request up to its end, its tokens, and the point."""
+    """A block of a request.
+
+    It has the hash of the request up to the block's end, the block's tokens, and whether a cache
+    point follows.
+    """
 
     head: str
     tokens: int
@@ -64,7 +69,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class Sums:
-    """Tokens of a conversation, and what they cost."""
+    """How many tokens of a conversation a cache read and wrote, and what they cost."""
 
     total: int = 0
     read: int = 0
@@ -112,10 +117,10 @@ def counted(
     Args:
         requests: The requests, in order.
         gaps: The seconds before each request but the first, repeated as often as needed.
-        rule: The rule of the model.
-        left_out: The places without points.
-        paced: Whether requests know the gaps before them, so that points that do not pay are left
-            out.
+        rule: How the model's cache works, and what it costs.
+        left_out: The places in requests where no cache point is set.
+        paced: Whether a request knows the gap before it, and leaves out cache points that would
+            cost more than they save.
     """
     sums, entries, now, past = Sums(), dict[str, float](), 0.0, list[float]()
     for n, request in enumerate(requests):
@@ -144,7 +149,7 @@ def automatic(
     rule: CacheRule,
     count: Count,
 ) -> Sums:
-    """Return what an automatic cache serves: the beginning of the newest request, in steps."""
+    """Return what an automatic cache reads: the beginning of the request before, in steps."""
     sums, before = Sums(), ""
     for n, request in enumerate(requests):
         text = _text_of(request)
@@ -171,10 +176,11 @@ class Measured(NamedTuple):
 
     Attributes:
         read: The share of tokens that the cache serves if each message follows after a minute.
-        allowed: Whether what prompts share with those before them is long enough for the rule.
+        allowed: Whether the beginning that prompts share with the prompt before is long enough to
+            be cached.
         cost: The cost over recorded gaps, as a share of the cost without a cache.
         slow: The cost if each message follows after hours.
-        savings: What the points of each place save over recorded gaps.
+        savings: For each place of cache points, the cost that they save over recorded gaps.
     """
 
     read: float
@@ -187,7 +193,7 @@ class Measured(NamedTuple):
 def measured(
     requests: Sequence[ModelRequest], gaps: Sequence[float], tokens: ModelTokens
 ) -> dict[str, Measured]:
-    """Return for each model what its cache does for a conversation."""
+    """Return what each model's cache does for a conversation."""
     count = cache(tokens.count)
     return {
         label: _measured(requests, gaps, cache_rule_of(name), count)

@@ -1,4 +1,4 @@
-"""Measurement of turns: the calls and the time of each, and medians of several."""
+"""Measurement of turns: the calls and the time of each turn, and the medians of several turns."""
 
 import statistics
 import time
@@ -37,14 +37,17 @@ class Talk(Protocol):
         ...
 
     def settle(self) -> None:
-        """Do the work between two turns, unmeasured; raise an error if the turn was incomplete."""
+        """Do the work between two turns, which is not measured.
+
+        Raise an error if the last turn was incomplete.
+        """
         ...
 
 
 def series(
     wire: Wire, messages: int, begin: Callable[[int, str], Talk], *, turns: int, seconds: float
 ) -> list[Turn]:
-    """Measure turns in chats of one length, each after a turn that does not count.
+    """Measure turns in chats of one length. In each chat, the first turn is not counted.
 
     Each turn in a short chat gets a new chat, because the chat would grow too much. In a long chat,
     all turns follow each other: at least three, and more while time is left.
@@ -90,12 +93,14 @@ class Row:
         turns: The number of measured turns.
         calls: The requests to tables and S3.
         searches: The vector searches.
-        rounds: The rounds of calls in the best turn. Calls that start together may fail to overlap
-            by chance, but calls that wait for each other never overlap.
+        rounds: The rounds of calls in the turn with the fewest rounds. The fewest count, because
+            calls that start together sometimes don't overlap by chance, while calls that wait for
+            each other never overlap.
         by_name: The number of calls of each operation in the last turn.
-        reads: The units of the calls that read, and so for `writes`.
+        reads: The capacity units of the calls that read; `writes` has those of the calls that
+            write.
         searched_kib: The KiB of the passages that vector searches found.
-        error: Why there are no figures.
+        error: Why there are no figures; None if there are.
     """
 
     who: str
@@ -120,7 +125,6 @@ class Row:
         return self.sent_kib + self.received_kib
 
     def plain(self) -> dict[str, Any]:
-        """Return the row as a JSON object."""
         return asdict(self)
 
 

@@ -34,10 +34,10 @@ PREFIX_SHARES = {
 
 @dataclass(frozen=True)
 class Goal:
-    """One goal.
+    """One goal of the benchmarks, with the measured figure.
 
     Attributes:
-        met: None if nothing was measured.
+        met: Whether the goal was met; None if nothing was measured.
     """
 
     name: str
@@ -58,14 +58,17 @@ class Results:
         own_time: Skein's own time by kind of chat, in milliseconds (`skein_turns.own_time`).
         imports: Cold starts by module.
         memory: See `bench.turns.memory`; None if it failed.
-        prefix: Shares by conversation (`prefix.shares`), of prompts without RECALLED; `recalling`
-            is the ideal share of prompts with it.
+        prefix: The shares of prompts that a cache can serve, by conversation (`prefix.shares`). The
+            prompts have no section RECALLED. The key `recalling` has the ideal share of prompts
+            with this section.
         failures: The parts that could not be measured, with the reason.
-        overheads: Tokens of prompts that are nobody's words, by situation.
-        limit_shares: Shares of the token limit that prompts take: of a situation, or the largest of
-            a conversation.
+        overheads: The tokens of prompts that Skein adds to what people and agents said, by
+            situation.
+        limit_shares: The share of the token limit that the prompt of a situation takes, or the
+            largest prompt of a conversation.
         caches: What the caches of models do (`caches.measured`), by conversation and model.
-        recalled: Tokens of RECALLED (`prefix.recalled_tokens`): of a question, then of small talk.
+        recalled: The tokens of the section RECALLED (`prefix.recalled_tokens`): in turns with a
+            question, then in turns with small talk.
     """
 
     rows: Sequence[Row]
@@ -85,7 +88,7 @@ class Results:
         return next((row for row in found if row.error is None), None)
 
     def failed(self, who: str, messages: int) -> bool:
-        """Return whether turns of this length were tried and failed."""
+        """Return whether turns in chats of this length were tried and failed."""
         tried = [row for row in self.rows if (row.who, row.messages) == (who, messages)]
         return any(row.error is not None for row in tried)
 
@@ -124,7 +127,7 @@ def _fewer_calls(results: Results) -> Iterator[Goal]:
 
 
 def _small(results: Results) -> Iterator[Goal]:
-    """Yield the most that a turn of a fresh worker may cost in a full chat."""
+    """Yield the goals for a turn of a fresh worker in a full chat: its calls, units and KiB."""
     row = results.row(OURS, FULL)
     for name, most, found in (
         ("calls", TURN_CALLS, row.calls if row else None),
@@ -200,7 +203,7 @@ def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
 
 
 def _caches(found: Mapping[str, Mapping[str, Measured]]) -> Iterator[Goal]:
-    """Yield the goals of each conversation and model whose rule allows a cache."""
+    """Yield the goals of each conversation and model whose prompts are long enough to be cached."""
     if not found:
         yield Goal("prompt tokens that a model's cache serves", "-", None)
     for conversation, models in found.items():

@@ -1,12 +1,13 @@
-"""How many answers a second each partition key of a tenant can take: `make bench ONLY=keys`.
+"""How many answers a second each partition key of a tenant allows: `make bench ONLY=keys`.
 
-A tenant with ten agents has many people, each in a chat of their own on SMS or in the app. Each
-sends one message in an hour, and its webhook or request, run, answer, delivery and upkeep are
-played. Each call of the table is counted by the partition key that it reads or writes, in
-DynamoDB's units. A partition key takes 1,000 write units and 3,000 read units a second. A key that
-only one person's calls touch limits that person, not the tenant, and is left out. Keys that differ
-by a shard or a name share the load of all answers equally, as a hash does. The limits of the tenant
-allow what the keys are asked for, which decides how many shards they have.
+A tenant with ten agents has many people. Each person has a chat of their own, by SMS or in the app,
+and sends one message in an hour. The benchmark plays everything that follows from a message: the
+webhook or request, the run, the answer, the delivery and the upkeep job. It counts the DynamoDB
+units that each call of the table uses, by partition key. A partition key allows 1,000 write units
+and 3,000 read units a second. A key that only one person's calls use limits that person, not the
+tenant, and is left out. Keys that differ only by a shard or a name share the load equally, because
+a hash distributes it. The tenant's limits allow this load. They also decide how many shards the
+keys have.
 """
 
 import math
@@ -45,13 +46,13 @@ NAMES = (
 
 
 class Ceiling(NamedTuple):
-    """What the keys of one form carry.
+    """How many answers the partition keys of one form allow.
 
     Attributes:
-        form: The partition keys, with names in place of ids.
+        form: The form of the keys, with placeholders such as `{id}` in place of ids.
         kind: `write` or `read`.
         keys: How many keys of the form were used.
-        units: The units of one answer on all of them together.
+        units: The units that one answer uses on all these keys together.
     """
 
     form: str
@@ -61,17 +62,17 @@ class Ceiling(NamedTuple):
 
     @property
     def answers(self) -> float:
-        """The answers a second at which the first of these keys is full."""
+        """The answers a second at which one of these keys reaches its limit."""
         most = WRITE_UNITS if self.kind == "write" else READ_UNITS
         return most * self.keys / self.units
 
 
 def ignore(_pk: str, _kind: str, _units: float) -> None:
-    """Count nothing."""
+    """Don't count the units of a call."""
 
 
 class KeyedTable(MemoryTable):
-    """A table that tells of the units of each partition key."""
+    """A table that reports the units that each call uses, by partition key."""
 
     told: Callable[[str, str, float], None] = staticmethod(ignore)
 
@@ -93,7 +94,7 @@ class KeyedTable(MemoryTable):
                         self.told(f"{index[:4]}: {entry}", "write", 1)
 
     def _items(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """Return items without a call."""
+        """Return items by key, without counting a call."""
         items = [item_of(text) for _, text in self._living(keys)]
         return {Key(item["pk"], item["sk"]): item for item in items}
 
@@ -120,10 +121,10 @@ class KeyedTable(MemoryTable):
 
 
 class Tenant(World):
-    """The world of the model."""
+    """The world in which the tenant's messages are played."""
 
     def empty_table(self) -> MemoryTable:
-        """The table, before anything is stored."""
+        """The empty table of the world."""
         self.keyed = KeyedTable(self.clock)
         return self.keyed
 
@@ -137,14 +138,14 @@ def _kib(item: Item, kib: int = 1) -> int:
 
 
 def form_of(key: str) -> str:
-    """Return a partition key with names in place of ids."""
+    """Return a partition key with placeholders such as `{id}` in place of ids."""
     for pattern, name in NAMES:
         key = re.sub(pattern, name, key)
     return key
 
 
 def ceilings(*, sms: bool, people: int = PEOPLE) -> list[Ceiling]:
-    """Play a message of each person; return the ceilings of shared keys, the lowest first."""
+    """Play a message of each person; return the limits of the shared keys, lowest first."""
     world = Tenant(Settings(tenant_tokens_per_day=TOKENS_A_DAY))
     for number in range(AGENTS):
         world.agent(f"agt_{number}", f"Agent {number}")
@@ -174,7 +175,7 @@ def ceilings(*, sms: bool, people: int = PEOPLE) -> list[Ceiling]:
 
 
 def _talk(world: World, number: int, text: str, *, sms: bool) -> str:
-    """Let a person write to an agent, who answers; return the id of their chat."""
+    """Let a person write to an agent, which answers; return the id of the chat."""
     if sms:
         arrived = InboundSms(
             account_sid="AC1",
@@ -211,7 +212,7 @@ def rows() -> Iterator[tuple[str, ...]]:
 
 
 def main() -> int:
-    """Print the ceilings below ten times the goal, and return the exit status."""
+    """Print the keys that allow less than ten times the goal; return the exit status."""
     columns = ("channel", "keys", "units", "number", "an answer", "answers a second")
     print(markdown.table(*columns, rows=rows()))
     return 0

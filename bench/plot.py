@@ -1,4 +1,4 @@
-"""Plot of the cost of a turn by length of chat; runs in the bench's own environment.
+"""Plot the cost of a turn by length of chat; runs in the benchmarks' own environment.
 
 `python -m bench.plot RESULTS.json PLOT.svg`.
 """
@@ -30,7 +30,7 @@ LINES = {
 
 
 def draw(rows: list[dict[str, Any]], target: Path) -> None:
-    """Draw one panel for each kind of cost; a line ends where its peer fails."""
+    """Draw a panel for each kind of cost. A peer's line ends at the length at which it fails."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
     for (name, title), panel in zip(PANELS, axes.flat, strict=True):
         for who, (label, color, marker, style) in LINES.items():

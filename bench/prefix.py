@@ -1,8 +1,8 @@
-"""The share of prompts that a provider's prefix cache serves.
+"""The share of prompts that a provider's prefix cache can serve.
 
 The conversations have 200 turns of the script, with the default settings. Two consecutive prompts
-share the tokens with which both begin; the tools come first, as they are sent. OpenAI's cache
-serves heads of 1,024 tokens and more, in steps of 128
+share the tokens with which both begin. A prompt begins with the tools, because they are sent first.
+OpenAI's cache serves shared beginnings of 1,024 tokens and more, in steps of 128
 (platform.openai.com/docs/guides/prompt-caching).
 """
 
@@ -49,7 +49,7 @@ CONVERSATIONS: tuple[tuple[str, Kind, str, tuple[ToolName, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """The request to the model in a turn, and the prompt that it was made from."""
+    """The request to the model in a turn, and the prompt from which the request was made."""
 
     request: ModelRequest
     prompt: PromptRecord
@@ -64,7 +64,7 @@ def conversation(
     turns: int = TURNS,
     indexed: bool = False,
 ) -> list[QuestionOutcome]:
-    """Yield the requests to the model in each turn of one conversation, from its first message on.
+    """Return the request to the model in each turn of a conversation, from its first message on.
 
     Args:
         kind: The kind of chat.
@@ -91,9 +91,9 @@ def conversation(
 
 
 def recalled_tokens(tokens: ModelTokens) -> list[list[int]]:
-    """Return the tokens of RECALLED in each turn, by what was said.
+    """Return the tokens of the section RECALLED in each turn, in one list for each text of `SAID`.
 
-    A question and three turns of small talk follow each other in a chat of 400 indexed messages.
+    In a chat of 400 indexed messages, a question is followed by three turns of small talk.
     """
     stand = Stand(MemoryTable, tokens)
     chat = SkeinChat(stand, kind="direct", chat_id=CHAT_ID, system_prompt=SYSTEM_PROMPT)
@@ -112,7 +112,7 @@ def recalled_tokens(tokens: ModelTokens) -> list[list[int]]:
 
 
 def shares(asked: Iterable[QuestionOutcome], tokens: ModelTokens) -> dict[str, float]:
-    """Return the shares of all prompt tokens that a cache serves: ideally, and by OpenAI's rule."""
+    """Return the share of all prompt tokens that a cache serves: ideally, and by OpenAI's rule."""
     total = ideal = openai = 0
     for earlier, later in pairwise(_pieces(one.request) for one in asked):
         same = _same(earlier, later)
@@ -126,17 +126,17 @@ def shares(asked: Iterable[QuestionOutcome], tokens: ModelTokens) -> dict[str, f
 
 
 def share_of_limit(request: ModelRequest, tokens: ModelTokens, limit: int) -> float:
-    """Return the share of the token limit of a prompt that a request with its tools takes."""
+    """Return the share of the token limit that a request takes, its tools included."""
     return sum(map(tokens.count, _pieces(request))) / limit
 
 
 def served(head: int) -> int:
-    """Return the number of tokens of a shared head that OpenAI's cache serves."""
+    """Return how many tokens of a shared beginning OpenAI's cache serves."""
     return head // STEP * STEP if head >= MIN_HEAD else 0
 
 
 def common(one: str, other: str) -> str:
-    """Return the beginning that two texts share."""
+    """Return the beginning that is the same in both texts."""
     return one[: _same(one, other)]
 
 

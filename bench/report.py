@@ -61,7 +61,7 @@ work.
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return the cells of the table of turns, its head first, sorted by length."""
+    """Return the cells of the table of turns, with the head first, sorted by length of chat."""
     ordered = sorted(rows, key=lambda row: (row.messages, list(NAMES).index(row.who)))
     return [list(HEADS), *(_cells(row) for row in ordered)]
 
@@ -139,7 +139,7 @@ def time_cells(results: Results) -> list[list[str]]:
 
 
 def operation_lines(results: Results) -> list[str]:
-    """Return the operations of a turn, in the longest chat that each system can hold."""
+    """Return the operations of one turn, in the longest chat that each system can hold."""
     last = {row.who: row for row in results.rows if row.error is None}
     return [
         f"- {NAMES[who]}, {row.messages:,} messages: "

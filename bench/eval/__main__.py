@@ -1,8 +1,8 @@
 """`make eval`: play each situation with a model, judge it by code, and print the outcomes.
 
-`OPENAI_BASE_URL` and `OPENAI_API_KEY` say where the model is. With `--scripted`, a model follows
-the scripts of the situations instead, to try the eval itself. With `--profile single`, it calls one
-tool at a time, as small models do.
+`OPENAI_BASE_URL` and `OPENAI_API_KEY` say where the model is. With `--scripted`, a scripted model
+plays the situations' own scripts, which tests the eval itself. With `--profile single`, the
+scripted model calls one tool at a time, as small models do.
 """
 
 import argparse
@@ -49,7 +49,8 @@ def play(
         base_url: The URL of the model's API; None for OpenAI's own.
         api_key: The key of the API; None if it takes none.
         model: The name of the model for all work; None for Skein's default models.
-        script: The scripted model and `right` or `wrong`; None with a real model.
+        script: The scripted model, and which of the situation's scripts it plays: `right` or
+            `wrong`; None for a real model.
     """
     names = ("SKEIN_DEFAULT_MODEL", "SKEIN_LIGHT_MODEL")
     settings = {} if model is None else dict.fromkeys(names, model)
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     The status is 1 if there is no model, or if a situation could not be played.
 
     Args:
-        folder: Keeps the outcomes and the page of each model.
+        folder: Where the outcomes and the page of each model are kept.
     """
     options = _options(arguments)
     chosen = [each for each in SITUATIONS if _is_chosen(each, options.only)]
@@ -164,7 +165,7 @@ def _is_chosen(situation: Situation, only: str) -> bool:
 
 
 def _log() -> IO[str]:
-    """Open a file for what the functions log, which is deleted at the end."""
+    """Open a temporary file for the log of the functions, which is deleted at the end."""
     return tempfile.TemporaryFile("w", prefix="skein-eval-", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What came of situations: judged, kept in a file so that an eval can continue, and tabulated."""
+"""Outcomes of situations: judged, tabulated, and kept in a file so that an eval can continue."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _ASKED = re.compile(re.escape(ASKED.split("{place}")[0]) + r"(msg:\d+|another ch
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one situation.
+    """The outcome of one situation.
 
     Attributes:
         name: The name of the situation.
@@ -26,7 +26,7 @@ class Outcome:
         problem: Why the situation could not be played; None if it was.
         tokens: The tokens of the model's input and output in answers to people.
         exchanges: The prompts and answers of the model.
-        steps: How often each run called the model, without runs that read by a tool.
+        steps: How often each run called the model; runs that used a reading tool are left out.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Outcome:
 
     @classmethod
     def of(cls, situation: Situation, *checks: Missing, problem: str | None = None) -> "Outcome":
-        """Return the outcome of a situation, without what was counted and exchanges."""
+        """Return the outcome of a situation, without its counts and exchanges."""
         return cls(situation.name, situation.ability, checks, problem)
 
     @property
@@ -54,13 +54,13 @@ class Outcome:
 
     @property
     def asked_to_post(self) -> int:
-        """How often an agent asked a person for a yes before it posted in another chat."""
+        """How often an agent asked a person for consent before it posted in another chat."""
         found = (_ASKED.findall(each.prompt) for each in self.exchanges if each.kind == ANSWER)
         return len({question for prompt in found for question in prompt})
 
     @property
     def missing(self) -> str:
-        """What was expected and not met."""
+        """The expectations that were not met, in words."""
         if self.problem is not None:
             return self.problem
         return "; ".join(filter(None, self.checks))
@@ -73,9 +73,9 @@ def keep(outcome: Outcome, path: Path) -> None:
 
 
 def kept(path: Path) -> list[Outcome]:
-    """Return the outcomes of a file; none if it does not exist.
+    """Return the outcomes in a file; an empty list if the file does not exist.
 
-    A line that was broken off when the eval was stopped is left out.
+    A line that is incomplete, because the eval was stopped while writing it, is left out.
     """
     if not path.exists():
         return []
@@ -104,7 +104,7 @@ def line_of(outcome: Outcome, width: int) -> str:
 
 
 def sums(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Return the last lines: how often each situation passed, if some were repeated, and sums."""
+    """Return the last lines: how often repeated situations passed, and sums over all situations."""
     by_name: dict[str, list[bool]] = {}
     for outcome in outcomes:
         by_name.setdefault(outcome.name, []).append(outcome.passed)

@@ -19,7 +19,7 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere; background: #f4f4f4; padd
 
 
 def page(model: str, outcomes: Sequence[Outcome]) -> str:
-    """Return the page; situations that failed are open."""
+    """Return the page, on which the details of failed situations are unfolded."""
     passed = sum(each.passed for each in outcomes)
     head = HEAD.format(model=escape(model), passed=passed, count=len(outcomes))
     return head + "\n".join(line for outcome in outcomes for line in _situation(outcome))

@@ -16,7 +16,7 @@ class Exchange:
     Attributes:
         prompt: The messages, each with the role of its author on a line of its own.
         answer: The text and the calls of tools.
-        kind: `answer` for a step of a run; the first field of the answer's schema for other work,
+        kind: `answer` for a step of a run. For other work, the first field of the answer's schema,
             such as `lines` for an agent summary.
     """
 
@@ -30,7 +30,7 @@ class RecordingModel:
 
     Args:
         model: The recorded model.
-        exchanges: Gets the prompts and answers.
+        exchanges: The list to which prompts and answers are appended.
     """
 
     def __init__(self, model: LanguageModel, exchanges: list[Exchange]) -> None:
@@ -38,11 +38,11 @@ class RecordingModel:
         self._exchanges = exchanges
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Call the model (see `skein.ports.LanguageModel`)."""
+        """Call the recorded model; see `skein.ports.LanguageModel`."""
         return self._recorded(request, self._model.complete(request))
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
-        """Call the model as `complete` does, and report its words while it writes them."""
+        """Call the recorded model as `complete` does, and report its words while it writes them."""
         return self._recorded(request, self._model.stream(request, heard))
 
     def _recorded(self, request: ModelRequest, answer: ModelAnswer) -> ModelAnswer:

@@ -1,7 +1,8 @@
-"""How many facts the prompts of an eval show twice, in two of their sections.
+"""How many facts the prompts of an eval show twice, in two different sections.
 
-A line of one section repeats a line of another one if all its words and numbers are in it, without
-fillers, and if these are at least two. The history counts as a section in both of its forms.
+A line repeats a line of another section if the other line contains all its words and numbers.
+Filler words don't count, and at least two words must be left. The history counts as a section, as
+roles and as a timeline.
 """
 
 import re
@@ -31,14 +32,14 @@ _SENDER = re.compile(r"^\[[^]]*\] ")
 
 
 class Told(NamedTuple):
-    """A line of a section, with its stems."""
+    """A line of a section, with the stems of its words."""
 
     section: str
     stems: frozenset[str]
 
 
 def repeated_facts(prompt: str) -> int:
-    """Count the lines of a prompt that a line of another section repeats or is repeated by."""
+    """Count the lines that repeat an earlier line of another section, or that it repeats."""
     lines = [told for told in _told(prompt) if len(told.stems) >= LEAST]
     return sum(
         any(one.section != other.section and _repeats(one, other) for other in lines[:position])
@@ -56,7 +57,7 @@ def _repeats(one: Told, other: Told) -> bool:
 
 
 def _told(prompt: str) -> Iterator[Told]:
-    """Yield the lines of the sections that tell facts; the first message has no history."""
+    """Yield the lines of the sections that tell facts. The first message has no history section."""
     lines = prompt.splitlines()
     starts = [(at, found) for at, line in enumerate(lines) if (found := _HEADING.match(line))]
     ends = [*(at for at, _ in starts[1:]), len(lines)]
@@ -73,6 +74,6 @@ def _tells(words: str) -> bool:
 
 
 def _words(line: str) -> str:
-    """Return what a line tells: its quoted words, or all of it after the sender."""
+    """Return the words of a line that tell a fact: quoted words, or all words after the sender."""
     quoted = _QUOTED.findall(line)
     return " ".join(each.strip('"') for each in quoted) if quoted else _SENDER.sub("", line)

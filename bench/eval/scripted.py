@@ -18,12 +18,13 @@ CONVERSE = f"converse/{MODEL}"  # the name of the scripted model behind Bedrock'
 
 
 class ScriptedModel:
-    """Model that is given the script of each situation in turn.
+    """A model that gets a new script for each situation.
 
     Args:
-        server: The server that asks this model.
-        single: Whether the model calls one tool at a time: the further calls of an answer follow
-            one by one, as long as the run asks, and are dropped when another run asks.
+        server: The server whose requests this model answers.
+        single: Whether the model calls one tool at a time. If a scripted answer has several calls,
+            each further request of the same run gets the next call; a request of another run drops
+            the rest.
     """
 
     def __init__(self, server: ScriptedConverse, *, single: bool = False) -> None:
@@ -55,13 +56,13 @@ class ScriptedModel:
             self._left = {name: list(turns) for name, turns in script.turns.items()}
 
     def _following(self, agent: str, request: Mapping[str, Any]) -> list[ToolCall]:
-        """Return the calls that were held back, if the run to which they belong asks again."""
+        """Return the calls that were held back, if the run that they belong to asks again."""
         made = self._rest.pop(agent, [])
         return made[1:] if made and _goes_on(request, made[0]) else []
 
     @property
     def left(self) -> int:
-        """The number of scripted answers that were not asked for."""
+        """The number of scripted answers that no request has used."""
         with self._lock:
             return sum(map(len, self._left.values())) + len(self._server.memories)
 
@@ -96,7 +97,7 @@ def _agent_of(request: Mapping[str, Any], stage: Stage) -> str:
 
 
 def _goes_on(request: Mapping[str, Any], last: ToolCall) -> bool:
-    """Tell whether a request holds the last call, because the same run asks again."""
+    """Tell whether a request's last call is this call, because the same run asks again."""
     made = [call for message in request["messages"] for call in message.get("tool_calls") or ()]
     return [
         (each["function"]["name"], json.loads(each["function"]["arguments"])) for each in made[-1:]
@@ -112,7 +113,7 @@ def _silent(request: Mapping[str, Any]) -> Answer:
 def scripted_model(*, single: bool = False) -> Iterator[ScriptedModel]:
     """Serve a scripted model on loopback, which calls one tool at a time if `single`.
 
-    It answers over OpenAI's API, and over Bedrock's as the model `CONVERSE`.
+    The model answers over OpenAI's API. Over Bedrock's API, its name is `CONVERSE`.
     """
     with ScriptedConverse() as server:
         yield ScriptedModel(server, single=single)

@@ -31,12 +31,12 @@ Missing = str | None
 
 
 class Expected(NamedTuple):
-    """What is expected of texts of an agent, with texts on which it is tried.
+    """What is expected of an agent's texts, with examples that test the expectations themselves.
 
     Attributes:
         expect: The expectations, all of which must be met.
-        right: Texts that meet them, in different words.
-        wrong: Texts that do not.
+        right: Texts that meet the expectations, in different words.
+        wrong: Texts that don't meet the expectations.
     """
 
     expect: tuple[Expectation, ...]
@@ -44,18 +44,18 @@ class Expected(NamedTuple):
     wrong: tuple[str, ...]
 
     def missing(self, texts: Sequence[str]) -> Missing:
-        """Return what the texts do not meet; None if they meet all expectations."""
+        """Return the expectations that the texts don't meet, in words; None if they meet all."""
         found = (each.missing(Played(texts=tuple(texts))) for each in self.expect)
         return "; ".join(filter(None, found)) or None
 
 
 def one_of(*phrases: str) -> Expectation:
-    """Return the expectation that a text has one of some phrases."""
+    """Return the expectation that a text contains at least one of these phrases."""
     return Expectation(says=phrases)
 
 
 def none_of(*phrases: str) -> Expectation:
-    """Return the expectation that no text has one of some phrases."""
+    """Return the expectation that no text contains any of these phrases."""
     return Expectation(says_not=phrases)
 
 
@@ -65,7 +65,7 @@ def calls(tool: str) -> Expectation:
 
 
 def unless(met: object, missing: str) -> Missing:
-    """Return what is missing if a condition of the stage itself is not met."""
+    """Return None if the condition is met, otherwise what is missing. The check reads the stage."""
     return None if met else missing
 
 
@@ -93,8 +93,9 @@ class Script:
     """What a scripted model answers in one situation.
 
     Attributes:
-        turns: The answers of each agent, in order. Further requests are answered with silence.
-        memories: The answers to consolidations, in order; later ones find nothing to remember.
+        turns: The answers of each agent, in order. After the last one, the model stays silent.
+        memories: The answers to consolidations, in order. After the last one, consolidations find
+            nothing to remember.
     """
 
     turns: Mapping[str, Sequence[ScriptedTurn]] = field(default_factory=dict)
@@ -103,14 +104,14 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A situation.
+    """Something that happens to an agent, and how the agent is judged.
 
     Attributes:
         name: A sentence on what the agent does.
-        ability: The ability that it tests.
-        play: Plays the situation and yields for each expectation what is missing.
-        right: A script that is right.
-        wrong: A script that is wrong.
+        ability: The ability that the situation tests.
+        play: Plays the situation, and yields what is missing for each expectation.
+        right: A script with which the situation must pass.
+        wrong: A script with which the situation must fail.
     """
 
     name: str
@@ -126,5 +127,8 @@ def call(name: str, /, **arguments: object) -> ToolCall:
 
 
 def says(text: str, **more: object) -> tuple[ToolCall, ToolCall]:
-    """Return calls that send a text, to the active chat if `more` names none, and end the run."""
+    """Return the calls that send a text and end the run.
+
+    The text goes to the active chat, unless `more` names another chat.
+    """
     return call("send_message", text=text, **more), call("end_run")

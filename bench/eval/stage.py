@@ -40,7 +40,7 @@ class Message(NamedTuple):
         sender: The name of the sender.
         by_agent: Whether an agent sent it.
         text: Its text.
-        reply_to: The number of the message that it answers; None without one.
+        reply_to: The number of the message that this one replies to; None if it is no reply.
         kind: `text`, `keyword` or `notice`.
     """
 
@@ -53,7 +53,7 @@ class Message(NamedTuple):
 
 
 class Stage:
-    """People, agents and chats of one situation; each call is a call of the API.
+    """People, agents and chats of one situation. Its methods call the API.
 
     Attributes:
         ids: The ids of people, agents, chats and threads by name or title.
@@ -82,7 +82,7 @@ class Stage:
 
         Args:
             name: Its name.
-            character: Its system prompt, which no other agent of the situation has.
+            character: Its system prompt, which must be different for each agent of the situation.
             fields: Further fields of `POST /v1/agents`.
         """
         new = {"name": name, "system_prompt": character, "listed": True, **fields}
@@ -91,10 +91,10 @@ class Stage:
         return self.ids[name]
 
     def person(self, name: str, *, known_as: str | None = None, **fields: object) -> str:
-        """Create a person and return their id.
+        """Create a person and return the person's id.
 
         Args:
-            name: The name that the situation uses for them.
+            name: The name by which the situation refers to the person.
             known_as: The name that agents see; `name` if not given.
             fields: Further fields of `POST /v1/users`.
         """
@@ -103,10 +103,10 @@ class Stage:
         return self.ids[name]
 
     def chat(self, title: str, *members: str, **fields: object) -> str:
-        """Open a chat and return its id; the first member, a person, opens it.
+        """Open a chat and return its id. The first member must be a person, who opens it.
 
         Args:
-            title: The title, by which the situation names the chat.
+            title: The title, by which the situation refers to the chat.
             members: The names of people and agents.
             fields: Further fields of `POST /v1/chats`; by default an open group.
         """
@@ -134,10 +134,12 @@ class Stage:
         self.admin("POST", "/v1/lines", {"phone": LINE, "agent_id": agent_id})
 
     def service(self, tool: str, **fields: object) -> list[Any]:
-        """Start a service that writes, create a tool that calls it, and return its calls' JSON.
+        """Start an HTTP service, create a writing tool that calls it, and return the calls it gets.
+
+        The list has the JSON of each call, and grows with each call.
 
         Args:
-            tool: The name of the tool, which agents must be given.
+            tool: The name of the tool. Agents get the tool only if they list it.
             fields: Further fields of `POST /v1/tools`.
         """
         done: dict[str, Any] = {}
@@ -159,13 +161,13 @@ class Stage:
         return calls
 
     def office(self, agent: str, *people: str, respond: str = "mention") -> None:
-        """Create people, and open the group Office with them and an agent."""
+        """Create people, and open the group Office with these people and an agent."""
         for person in people:
             self.person(person)
         self.chat("Office", *people, agent, respond=respond)
 
     def office_and_sales(self, agent: str) -> None:
-        """Create Ann and Ben, and open the groups Office and Sales with both and an agent."""
+        """Create Ann and Ben, and open two groups, Office and Sales, with both and an agent."""
         for person in ("Ann", "Ben"):
             self.person(person)
         self.chat("Office", "Ann", "Ben", agent, respond="mention")
@@ -174,7 +176,7 @@ class Stage:
     # ------------------------------------------------------------------ what happens
 
     def say(self, person: str, chat: str, text: str, *, wait: bool = True) -> None:
-        """Post a message; wait until all that follows is done, unless `wait` is false."""
+        """Post a message. By default, wait until all work that follows is done."""
         self._posted += 1
         body = {"text": text, "client_id": f"eval-{self._posted}"}
         self._as(person, "POST", f"/v1/chats/{self.ids[chat]}/messages", body)
@@ -182,7 +184,7 @@ class Stage:
             self.drain()
 
     def sms(self, phone: str, text: str, *, wait: bool = True, picture: str = "") -> None:
-        """Send an SMS to the line; wait until all that follows is done, unless `wait` is false.
+        """Send an SMS to the line. By default, wait until all work that follows is done.
 
         Args:
             picture: A PNG that is sent along, in base64.
@@ -194,7 +196,7 @@ class Stage:
             self.drain()
 
     def link(self, person: str, phone: str) -> None:
-        """Link a phone number to a person, with the code that the number gets."""
+        """Link a phone number to a person, with the code that was sent to the number."""
         path = f"/v1/users/{self.ids[person]}/phones/{quote(phone)}"
         self.admin("POST", f"{path}/code")
         self.drain()
@@ -212,7 +214,7 @@ class Stage:
         self.drain()
 
     def choose(self, person: str, chat: str, label: str) -> bool:
-        """Answer the newest open question by the label of an option; False without one."""
+        """Answer the newest open question with the option of this label; False if none is open."""
         path = f"/v1/chats/{self.ids[chat]}/messages"
         for each in self._as(person, "GET", f"{path}?limit=100")["items"][::-1]:
             asked = each["choice"]
@@ -230,7 +232,7 @@ class Stage:
         self._patiently(lambda: self._call("POST", "/local/drain", {}))
 
     def turn(self, seconds: float) -> None:
-        """Advance the clock, and wait until all that became due is done."""
+        """Advance the clock, and wait until all work that is due by then is done."""
         until = self._now() + timedelta(seconds=seconds)
 
         def advance() -> None:
@@ -287,10 +289,13 @@ class Stage:
         )
 
     def looks_up(self, agent: str, fact: str, tools: Collection[str], *, since: int) -> bool:
-        """Tell whether an agent called one of some tools, or was shown a fact without it.
+        """Tell whether an agent called one of these tools.
+
+        Also true if the agent's first prompt showed the fact, because then the agent needs no tool.
 
         Args:
-            since: How many prompts there were before the agent was asked; the next one counts.
+            since: How many prompts there were before the agent was asked. The next prompt is the
+                first that counts.
         """
         prompts = [each.prompt for each in self.exchanges[since:] if each.kind == ANSWER]
         return any(fact in prompt for prompt in prompts[:1]) or not set(tools).isdisjoint(
@@ -298,7 +303,7 @@ class Stage:
         )
 
     def steps(self) -> Iterator[int]:
-        """Yield how often each completed run called the model, without runs that read by a tool."""
+        """Yield how often each completed run called the model; skip runs with a reading tool."""
         for agent in self.characters:
             for run in self._runs(agent):
                 called = {call["name"] for step in run["steps"] for call in step["tool_calls"]}
@@ -317,10 +322,11 @@ class Stage:
         return datetime.fromisoformat(self._call("GET", "/local/config")["now"])
 
     def _patiently(self, wait: Callable[[], object]) -> None:
-        """Wait again whenever the stack stops waiting, because a slow model is still at work.
+        """Wait again whenever a wait times out because a slow model is still at work.
 
         Raises:
-            CallRefusedError: The model takes longer than `PATIENCE_SECONDS`, or another error.
+            CallRefusedError: The model takes longer than `PATIENCE_SECONDS`, or the call failed for
+                another reason.
         """
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
@@ -346,7 +352,7 @@ class Stage:
 def stage(
     *, base_url: str | None, api_key: str | None, settings: Mapping[str, str]
 ) -> Iterator[Stage]:
-    """Start a local stack without data and give its stage.
+    """Start a local stack without data, and yield a stage on it.
 
     Args:
         base_url: The URL of the model's API; None for OpenAI's own.

@@ -1,1 +1,1 @@
-"""What the knowledge of a tenant finds, on data sets that people outside of Skein have written."""
+"""What the search in a tenant's knowledge finds, in public data sets that others have written."""

@@ -1,9 +1,8 @@
-"""`make bench ONLY=knowledge DATA=folder`: what is found, when it stays silent, and its speed.
+"""`make bench ONLY=knowledge DATA=folder`: what the search finds, when it stays silent, its speed.
 
 The folder has XQuAD (`xquad*.json`), StackFAQ (`stackfaq*.json`), CLINC150 (`clinc.json`) and
-documents of a bank (`bank-documents.json`); each is optional. Files of other languages have other
-names in the same form. XQuAD's questions with even numbers are those that the threshold was fitted
-to.
+documents of a bank (`bank-documents.json`); each is optional. A file in another language has
+another name of the same form. The threshold was fitted to XQuAD's questions with even numbers.
 """
 
 import json
@@ -85,7 +84,7 @@ def stackfaq(path: Path) -> DataSet:
 
 
 def indexed(sources: Iterable[tuple[str, tuple[str, str]]]) -> IndexFile:
-    """Index sources as a tenant's."""
+    """Return the index of sources, as a tenant's index has them."""
     made = [
         IndexedSource.from_file(
             source_file(passages_of_markdown(text), EMBEDDINGS), source, 1, name, NOW
@@ -100,7 +99,7 @@ def searched(file: IndexFile, text: str) -> list[FoundPassage]:
 
 
 def stands(found: Sequence[FoundPassage], question: Question) -> bool:
-    """Return whether the passage with the answer stands within the budget."""
+    """Return whether the passage with the answer is found and fits into the token budget."""
     left = BUDGET
     for each in found:
         left -= TOKENS.count(f"{each.name}, {each.place}:\n{each.text}\n")
@@ -116,7 +115,10 @@ def answers(found: Sequence[FoundPassage]) -> bool:
 
 
 def without(file: IndexFile, questions: Sequence[Question]) -> list[bool]:
-    """Return whether an index without the group of each question claims to answer it."""
+    """Return, for each question, whether the search claims an answer that it cannot have.
+
+    The index leaves out the sources of the question's group, which have the answer.
+    """
     left: dict[str, IndexFile] = {}
     for group in {each.group for each in questions}:
         others = [each for each in file.sources if each.id.partition(".")[0] != group]

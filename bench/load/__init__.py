@@ -1,1 +1,1 @@
-"""Load tests: many people at once, with and without faults, and checks afterwards (`make load`)."""
+"""Load tests: many people at once, with or without faults, then checks (`make load`)."""

@@ -78,7 +78,7 @@ def log_to(path: Path) -> None:
 
 
 def _write(outcome: Outcome) -> None:
-    """Write the page, if this was a full run."""
+    """Write the page of results, if this was a full run."""
     plan = outcome.plan
     if (plan.phones, plan.users, plan.seconds) != (Plan.phones, Plan.users, Plan.seconds):
         return

@@ -20,8 +20,8 @@ class Lookups:
         hits: Lookups that the cache served.
         absent: Lookups of a part that the container had not cached: it had not read the part in the
             last minutes, or had dropped it for lack of room.
-        outdated: Lookups of a cached part that was of no more use: a memory was written, messages
-            were erased, or the history moved past the cached messages.
+        outdated: Lookups of a cached part that could no longer be used: a memory was written,
+            messages were erased, or the history moved past the cached messages.
     """
 
     hits: float
@@ -35,12 +35,12 @@ class Lookups:
 
     @property
     def active_rate(self) -> float | None:
-        """The rate in active conversations: those of which the container had cached the part."""
+        """The rate in active conversations: of parts that the container had cached before."""
         return _share(self.hits, self.hits + self.outdated)
 
 
 def lookups(lines: Iterable[str]) -> Lookups:
-    """Return the lookups that the metrics in a log count."""
+    """Count the lookups that are reported by the metrics in a log."""
     counts = Counter[str]()
     for line in lines:
         if any(name in line for name in COUNTED):
@@ -58,9 +58,9 @@ def lookups_in(log: Path) -> Lookups:
 def told(found: Lookups | None) -> list[list[str]]:
     """Return the rows of the table of figures; the first has the verdict.
 
-    The verdict is about active conversations, because no cache can serve a container's first
-    reading of a chat: the rate of all lookups depends on the number of containers, and on how
-    often each person of the load writes (about four times).
+    The verdict is about the rate in active conversations, because no cache can serve a container's
+    first read of a chat. The rate of all lookups depends on the number of containers, and on how
+    often each person writes (about four times).
     """
     if found is None or found.rate is None:
         return [[NAME, "", "", "", "not measured"]]
@@ -83,7 +83,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _counted(line: str) -> dict[str, float]:
-    """Return the counts of a line in the embedded metric format; none if it has another form."""
+    """Return the counts in a line of the embedded metric format; an empty dict for another line."""
     try:
         found = json.loads(line[line.index("{") :])
     except ValueError:

@@ -1,6 +1,6 @@
-"""Checks of the table and the queues after a load run, when no work is left.
+"""Checks of the table and the queues after a load run, when all work is done.
 
-Each check yields one sentence for each problem.
+Each check yields a sentence for each problem that it finds.
 """
 
 from collections import Counter, defaultdict
@@ -32,7 +32,7 @@ class Verdict:
 
 
 def acknowledged_once(found: StoredState) -> Iterator[str]:
-    """Check that each acknowledged message is stored once, with its number and words."""
+    """Check that each acknowledged message is stored once, with the right number and words."""
     by_id: dict[str, list[Message]] = defaultdict(list)
     for message in found.everything_said:
         if message.sender.kind == "user":
@@ -52,7 +52,7 @@ def acknowledged_once(found: StoredState) -> Iterator[str]:
 
 
 def nothing_doubled(found: StoredState) -> Iterator[str]:
-    """Check that each client id has one message, and each message one idempotency record."""
+    """Check that no two messages have the same client id, and each has one idempotency record."""
     said = Counter((m.chat_id, m.sender.ref, m.client_id) for m in found.everything_said)
     yield from (f"{key[2]} is {n} messages" for key, n in said.items() if n > 1)
     records = {(m.chat_id, m.sender, m.client_id): m.seq for m in found.records}
@@ -85,7 +85,7 @@ def every_run_ended(found: StoredState) -> Iterator[str]:
 
 
 def no_run_failed(found: StoredState) -> Iterator[str]:
-    """Check that no run has failed, or was canceled for no reason."""
+    """Check that no run has failed or was canceled without a reason."""
     for run in found.runs:
         joined = run.status == "canceled" and (run.error or "").startswith("joined ")
         if run.status in {"failed", "canceled"} and not joined:
@@ -93,7 +93,7 @@ def no_run_failed(found: StoredState) -> Iterator[str]:
 
 
 def one_answer_a_run(found: StoredState) -> Iterator[str]:
-    """Check that each completed run has posted one message, and each other run at most one."""
+    """Check that each completed run posted one message, and each other run at most one."""
     said = Counter(m.run_id for m in found.everything_said if m.run_id and m.kind == "text")
     for run in found.runs:
         most, least = (1, 1) if run.status == "done" else (0, 0)
@@ -108,7 +108,7 @@ def one_answer_a_run(found: StoredState) -> Iterator[str]:
 
 
 def covered_once(found: StoredState) -> Iterator[str]:
-    """Check that each message of a person was answered by one run, whose prompt showed it."""
+    """Check that exactly one run answered each message of a person, and its prompt showed it."""
     answered: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in found.runs:
         if run.status == "done" and run.chat_id is not None:
@@ -153,7 +153,10 @@ def sms_once(found: StoredState) -> Iterator[str]:
 
 
 def files_once(found: StoredState) -> Iterator[str]:
-    """Check that each picture of a message is stored once, ready and described, and no other."""
+    """Check that each picture of a message is stored once, is ready, and has a description.
+
+    The bucket and the table must have no other files.
+    """
     items = {file.id: file for file in found.files}
     named = Counter(media_id for message in found.everything_said for media_id in message.media_ids)
     for message in found.everything_said:
@@ -177,7 +180,10 @@ def _names(file: MediaFile) -> list[str]:
 
 
 def bookings_once(found: StoredState) -> Iterator[str]:
-    """Check that each call that was done took effect once, and no run booked the same twice."""
+    """Check that the service booked each completed call exactly once.
+
+    No run may have booked the same message twice.
+    """
     for (run_id, marker), count in found.bookings.items():
         if count > 1:
             yield f"{run_id} has booked {count} times for {marker}"
@@ -200,7 +206,7 @@ def slots_empty(found: StoredState) -> Iterator[str]:
 
 
 def nothing_due(found: StoredState) -> Iterator[str]:
-    """Check that the due index has no run, delivery or chat."""
+    """Check that the due index lists no run, delivery or chat."""
     yield from (f"{kind} {key} is still due" for kind, key in found.due if kind not in MAY_BE_DUE)
 
 

@@ -1,9 +1,9 @@
-"""Process that forks into one container for each request of the host.
+"""Process that forks a new container whenever the host asks for one.
 
-`python -m bench.load.container SOCKET` imports and wires everything before it forks, so that a
-killed container is replaced quickly. It has no connections yet. Each container makes its own app
-from the host's settings, as a Lambda container does from its environment. Its table and queues fail
-as often as the storm says. It handles one event after the other.
+`python -m bench.load.container SOCKET` imports everything before it forks, so that a killed
+container is replaced quickly. It opens no connections itself. Each container builds its own app
+from the host's settings, as a Lambda container does from its environment, and handles one event
+after the other. The container's table and queues fail as often as its `Storm` decides.
 """
 
 import importlib
@@ -40,7 +40,7 @@ LATER = ("openai", "requests", "twilio.rest", "twilio.rest.api.v2010.account.mes
 
 
 class SharedClock(TurnableClock):
-    """The host's clock, however far the host has turned it.
+    """The clock of the host: containers see it advanced whenever the host advances it.
 
     Args:
         path: The file in which the host stores the clock's offset.
@@ -103,7 +103,7 @@ def load_services() -> None:
 
 
 def breed(path: str) -> None:
-    """Fork a container each time the host sends a number."""
+    """Fork a new container each time the host sends a number."""
     known = {function.logical_id: function for function in Template.load().functions}
     Functions(list(known.values()))  # which imports them
     load_services()

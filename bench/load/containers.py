@@ -35,18 +35,18 @@ class ContainerLostError(LocalError):
 
 
 class InvocationFailedError(LocalError):
-    """The handler raised; the message has the error."""
+    """The handler raised an exception; the message has the exception's text."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The settings of all containers.
+    """The settings that all containers share.
 
     Attributes:
         skein: Skein's environment variables.
         clock: The file of the shared clock.
         data_dir: The data folder of the stack.
-        files_folder: The folder that is the bucket of the stack.
+        files_folder: The folder that stands for the stack's bucket.
         url: The URL of the stack.
         seed: The seed of the injected faults.
     """
@@ -75,7 +75,7 @@ class Containers:
     Args:
         sizes: The number of containers of each kind.
         setup: The settings of the containers.
-        storm: Decides which answers of doors are lost.
+        storm: Decides which responses of door containers are lost.
         log: The file of the containers' output.
 
     Attributes:
@@ -124,7 +124,7 @@ class Containers:
         """Start all containers, and return when they can be used.
 
         Raises:
-            ChildFailedError: They did not start in time.
+            ChildFailedError: The containers did not start in time.
         """
         self._thread.start()
         wanted = sum(self._sizes.values())
@@ -145,8 +145,8 @@ class Containers:
         """Handle one event in a free container.
 
         Raises:
-            ContainerLostError: The container was killed, or its answer was lost.
-            InvocationFailedError: The handler raised.
+            ContainerLostError: The container was killed, or its response was lost.
+            InvocationFailedError: The handler raised an exception.
         """
         kind = _kind(function)
         fault = self._storm.draw("gateway") if kind == "door" else None
@@ -163,7 +163,7 @@ class Containers:
         return value
 
     def kill_one(self, chosen: random.Random) -> bool:
-        """Kill a container that is working; return whether there was one."""
+        """Kill a container that is working; return False if none is."""
         with self._lock:
             if not self._busy:
                 return False

@@ -1,4 +1,4 @@
-"""The state after a load run: the items of the table, and the answers that people got."""
+"""The state after a load run: the items of the table, and the answers that reached people."""
 
 import json
 from collections import defaultdict
@@ -20,13 +20,14 @@ from skein.models.runs.step import Step
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """A message that was acknowledged to its sender.
+    """A message whose receipt was acknowledged to its sender.
 
     Attributes:
-        id: The sender's own id: a `client_id`, or Twilio's id, with which a client id ends.
-        seq: The number of the message, if the sender was told.
-        message_id: The id of the message, if the sender was told.
-        files: The number of its pictures.
+        id: The id that the sender chose: a `client_id`, or Twilio's id. The stored client id ends
+            with it.
+        seq: The number of the message, if the acknowledgement had one.
+        message_id: The id of the message, if the acknowledgement had one.
+        files: The number of the message's pictures.
     """
 
     id: str
@@ -45,8 +46,8 @@ class StoredState:
         files: The pictures of messages.
         stored: The names of the files in the bucket.
         sms: The SMS that reached phones.
-        bookings: How often each run has booked for each message, as the service counted.
-        booked_keys: The keys with which the service has booked.
+        bookings: How many bookings the service has counted for each run and message.
+        booked_keys: The idempotency keys of the service's bookings.
         dead_letters: The number of messages in each dead-letter queue.
         held: The number of messages that the queues still hold.
     """
@@ -103,7 +104,7 @@ class StoredState:
 
 
 def ledger_of(path: Path) -> list[dict[str, Any]]:
-    """Read the lines of a ledger; an incomplete last line is left out."""
+    """Read the lines that people wrote to a ledger. An incomplete last line is left out."""
     lines: list[dict[str, Any]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:

@@ -1,6 +1,6 @@
-"""`make load LIVE=1`: many connected people, each of whom checks each frame.
+"""`make load LIVE=1`: many people with open connections, each of whom checks each frame.
 
-The stack is the local one, with its handlers in threads. The people live in another process.
+The stack is the local one, with its handlers in threads. The people run in another process.
 """
 
 import argparse
@@ -88,9 +88,9 @@ class LiveOutcome:
     Attributes:
         ramp_seconds: The time until all people were connected.
         cpu_seconds: The processor time of the stack's process while people wrote.
-        busy: The load average of the machine, with other work on it.
-        dead_letters: The messages in dead-letter queues, by queue.
-        drawn: The injected faults.
+        busy: The load average of the machine, which includes other work.
+        dead_letters: The number of messages in each dead-letter queue.
+        drawn: The number of injected faults of each kind.
     """
 
     size: Size
@@ -112,7 +112,7 @@ class LiveOutcome:
 
 
 class ShakenSockets:
-    """Connections to which some pushes fail, before or after they have taken effect.
+    """Connections on which some pushes fail, before or after the frame was sent.
 
     Args:
         storm: Decides which pushes fail.
@@ -165,7 +165,7 @@ class LiveStack(Stack):
 
 
 def carry_out(size: Size, folder: Path) -> LiveOutcome:
-    """Carry out a run in an empty folder."""
+    """Carry out a run, with its data in an empty folder."""
     storm = Storm(f"{size.seed}-live")
     with ExitStack() as parts:
         model = parts.enter_context(ModelServer(storm))
@@ -220,7 +220,7 @@ def _open_chats(api: Api, count: int) -> tuple[dict[str, str], dict[str, list[st
 
 
 def _run_people(plan: LivePlan, folder: Path) -> tuple[float, float, LiveResult]:
-    """Run the people; return the seconds until all were connected and the stack's CPU seconds."""
+    """Run the people; return the seconds until all were connected, and the stack's CPU seconds."""
     told, result = folder / "plan.json", folder / "result.json"
     told.write_text(json.dumps(asdict(plan)), encoding="utf-8")
     begun = time.monotonic()
@@ -255,7 +255,7 @@ def _cpu_seconds() -> float:
 
 
 def about(outcome: LiveOutcome) -> str:
-    """Return the run and its machine in a sentence."""
+    """Describe the run and its machine in a sentence."""
     size, result = outcome.size, outcome.result
     return (
         f"{machine()}; {size.connections} connections for {size.seconds:.0f} s, "
@@ -293,13 +293,13 @@ def figures(outcome: LiveOutcome) -> list[list[str]]:
 
 
 def page(outcome: LiveOutcome) -> str:
-    """Return the page that is kept."""
+    """Return the text of the page of results."""
     parts = [OPENING.format(group=GROUP), about(outcome), "", markdown_table(figures(outcome)), ""]
     return "\n".join(parts)
 
 
 def main(arguments: list[str]) -> int:
-    """Carry it out; return 1 if a frame was wrong or a message was lost on its way in."""
+    """Carry out a run; return 1 if a frame was wrong or a posted message was lost."""
     parser = argparse.ArgumentParser(prog="python -m bench.load.live", description=__doc__)
     parser.add_argument("--connections", type=int, default=Size.connections)
     parser.add_argument("--seconds", type=float, default=Size.seconds)

@@ -43,7 +43,7 @@ class LivePlan:
     """The plan of the people.
 
     Attributes:
-        seconds: How long they write.
+        seconds: How long the people write.
         rate: The messages per second, of all people together.
         faults: Whether connections are cut.
         tokens: The token of each person.
@@ -61,17 +61,18 @@ class LivePlan:
 
 @dataclass(frozen=True)
 class LiveResult:
-    """The frames that the people got.
+    """What the people found out about the frames that they got.
 
     Attributes:
         wrong: The number of wrong frames.
         examples: Some wrong frames, in words.
         percentiles: The seconds from post to frame: p50, p95 and p99.
-        expected: How many messages had to reach a reader for certain, counted for each reader.
-        lost: How many of these did not reach the reader.
+        expected: How many messages certainly had to reach a reader. A message counts once for each
+            of its readers.
+        lost: How many of the expected messages did not reach the reader.
         frames: The number of frames by type.
         cpu_seconds: The processor time of the people's process while they wrote.
-        seconds: How long they wrote.
+        seconds: How long the people wrote.
     """
 
     connections: int
@@ -110,7 +111,7 @@ class Crowd:
             self._truth.join(person, chat_id, at=0.0).joined_at = 0.0
 
     async def live(self) -> LiveResult:
-        """Connect all, write for a while, and return what was shown."""
+        """Connect all people, let them write for a while, and return the result."""
         phones = [asyncio.create_task(self._phone(person)) for person in self._home]
         while len(self._sockets) < len(self._home):
             await asyncio.sleep(0.1)
@@ -155,7 +156,7 @@ class Crowd:
     # ------------------------------------------------------------------ connections
 
     async def _phone(self, person: str) -> None:
-        """Keep a person connected, and check what they are sent."""
+        """Keep a person connected, and check each frame that the person gets."""
         while not self._leaving:
             async with self._gate:
                 status, ticket = await self._call("POST", "/v1/live", person)
@@ -186,7 +187,7 @@ class Crowd:
             return None
 
     async def _cut(self, until: float) -> None:
-        """Cut some connections without a word, as phones lose them."""
+        """Drop some connections without closing them, as phones do that lose the network."""
         while self._plan.faults and time.monotonic() < until:
             await asyncio.sleep(1.0)
             for socket in list(self._sockets.values()):
@@ -196,7 +197,7 @@ class Crowd:
     # ------------------------------------------------------------------ what people do
 
     async def _write(self, until: float) -> None:
-        """Post messages at a steady rate, each by somebody in their chat."""
+        """Post messages at a steady rate, each from a random person to this person's chat."""
         due = time.monotonic()
         people = list(self._home)
         while (due := due + 1 / self._plan.rate) < until:
@@ -245,7 +246,7 @@ class Crowd:
                 self._work.create_task(self._be_guest(guest, self._random.choice(others)))
 
     async def _be_guest(self, guest: str, chat_id: str) -> None:
-        """Join a chat by invitation for some seconds, and leave it."""
+        """Join a chat by invitation, and leave it after some seconds."""
         self._guests.add(guest)
         host = self._random.choice(self._plan.groups[chat_id])
         path = f"/v1/chats/{chat_id}/members/user/{guest}"
@@ -273,9 +274,10 @@ class Crowd:
         *,
         again: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Send a request until it is answered; return its JSON, or None if it was never accepted.
+        """Send a request until it is answered; return the JSON of the response.
 
-        A change without JSON returns an empty object.
+        The result is None if the request was never accepted, and an empty dict if a change was
+        answered without JSON.
         """
         for _ in range(MAX_TRIES):
             status, answer = await self._call(method, path, person, body)
@@ -306,7 +308,7 @@ def _cpu_seconds() -> float:
 
 
 def main(plan: Path, result: Path) -> None:
-    """Carry out a plan, and store what came of it."""
+    """Carry out a plan, and store the result in a file."""
     crowd = Crowd(LivePlan(**json.loads(plan.read_text(encoding="utf-8"))))
 
     async def live() -> LiveResult:

@@ -1,8 +1,8 @@
-"""What each person may be shown over the live channel, and the check of each frame.
+"""What each person may be shown over the live channel, and a check of each frame against it.
 
-The truth is known only as well as somebody outside can know it. A change takes effect at some time
-between its request and its acknowledgement. So a frame is wrong only if it is wrong whenever the
-changes took effect. Times are seconds of one monotonic clock.
+The check knows only what a client can know: a change takes effect at some time between its request
+and its acknowledgement. So a frame counts as wrong only if it is wrong for every possible time of
+the changes. Times are seconds of one monotonic clock.
 """
 
 from collections import Counter, defaultdict
@@ -32,15 +32,15 @@ class Stay:
     left_at: float = FOREVER
 
     def may_be_at(self, moment: float) -> bool:
-        """Return whether a frame of the chat may arrive at a moment."""
+        """Return whether a frame of the chat may reach the person at this moment."""
         return self.asked_at <= moment <= self.left_at + TRANSIT_SECONDS
 
     def may_cover(self, post: "Post") -> bool:
-        """Return whether a message may have been posted during the membership."""
+        """Return whether the person may have been a member when the message was posted."""
         return post.acked_at >= self.asked_at and post.tries[0] <= self.left_at
 
     def surely_covers(self, post: "Post") -> bool:
-        """Return whether the person was a member from the post until its frames had arrived."""
+        """Return whether the person surely was a member, from the post until its frames arrived."""
         return self.joined_at < post.tries[0] and self.leaving_at > post.acked_at + TRANSIT_SECONDS
 
 
@@ -49,9 +49,9 @@ class Post:
     """A message that a person posts.
 
     Attributes:
-        tries: When each request was sent; a request without an answer is repeated.
+        tries: When each request with the message was sent. A request without an answer is repeated.
         acked_at: When the post was acknowledged.
-        place: The `seq` and the id, once known.
+        place: The `seq` and the id of the stored message, once known.
         deleting_at: When the request to delete the message was sent.
         deleted_at: When the deletion was acknowledged.
         reached: When each person was first sent the message.
@@ -68,7 +68,7 @@ class Post:
     reached: dict[str, float] = field(default_factory=dict)
 
     def seconds_to(self, reader: str) -> float:
-        """Return the seconds from the last request before a frame to that frame."""
+        """Return the seconds from the last request with the message to the reader's frame."""
         at = self.reached[reader]
         return at - max((tried for tried in self.tries if tried <= at), default=self.tries[0])
 
@@ -82,12 +82,12 @@ class Window:
 
 
 class Truth:
-    """All that is known, and what the frames showed.
+    """All that is known about memberships and messages, and the frames that were checked.
 
     Attributes:
-        wrong: The frames that their reader may not be shown, in words.
+        wrong: The frames that their reader should not have got, in words.
         frames: The number of frames by type.
-        repeated: The number of frames with a message that the reader had been sent before.
+        repeated: The number of frames with a message that the reader had got before.
     """
 
     def __init__(self) -> None:
@@ -108,13 +108,13 @@ class Truth:
         return stay
 
     def post(self, chat_id: str, sender: str, text: str, *, at: float) -> Post:
-        """Note that a person is about to post a message; each text is posted once."""
+        """Note that a person is about to post a message. No text may be posted twice."""
         post = self.posts[text] = Post(chat_id, sender, text, [at])
         self._posted[chat_id] += 1
         return post
 
     def take(self, person: str, frame: dict[str, Any], at: float) -> None:
-        """Check a frame that a person was sent, and count it."""
+        """Check and count a frame that a person got."""
         self.frames[str(frame.get("type"))] += 1
         reason = self._wrong(person, frame, at)
         if reason is not None:
@@ -123,7 +123,7 @@ class Truth:
     # ------------------------------------------------------------------ the check
 
     def _wrong(self, person: str, frame: dict[str, Any], at: float) -> str | None:
-        """Return why a person may not be shown a frame; None if it is right."""
+        """Return why a person should not have got a frame; None if the frame is right."""
         kind, chat_id = frame.get("type"), str(frame.get("chat_id"))
         if kind in {"pong", "closing"}:
             return None
@@ -172,7 +172,7 @@ class Truth:
         return None
 
     def _resync(self, person: str, frame: dict[str, Any], at: float) -> None:
-        """Note a `resync`, which is right in each chat of the person."""
+        """Note a `resync`. It is right in every chat of the person."""
         self._resyncs[person, frame["chat_id"]].append(at)
 
     def _may_have_seen(self, person: str, post: Post) -> bool:
@@ -180,7 +180,10 @@ class Truth:
         return any(stay.may_cover(post) for stay in self.stays[person, post.chat_id])
 
     def _fits(self, post: Post, place: tuple[int, str]) -> bool:
-        """Note the place of a post; return whether post and place have always belonged together."""
+        """Note the place of a post: its `seq` and id.
+
+        Returns whether the post has never had another place, and the place no other post.
+        """
         known = self._placed.setdefault((post.chat_id, place[0]), post)
         post.place = post.place or place
         return known is post and post.place == place
@@ -218,10 +221,10 @@ class Truth:
         return [post.seconds_to(reader) for post in self.posts.values() for reader in post.reached]
 
     def lost(self) -> tuple[int, int]:
-        """Return how many messages surely had to reach a reader and did not, and how many had to.
+        """Return how many messages did not reach their readers, and how many certainly had to.
 
-        A message counts for readers who were members and connected all the time. A reader who was
-        sent a `resync` of the chat afterwards has lost nothing.
+        A message counts once for each reader who was a member and connected all the time. A reader
+        who got a `resync` of the chat afterwards has lost nothing.
         """
         expected = [(post, reader) for post in self.posts.values() for reader in self._sure(post)]
         missed = [

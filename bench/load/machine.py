@@ -1,4 +1,4 @@
-"""The machine of a load run, and the folder of its data."""
+"""The machine of a load run, and the folder for the run's data."""
 
 import os
 import shutil
@@ -12,20 +12,20 @@ NEEDED_BYTES = 2**30
 
 
 def machine() -> str:
-    """Return the day, the Python version and the number of cores."""
+    """Return the day, the Python version and the number of cores, as text."""
     return f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, {os.cpu_count()} cores"
 
 
 def folder_in_memory() -> Path | None:
-    """Return a folder whose files are in memory; None without one, or without room in it."""
+    """Return a folder whose files are kept in memory; None if there is none with enough room."""
     roomy = IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > NEEDED_BYTES
     return IN_MEMORY if roomy else None
 
 
 def data_folder() -> Path:
-    """Make the empty folder of a run: in memory if there is room, on the disk otherwise.
+    """Make an empty folder for a run's data: in memory if there is room, otherwise on the disk.
 
-    All processes of the local stack commit to one file, one after the other. On a disk that takes
-    milliseconds for each commit, the run would measure the disk.
+    All processes of the local stack commit to one file, one after the other. A commit to a disk can
+    take milliseconds, and then the run would measure the disk.
     """
     return Path(tempfile.mkdtemp(prefix="skein-load-", dir=folder_in_memory()))

@@ -1,8 +1,9 @@
-"""A model that answers after 300 ms, with the numbers of the call and the message in each answer.
+"""A model that answers after 300 ms.
 
-With the history as roles, the answer is the text. With a timeline, the model calls `send_message`
-first, and then ends. For a share of the people in direct chats, it calls the tools of
-`services.py` before it answers.
+Each answer contains the numbers of the model call and of the message that it answers. If the prompt
+has the history as roles, the answer is a text. If it has a timeline, the model first calls
+`send_message`, and then ends. For a share of the people in direct chats, the model calls the tools
+of `services.py` before it answers.
 """
 
 import itertools
@@ -32,10 +33,10 @@ THROTTLED = json_response(
 
 
 class Model:
-    """Model behind an OpenAI-compatible API.
+    """The model, behind an OpenAI-compatible API.
 
     Attributes:
-        calls: The number of answers, without those for summaries.
+        calls: The number of answers, not counting answers for summaries.
     """
 
     def __init__(self) -> None:
@@ -58,10 +59,10 @@ class Model:
 def said(
     messages: Sequence[Mapping[str, Any]], number: int, tools: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the message of the model, which no other call gets.
+    """Return the model's answer. It contains the number of the call, so no two answers are equal.
 
     Args:
-        tools: The names of the tools that it may call.
+        tools: The names of the tools that the model may call.
     """
     after_tools, timeline = messages[-1]["role"] == "tool", _marked(messages)
     if timeline is None:
@@ -79,7 +80,7 @@ def said(
 
 
 def _text(content: object) -> str:
-    """Return the words of a message, which has parts if it has pictures."""
+    """Return the text of a message. If the message has pictures, its content is a list of parts."""
     parts = content if isinstance(content, list) else [{"text": content}]
     return " ".join(str(part.get("text", "")) for part in parts)
 
@@ -97,7 +98,7 @@ def _calls(number: int, *calls: tuple[str, Mapping[str, Any]]) -> dict[str, Any]
 
 
 def _marked(messages: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the message before the trigger's arrow in a timeline."""
+    """Return the marker of the message to which a timeline's arrow points; None without one."""
     for message in messages:
         if message["role"] != "system":
             continue

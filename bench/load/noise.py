@@ -1,4 +1,4 @@
-"""The noisy neighbour: one person of another tenant who keeps 200 agents' runs waiting."""
+"""The noisy neighbour: one person of another tenant who has 200 agents' runs wait all the time."""
 
 import threading
 import time
@@ -22,12 +22,12 @@ MIN_ANSWERS = 20  # of a period whose p95 means something
 
 @dataclass(frozen=True)
 class Noise:
-    """The answer times of the other people, without and with the noisy neighbour.
+    """The answer times of the other people, before and with the noisy neighbour.
 
     Attributes:
-        quiet: The seconds until each burst was answered that began before the noise; without an
-            answer, the time that its person looked for one.
-        noisy: The same for each burst that began with the noise.
+        quiet: For each burst of messages that began before the noise, the seconds until its answer.
+            If no answer came, it counts the whole time that the person waited.
+        noisy: The same for each burst that began during the noise.
         runs: The runs of the noisy person.
     """
 
@@ -37,14 +37,14 @@ class Noise:
 
     @property
     def rise(self) -> float | None:
-        """How much p95 rises, as a factor; None with too few answers."""
+        """The factor by which p95 rises; None if there are too few answers."""
         if min(len(self.quiet), len(self.noisy)) < MIN_ANSWERS:
             return None
         return p95(self.noisy) / p95(self.quiet)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the other people's p95 rises by at most half."""
+        """Whether p95 of the other people rises by at most half."""
         rise = self.rise
         wrong: tuple[str, ...] = ()
         if rise is None:
@@ -67,15 +67,15 @@ def noise_of(
     runs: int,
     patience: float,
 ) -> Noise:
-    """Sort the answers of a ledger by the time when their burst began.
+    """Sort the answers in a ledger into those of bursts before the noise and during the noise.
 
-    A burst without an answer counts with the whole time that its person looked for one. Without
-    these bursts, the slower the stack, the better its p95.
+    A burst without an answer counts with the whole time that its person waited. If such bursts were
+    left out, a slower stack would have a better p95.
 
     Args:
         begun: When people began to write, in seconds since 1970.
         noise_at: When the noise began.
-        patience: How long a person looks for an answer, in seconds.
+        patience: How long a person waits for an answer, in seconds.
     """
     said = {line["marker"]: line["at"] for line in ledger if line["what"] == "message"}
     quiet: list[float] = []
@@ -90,7 +90,7 @@ def noise_of(
 
 
 class NoisyNeighbor:
-    """Context manager of a person who writes to chats with 20 agents each, again and again.
+    """Context manager: meanwhile, a person keeps writing to chats with 20 agents each.
 
     Args:
         after: The seconds until the first burst.

@@ -2,9 +2,10 @@
 
     python -m bench.load.people CROWD.json
 
-Each waits for the answers. A message is sent again under the same id until it is acknowledged, as
-Twilio and real apps do. Each outcome is one line of a ledger, with which the checks compare the
-table. The people run in a process of their own, each in a thread.
+Each person waits for the answers. A message is sent again with the same id until it is
+acknowledged, as Twilio and real apps do. Each outcome becomes a line of a file, the ledger; the
+checks compare the table with the ledger. The people run in a process of their own, each in a
+thread.
 """
 
 import json
@@ -41,7 +42,7 @@ PICTURE = {
 
 
 def sends_pictures(name: str) -> bool:
-    """Tell whether a phone sends pictures, such as the phone 1, `p001`."""
+    """Tell whether a phone sends pictures. The name `p001`, for example, is that of phone 1."""
     return int(name[1:]) % PICTURES_ONE_IN == 1
 
 
@@ -50,7 +51,7 @@ class RefusedError(Exception):
 
 
 class Ledger:
-    """File with what people sent and were told, one JSON object per line.
+    """File with what people sent and what they got, one JSON object per line.
 
     Args:
         path: The file; several threads may add lines.
@@ -68,12 +69,12 @@ class Ledger:
 
 @dataclass(frozen=True)
 class World:
-    """The common settings of all people.
+    """The settings that all people share.
 
     Attributes:
-        until: When people begin no more bursts, in seconds since 1970.
-        patience_seconds: After this time, a person stops looking for an answer; the checks still
-            do.
+        until: The time after which people begin no more bursts, in seconds since 1970.
+        patience_seconds: How long a person waits for an answer. The checks still look for answers
+            that come later.
     """
 
     url: str
@@ -83,7 +84,7 @@ class World:
     patience_seconds: float = 60.0
 
     def call(self, method: str, path: str, body: object = None, token: str = "") -> tuple[int, Any]:
-        """Send a request; return its status and JSON, or 0 without a response."""
+        """Send a request; return its status and JSON. The status is 0 if there was no response."""
         return call(self.url, method, path, body, token)
 
 
@@ -91,7 +92,8 @@ class Person:
     """A person who writes bursts of messages and waits for the answer to each burst.
 
     Args:
-        name: `p` or `u` and three digits. Each message has the name, the burst and a number.
+        name: `p` (phone) or `u` (user of the app) and three digits. Each message contains the name,
+            the number of the burst and the number in the burst.
         world: The common settings.
         pause_seconds: The mean time between an answer and the next burst.
     """
@@ -112,7 +114,7 @@ class Person:
 
     @property
     def active(self) -> bool:
-        """Whether there is time for another burst."""
+        """Whether the person may begin another burst."""
         return time.time() < self._world.until
 
     def burst(self) -> None:
@@ -137,7 +139,7 @@ class Person:
         self._note("unanswered", burst=self._burst)
 
     def _say(self, marker: str) -> float:
-        """Send one message until it is acknowledged, and return when it was.
+        """Send one message until it is acknowledged, and return the time of the acknowledgement.
 
         Raises:
             RefusedError: The message was never acknowledged.
@@ -170,7 +172,7 @@ class Person:
         raise NotImplementedError
 
     def _answered(self, markers: list[str]) -> bool:
-        """Return whether one of these messages has an answer."""
+        """Return whether one of the messages with these markers has an answer."""
         raise NotImplementedError
 
 
@@ -247,9 +249,9 @@ class Crowd:
     """All people of a run.
 
     Attributes:
-        until: When people begin no more bursts, in seconds since 1970.
-        leave_seconds: The time after that for the last answers.
-        ledger: The file of the ledger.
+        until: The time after which people begin no more bursts, in seconds since 1970.
+        leave_seconds: How long people wait for the last answers after `until`.
+        ledger: The path of the ledger.
         places: The token and the chat of each user of the app.
     """
 

@@ -1,7 +1,7 @@
-"""Probes of one tenant: how long a job of each queue takes, as the tenant's people see it.
+"""Probes: how long the jobs of each queue take, as the people of one tenant see it.
 
-A round posts a message in the app, a text, and a picture, and erases a person. It measures until
-each of them has led to what people or operators see.
+A round posts a message in the app, sends a text and a picture, and erases a person. For each of
+them, it measures the time until people or operators see the result.
 """
 
 import hashlib
@@ -44,27 +44,27 @@ PROBES: Mapping[str, str] = {
 
 
 class Seen:
-    """What arrived, each with its time."""
+    """What has arrived so far, with the times."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[object, ...], float] = {}
         self._changed = threading.Condition()
 
     def add(self, *what: object) -> None:
-        """Note that something arrived now, if that is news."""
+        """Note that something has arrived, if it has not arrived before."""
         with self._changed:
             self._at.setdefault(what, time.monotonic())
             self._changed.notify_all()
 
     def at(self, *what: object, give_up: float) -> float:
-        """Return when something arrived; `give_up` if it has not arrived by then."""
+        """Return the time when something arrived, or `give_up` if it has not arrived by then."""
         with self._changed:
             self._changed.wait_for(lambda: what in self._at, max(0.0, give_up - time.monotonic()))
             return self._at.get(what, give_up)
 
 
 class Probes:
-    """The probing person with their chats, endpoint and connection, as a context manager."""
+    """Context manager with the person who sends probes, and the person's chats and connection."""
 
     def __init__(self, url: str) -> None:
         self._api = Api(url, TENANT)
@@ -103,7 +103,7 @@ class Probes:
         self._server.stop()
 
     def round(self) -> dict[str, float]:
-        """Return the seconds of each probe of one round, whose four parts run side by side."""
+        """Send all four probes of a round at the same time; return the seconds that each took."""
         self._rounds += 1
         parts = (self._message, self._text, self._picture, self._erasure)
         with ThreadPoolExecutor(len(parts)) as pool:
@@ -168,7 +168,10 @@ class Probes:
 
     @staticmethod
     def _until(holds: Callable[[], object]) -> float:
-        """Return when something held, looking twenty times a second; the end of the time if not."""
+        """Return the time when a condition became true, or the end of the waiting time.
+
+        The condition is checked twenty times a second.
+        """
         give_up = time.monotonic() + MAX_WAIT_SECONDS
         while not holds():
             if time.monotonic() > give_up:

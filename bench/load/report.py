@@ -99,7 +99,7 @@ def _percentiles(values: Sequence[float]) -> list[str]:
 
 
 def failures(outcome: Outcome) -> list[list[str]]:
-    """Return the failures by kind; a killed container cannot report its last invocation."""
+    """Return the table of failures by kind. A killed container can't report its last invocation."""
     names = sorted({name.split(": ")[0] for name in outcome.drawn})
     kinds = sorted({name.split(": ")[1] for name in outcome.drawn})
     rows = [[name, *(str(outcome.drawn.get(f"{name}: {k}", "")) for k in kinds)] for name in names]

@@ -1,4 +1,4 @@
-"""One load run: people write, the clock is turned until no work is left, then checks follow."""
+"""One load run: people write, the clock is advanced until all work is done, then checks follow."""
 
 import json
 import logging
@@ -57,13 +57,15 @@ class Plan:
         seconds: How long the people write.
         pause_seconds: The mean time between an answer and a person's next burst.
         faults: Whether calls fail, queues are unreliable and containers are killed.
-        patience_seconds: How long a person looks for an answer.
+        patience_seconds: How long a person waits for an answer.
         kill_seconds: The time between two killed containers.
         sizes: The number of containers of each kind.
-        drain_seconds: The real time in which all work must end afterwards; None for the default.
+        drain_seconds: The real time in which all work must end after people stopped writing; None
+            for the default.
         settings: Skein's settings that differ from the defaults.
-        noise: Whether another tenant is noisy in the second half of that time; never with faults.
-        converse: Whether the model is one of Bedrock.
+        noise: Whether another tenant is noisy in the second half of `seconds`; never together with
+            `faults`.
+        converse: Whether Skein calls the model over Bedrock's API.
     """
 
     phones: int = 200
@@ -82,7 +84,7 @@ class Plan:
 
     @property
     def time_to_rest(self) -> float:
-        """The real time in seconds in which all work must end afterwards."""
+        """The real time in seconds in which all work must end after people stopped writing."""
         usual = DRAIN_SECONDS_WITH_FAULTS if self.faults else DRAIN_SECONDS
         return usual if self.drain_seconds is None else self.drain_seconds
 
@@ -108,7 +110,7 @@ class Outcome:
     """The outcome of a run.
 
     Attributes:
-        lookups: How often the context caches were asked, and served.
+        lookups: How often the context caches were asked, and how often they could answer.
     """
 
     plan: Plan
@@ -127,7 +129,7 @@ class Outcome:
 
 
 class Drainable(Protocol):
-    """A stack whose poller and clock can be used."""
+    """A stack with the poller and the clock that `drain` needs."""
 
     @property
     def poller(self) -> Poller:
@@ -169,7 +171,7 @@ def places(api: Api, users: int) -> list[dict[str, str]]:
 
 
 def carry_out(plan: Plan, folder: Path) -> Outcome:
-    """Run a plan in an empty folder."""
+    """Carry out a plan, with the run's data in an empty folder."""
     storm = Storm(f"{plan.seed}-host")
     with ExitStack() as parts:
         server = parts.enter_context(ModelServer(storm))
@@ -235,7 +237,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
 def _noise(
     neighbor: NoisyNeighbor, plan: Plan, ledger: Sequence[Mapping[str, Any]], found: StoredState
 ) -> Noise:
-    """Return the answer times of the others, without and with the noise."""
+    """Return the answer times of the other people, before and with the noise."""
     runs = sum(run.tenant == NOISY for run in found.runs)
     return noise_of(
         ledger,
@@ -275,9 +277,10 @@ def _run_people(
 
 
 def drain(stack: Drainable, api: Api, seconds: float) -> bool:
-    """Turn the clock until nothing is due; return whether the real time sufficed.
+    """Advance the clock until nothing is due; return whether this was done in time (real time).
 
-    The clock is turned to each due time, at most by two hours in all. All retries end within that.
+    The clock is advanced to each due time, by at most two hours in all. All retries end within two
+    hours.
     """
     give_up = time.monotonic() + seconds
     begun = stack.clock.now()
@@ -303,10 +306,10 @@ def drain(stack: Drainable, api: Api, seconds: float) -> bool:
 
 
 def _due_at(*, before: datetime) -> datetime | None:
-    """Return the next due time, without work that waits until chats are quiet.
+    """Return the next due time in the table, except for work that waits until a chat is quiet.
 
     Args:
-        before: What is due later is not waited for, such as the end of a file.
+        before: Work that is due later is ignored, such as the deletion of a file at its end.
     """
     table = bootstrap.app().ports.table
     records = [

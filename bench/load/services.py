@@ -1,6 +1,6 @@
-"""A service of the tenant that the agent calls for a share of the people, and that counts.
+"""A service of the tenant that the agent calls for a share of the people, and that counts calls.
 
-It keeps the promise of an idempotent tool: the same key has no second effect.
+The service behaves as an idempotent tool promises: a repeated key has no second effect.
 """
 
 import base64
@@ -26,16 +26,19 @@ MARKED = {"type": "object", "properties": {"marker": {"type": "string"}}, "requi
 
 
 def calls_tools(marker: str) -> bool:
-    """Tell whether the agent calls the tools for a message, such as `p005-1-2` of the phone 5."""
+    """Tell whether the agent calls the tools to answer a message.
+
+    It does for some of the phones: the marker `p005-1-2` is that of a message of phone 5.
+    """
     return marker[1:4].isdecimal() and int(marker[1:4]) % ONE_IN == 0
 
 
 class BookingService:
-    """The service behind HTTP, as a context manager.
+    """Context manager that serves the bookings over HTTP.
 
     Attributes:
-        effects: How often each run has booked for each message.
-        keys: How often each key has booked.
+        effects: The number of bookings by run and message.
+        keys: The number of bookings by idempotency key.
     """
 
     def __init__(self, storm: Storm) -> None:
@@ -49,7 +52,7 @@ class BookingService:
         self.url = f"http://{LOOPBACK}:{self._server.port}"
 
     def answer(self, request: Request) -> Response:
-        """Look an order up, or book a table once for each key."""
+        """Return the state of an order, or make a booking, once for each idempotency key."""
         if request.method == "GET":
             return json_response(HTTPStatus.OK, {"state": "on its way"})
         key = request.headers["idempotency-key"]
@@ -63,7 +66,7 @@ class BookingService:
         return json_response(HTTPStatus.OK, {"booked": marker})
 
     def offer_to(self, api: Api, agents: Sequence[dict[str, Any]]) -> None:
-        """Create the tools, and give them to agents."""
+        """Create the tools that call this service, and enable them for agents."""
         operator = api.token("operator", "admin")
         tool = {
             "parameters": MARKED,

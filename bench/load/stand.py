@@ -100,12 +100,12 @@ class LoadStack(Stack):
         self._answer = self._unreliable(self._answer)
 
     def _wake(self) -> None:
-        """Look for jobs and changes of a container that has finished."""
+        """Let the engine look for jobs and changes that a finished container has made."""
         self.engine.wake()
         self.engine.changed()
 
     def _unreliable(self, answer: Answer) -> Answer:
-        """Return answers of which faults lose some: of Twilio, and of requests of people."""
+        """Wrap the stack's server so that faults lose some calls to Twilio and some requests."""
         twilio = shaken(
             answer,
             self._storm,
@@ -152,7 +152,7 @@ class ModelServer:
     """The model behind the APIs of OpenAI and of Bedrock, as a context manager.
 
     Args:
-        storm: Decides which answers of the model are lost.
+        storm: Decides which of the model's answers are lost.
     """
 
     def __init__(self, storm: Storm) -> None:

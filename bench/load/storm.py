@@ -30,7 +30,7 @@ Answer = Callable[[Request], Response]
 
 
 class Storm:
-    """Source of injected faults, which injects none until `raging` is set."""
+    """Source of injected faults. It injects none until `raging` is true."""
 
     def __init__(self, seed: str) -> None:
         self.raging = False
@@ -39,11 +39,11 @@ class Storm:
         self.begin(seed)
 
     def begin(self, seed: str) -> None:
-        """Start again with another seed."""
+        """Start again with this seed."""
         self._random = random.Random(seed)
 
     def draw(self, whose: str, share: float = SHARE) -> Fault | None:
-        """Return the fault of a call; None for no fault."""
+        """Decide whether a call fails: return its fault, or None."""
         with self._lock:
             if not self.raging or self._random.random() >= share:
                 return None
@@ -52,7 +52,7 @@ class Storm:
             return fault
 
     def taken(self) -> dict[str, int]:
-        """Return the faults since the last call of this method."""
+        """Return the counts of faults since the last call of this method."""
         with self._lock:
             drawn = dict(self.drawn)
             self.drawn.clear()
@@ -70,7 +70,7 @@ class Storm:
 
 
 def lossy(answer: Answer, storm: Storm, whose: str, request: Request) -> Response:
-    """Answer a request, unless a fault loses the request or its response.
+    """Answer a request, unless an injected fault loses the request or its response.
 
     Raises:
         ConnectionResetError: A fault was injected.
@@ -85,10 +85,10 @@ def lossy(answer: Answer, storm: Storm, whose: str, request: Request) -> Respons
 
 
 class ShakenPort:
-    """An adapter of a port, some of whose calls fail as the adapters of AWS report it.
+    """Wraps an adapter of a port, so that some calls fail with the errors that AWS adapters raise.
 
     Args:
-        name: Its name, for the counts.
+        name: The port's name in the counts of faults.
         storm: Decides which calls fail.
     """
 
@@ -125,9 +125,9 @@ def shaken(
     Args:
         answer: Answers a request.
         storm: Decides which answers fail.
-        name: The name of the server, for the counts.
-        throttled: The answer to a throttled request.
-        hang_seconds: A time longer than the caller waits.
+        name: The server's name in the counts of faults.
+        throttled: The response to a throttled request.
+        hang_seconds: How long the server hangs. It must be longer than the caller waits.
     """
 
     def respond(request: Request) -> Response:
@@ -149,7 +149,7 @@ def shaken(
 
 
 class UnreliableInbox:
-    """An inbox that delivers some messages twice and many late, so that later ones overtake them.
+    """An inbox that delivers some messages twice and many late, so that later ones come first.
 
     Args:
         inbox: The inbox that holds the messages.
@@ -210,12 +210,12 @@ class UnreliableInbox:
         return [held for held in self._inbox.take(source) if not self._delayed(held, now)]
 
     def succeed(self, held: Held) -> None:
-        """See `local.polling.inbox.Inbox`; the queue knows nothing of a copy."""
+        """See `local.polling.inbox.Inbox`. The queue knows nothing of the copies made here."""
         if held.message.receipt_handle:
             self._inbox.succeed(held)
 
     def fail(self, held: Held) -> None:
-        """See `local.polling.inbox.Inbox`; a copy does not come again."""
+        """See `local.polling.inbox.Inbox`. A copy that fails is not delivered again."""
         if held.message.receipt_handle:
             self._inbox.fail(held)
 
@@ -224,7 +224,7 @@ class UnreliableInbox:
         self._inbox.release()
 
     def _delayed(self, held: Held, now: datetime) -> bool:
-        """Hold a message back, or plan a copy of it; return whether it is held back."""
+        """Randomly hold a message back, or plan a copy of it; return whether it is held back."""
         late, copied = self._storm.chance(self._late), self._storm.chance(self._copied)
         with self._lock:
             if copied:

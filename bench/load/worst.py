@@ -1,7 +1,7 @@
-"""`make load WORST=1`: probes of one tenant while another one does its worst.
+"""`make load WORST=1`: probes of one tenant while another tenant attacks shared resources.
 
 The stack is the local one, with its handlers in threads, so that each queue has workers of its own
-as on AWS. First the probes run alone, then beside the other tenant.
+as on AWS. First the probes run alone, then while the other tenant attacks.
 """
 
 import argparse
@@ -52,10 +52,10 @@ class Size:
     """The size of a run.
 
     Attributes:
-        rounds: How often each probe is sent, alone and beside the other tenant.
-        people: How many people the other tenant's agent writes to.
-        pause: The seconds between two rounds, in which the other tenant's work piles up.
-        seconds: The longest time of the rounds beside the other tenant, and of those alone.
+        rounds: How often each probe is sent, first alone, and then again during the attack.
+        people: How many people the attacking tenant's agent writes to.
+        pause: The seconds between two rounds, in which the attacking tenant's work piles up.
+        seconds: The maximum time for the rounds alone, and for the rounds during the attack.
     """
 
     rounds: int = 20
@@ -69,10 +69,10 @@ A_FEW = Size(rounds=3, people=10, pause=0.0, seconds=45.0)
 
 @dataclass(frozen=True)
 class ProbeTimes:
-    """The seconds of one probe, alone and beside a tenant that does its worst.
+    """The seconds that one probe took: alone, and while another tenant attacks.
 
     Attributes:
-        least: How many of each there must be.
+        least: How many times there must be of each.
     """
 
     probe: str
@@ -82,12 +82,12 @@ class ProbeTimes:
 
     @property
     def bound(self) -> float:
-        """The longest median beside the other tenant."""
+        """The highest median that is allowed while the other tenant attacks, in seconds."""
         return max(MAX_RISE * median(self.quiet), median(self.quiet) + MAX_MORE_SECONDS)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the median beside the other tenant stays within the bound."""
+        """Whether the median during the attack stays within the bound."""
         check = f"{self.probe} ({PROBES[self.probe]})"
         if min(len(self.quiet), len(self.worst)) < self.least:
             return Verdict(check, (f"{len(self.quiet)} and {len(self.worst)} probes are too few",))
@@ -102,8 +102,8 @@ class WorstOutcome:
     """The outcome of a run.
 
     Attributes:
-        did: How often the other tenant did what.
-        busy: The load average of the machine, with other work on it.
+        did: The number of the attacking tenant's actions, by kind.
+        busy: The load average of the machine, which includes other work.
     """
 
     size: Size
@@ -113,7 +113,7 @@ class WorstOutcome:
 
 
 def carry_out(size: Size, folder: Path) -> WorstOutcome:
-    """Carry out a run in an empty folder."""
+    """Carry out a run, with its data in an empty folder."""
     with ExitStack() as parts:
         model = parts.enter_context(ModelServer(Storm("worst")))
         settings = {"SKEIN_REPLY_DEBOUNCE_SECONDS": "0", "SKEIN_MAX_CHAIN_DEPTH": "1"}
@@ -136,7 +136,7 @@ def carry_out(size: Size, folder: Path) -> WorstOutcome:
 
 
 def _measured(probes: Probes, size: Size) -> Mapping[str, list[float]]:
-    """Return the seconds of each probe of all rounds, for as long as the size allows."""
+    """Return the seconds of each probe in all rounds; stop early when the size's time is over."""
     found = defaultdict[str, list[float]](list)
     until = time.monotonic() + size.seconds
     for _ in range(size.rounds):
@@ -152,7 +152,7 @@ def _measured(probes: Probes, size: Size) -> Mapping[str, list[float]]:
 
 
 def about(outcome: WorstOutcome) -> str:
-    """Return the run and its machine in a sentence."""
+    """Describe the run and its machine in a sentence."""
     return (
         f"{machine()}; {outcome.size.rounds} rounds of probes each, outreach to "
         f"{outcome.size.people} people. Load average of the machine, other work included: "
@@ -178,18 +178,18 @@ def figures(outcome: WorstOutcome) -> list[list[str]]:
 
 
 def deeds(outcome: WorstOutcome) -> list[list[str]]:
-    """Return the table of what the other tenant did."""
+    """Return the table of the attacking tenant's actions."""
     return [["the other tenant", "times"], *([what, str(n)] for what, n in outcome.did.items())]
 
 
 def page(outcome: WorstOutcome) -> str:
-    """Return the page that is kept."""
+    """Return the text of the page of results."""
     tables = (markdown_table(figures(outcome)), markdown_table(deeds(outcome)))
     return "\n".join([OPENING, f"{about(outcome)}\n", f"{tables[0]}\n", f"{tables[1]}\n"])
 
 
 def main(arguments: list[str]) -> int:
-    """Carry it out; return 1 if a median exceeds its bound."""
+    """Carry out a run; return 1 if a median exceeds its bound."""
     parser = argparse.ArgumentParser(prog="python -m bench.load.worst", description=__doc__)
     parser.add_argument("--rounds", type=int, default=Size.rounds)
     parser.add_argument("--people", type=int, default=Size.people)

@@ -1,4 +1,4 @@
-"""A tenant that does its worst: to services, files, rules and queues that all tenants share."""
+"""A tenant that attacks what all tenants share: services, files, sharing rules and queues."""
 
 import io
 import socket
@@ -31,10 +31,10 @@ SCAN = b"\xff\xda"
 
 
 class Dripper:
-    """A server that answers one byte at a time, without end, as a context manager.
+    """Context manager with a server that sends its response one byte at a time, without end.
 
     Attributes:
-        calls: The connections so far.
+        calls: The number of connections so far.
     """
 
     def __init__(self) -> None:
@@ -76,15 +76,15 @@ class Dripper:
 
 
 class WorstTenant:
-    """The tenant, as a context manager that attacks meanwhile.
+    """The attacking tenant: a context manager that attacks until it is left.
 
     Args:
-        people: How many people its agent writes to at once, by outreach.
-        seconds: The seconds after which it begins nothing new.
+        people: How many people the tenant's agent writes to at once, by outreach.
+        seconds: The seconds after which no new action begins.
 
     Attributes:
-        done: How often it has done what.
-        refused: How often that was refused.
+        done: The number of actions by kind.
+        refused: The number of refused actions by kind.
     """
 
     def __init__(self, url: str, *, people: int, seconds: float) -> None:
@@ -101,11 +101,11 @@ class WorstTenant:
 
     @property
     def dripped(self) -> int:
-        """The calls that its services have drawn out."""
+        """The number of calls that the tenant's slow services have drawn out."""
         return self._dripper.calls
 
     def move_in(self) -> None:
-        """Create its agents, tools, endpoints, people, rule and line."""
+        """Create the tenant's agents, tools, endpoints, people, sharing rule and line."""
         self._noise.move_in()
         operator = self._operator = self._api.token("operator", "admin")
         create = self._create
@@ -211,7 +211,7 @@ RULE = {
 
 
 def scan_bomb(scans: int) -> bytes:
-    """Return a progressive JPEG that repeats its last scan, so that it has so many."""
+    """Return a progressive JPEG that repeats its last scan until it has this many scans."""
     file = io.BytesIO()
     Image.new("RGB", (640, 480), "red").save(file, "JPEG", progressive=True)
     picture = file.getvalue()

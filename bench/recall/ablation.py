@@ -1,9 +1,10 @@
-"""`make bench ONLY=recall-parts`: what each part of recall costs, and what it finds.
+"""`make bench ONLY=recall-parts`: what each part of recall costs, and what it contributes.
 
 The command prints for each part its lines of code, the items that it stores for a message, and how
-much less of the evidence is shown within 1,000 tokens without it: in generated conversations with
-long answers, the same with short answers of a friend, and a set of short messages. With
-`DATA=folder`, it adds the conversations of a folder; see `bench.recall.evidence`.
+much less of the evidence recall shows within 1,000 tokens if the part is left out. It measures
+generated conversations with long answers, the same conversations with a friend's short answers, and
+a set of short messages. With `DATA=folder`, it adds the conversations of a folder; see
+`bench.recall.evidence`.
 """
 
 import inspect
@@ -45,11 +46,11 @@ Patch = tuple[object, str, object]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of recall.
+    """A part of recall that can be left out.
 
     Attributes:
-        code: What belongs to the part alone.
-        patches: What leaves the part out of reading.
+        code: The modules and functions that only this part needs.
+        patches: The replaced attributes with which recall reads without the part.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Part:
 
     @property
     def lines(self) -> int:
-        """The lines of code, without empty ones."""
+        """The number of lines of code, empty lines left out."""
         texts = map(inspect.getsource, self.code)
         return sum(1 for text in texts for line in text.splitlines() if line.strip())
 
@@ -121,7 +122,7 @@ class Sets:
             self._long["folder"] = _held([*known])
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the evidence that is shown in each kind."""
+        """Return the share of the evidence that is shown, by kind of conversation."""
         found = {
             kind: mean(
                 share_of(known, asked, kept(known, asked.text, BUDGET))
@@ -135,7 +136,7 @@ class Sets:
         return found | {"short": mean(short.values())}
 
     def items(self) -> Mapping[str, float]:
-        """Return the items that parts store for a message of the set of short messages."""
+        """Return the items that each part stores for a message, in the set of short messages."""
         posted = [
             rare_words.rare_stems(text, self._short_stand.indexing.vocabulary)
             for chat in self._short.chats
@@ -154,7 +155,7 @@ def _held(conversations: Sequence[Conversation]) -> list[tuple[Conversation, Kep
 
 
 def without(part: Part, sets: Sets) -> dict[str, float]:
-    """Return the shares without a part."""
+    """Return the shares of evidence that are shown without a part."""
     with ExitStack() as patched:
         for target, name, value in part.patches:
             patched.enter_context(mock.patch.object(target, name, value))

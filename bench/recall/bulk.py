@@ -35,7 +35,7 @@ def load(
     held: Iterable[Held],
     now: datetime,
 ) -> None:
-    """Store chats with their messages, and index them for an agent that was always there."""
+    """Store chats with their messages, and index them for an agent that was always a member."""
     words: dict[PostingKey, set[PostingRef]] = defaultdict(set)
     with database.writing() as connection:
         for chat, messages in held:
@@ -60,7 +60,7 @@ def load(
 
 
 def _put(connection: sqlite3.Connection, key: Key, item: Item) -> None:
-    """Write a new item; its vector goes into the index alone, where searches find it."""
+    """Write a new item. Its vector is written only to the index, where searches find it."""
     whole = {**item, "pk": key.pk, "sk": key.sk}
     vector = whole.pop(VECTORS.vector, None)
     stored = marshal_item(whole)

@@ -2,10 +2,10 @@
 
 A file of the folder is a conversation: `turns` of `{id, session, at, speaker, text, image?,
 agent?}` and `questions` of `{question, evidence: [turn ids], kind?, decisive?: [text of each]}`.
-The measure is the share of a question's evidence that is shown within a token budget (o200k_base,
-with headings), the mean of all questions. A message is shown if its decisive text is; without one,
-if 500 characters or half of it are. Messages are indexed and found by Skein's own services on a
-table in memory.
+The measure is the share of a question's evidence that recall shows within a token budget
+(o200k_base, with headings), as the mean of all questions. A message counts as shown if its decisive
+text is shown. If it has no decisive text, 500 characters or half of the message must be shown.
+Skein's own services index and find the messages, on a table in memory.
 """
 
 import json
@@ -85,13 +85,13 @@ class Conversation:
     """A conversation.
 
     Attributes:
-        chat_id: The chat that holds it.
-        texts: What was said, with the descriptions of images.
-        speakers: Who said it.
-        times: When it was said.
+        chat_id: The chat in which the conversation is stored.
+        texts: The text of each turn, with the descriptions of images.
+        speakers: The speaker of each turn.
+        times: The time of each turn.
         sessions: The session of each turn.
-        questions: The questions; those without evidence have a kind.
-        agents: The speakers that are the agent.
+        questions: The questions. A question without evidence has a kind.
+        agents: The names of speakers that stand for the agent.
     """
 
     chat_id: str
@@ -104,7 +104,7 @@ class Conversation:
 
 
 def conversation(name: str, data: dict[str, Any]) -> Conversation:
-    """Read a conversation of a file."""
+    """Read a conversation from the data of a file."""
     turns = data["turns"]
     positions = {turn["id"]: position for position, turn in enumerate(turns)}
     questions = (
@@ -132,7 +132,7 @@ def _is_of_agent(turn: dict[str, Any]) -> bool:
 
 
 def _time_of(turn: dict[str, Any], position: int) -> datetime:
-    """Return when a turn was said; turns of one session follow each other within seconds."""
+    """Return the time of a turn. Turns of one session follow each other within seconds."""
     try:
         at = datetime.strptime(turn["at"], AT).replace(tzinfo=UTC)
     except (KeyError, ValueError):
@@ -141,12 +141,12 @@ def _time_of(turn: dict[str, Any], position: int) -> datetime:
 
 
 class Stand:
-    """A table in memory with an agent that was present for everything.
+    """A table in memory, with an agent that was a member of all chats.
 
     Attributes:
         recall_seconds: How long each recall took.
         cpu_seconds: The CPU time of each recall.
-        calls: The calls of the table and of the vector index.
+        calls: The calls of the table and of the vector index so far.
     """
 
     def __init__(self, embeddings: StaticEmbeddings, tokens: Tokens) -> None:
@@ -189,7 +189,7 @@ class Stand:
         self.indexing.index(job, deadline=deadline)
 
     def load(self, conversations: Sequence[Conversation]) -> None:
-        """Do the same for all conversations of this stand, faster."""
+        """Store and index all conversations of this stand as `hold` does, but faster."""
         load(
             self.database,
             self.indexing,
@@ -233,7 +233,7 @@ class Stand:
         return chat, messages
 
     def recalled(self, known: Conversation, question: str, budget: int) -> dict[int, str]:
-        """Return the texts that recall shows for a question, by the positions of their turns."""
+        """Return the texts that recall shows for a question, by the position of their turn."""
         return {
             entry.message.seq - 1: entry.text
             for entry in self.find(known, question, budget).entries
@@ -243,7 +243,7 @@ class Stand:
     def find(
         self, known: Conversation, question: str, budget: int, *, thorough: bool = False
     ) -> RecallResult:
-        """Recall what was said in any conversation, for a question in one of them.
+        """Recall messages of all conversations, for a question that is asked in one of them.
 
         Args:
             thorough: Whether to search like the tool, not like a prompt.
@@ -286,7 +286,7 @@ def pieces_of(known: Conversation) -> tuple[Piece, ...]:
 
 
 class Bm25:
-    """BM25 over texts, for one word at a time."""
+    """Scores texts by BM25, one word at a time."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._found: dict[str, list[tuple[int, int]]] = {}
@@ -299,7 +299,7 @@ class Bm25:
         self._mean = max(mean(self._lengths), 1.0)
 
     def order(self, query: str) -> list[int]:
-        """Return the positions of the texts that share a stem with a query, best first."""
+        """Return the positions of the texts that share a word's stem with a query, best first."""
         scores: dict[int, float] = defaultdict(float)
         for stem in dict.fromkeys(stems_of(query)):
             found = self._found.get(stem, [])
@@ -311,7 +311,7 @@ class Bm25:
 
 
 def by_words() -> Order:
-    """Return the order of BM25 alone, over passages."""
+    """Return a function that orders passages by BM25 alone."""
     indexes: dict[str, Bm25] = {}
 
     def order(known: Conversation, question: str) -> list[Piece]:
@@ -329,9 +329,9 @@ def newest(known: Conversation, _question: str) -> Sequence[Piece]:
 
 
 def by_store(embeddings: StaticEmbeddings, conversations: Sequence[Conversation]) -> Order | None:
-    """Return the order of LangGraph's store search with the same embeddings.
+    """Return a function that orders passages as LangGraph's store does, by the same embeddings.
 
-    LangGraph runs in the environment of the other peers of the bench (`make bench` makes it).
+    LangGraph runs in the environment for peers, which `make bench` creates.
 
     Returns:
         None if that environment does not exist.
@@ -359,7 +359,7 @@ def by_store(embeddings: StaticEmbeddings, conversations: Sequence[Conversation]
 
 
 def _for_store(embeddings: StaticEmbeddings, known: Conversation) -> dict[str, Any]:
-    """Return a conversation as `bench.recall.store` reads it."""
+    """Return a conversation in the form that `bench.recall.store` reads."""
     said = [f"{name}: {text}" for name, text in zip(known.speakers, known.texts, strict=True)]
     questions = [question.text for question in known.questions]
     texts = list(dict.fromkeys([*said, *questions]))
@@ -372,7 +372,10 @@ def _for_store(embeddings: StaticEmbeddings, known: Conversation) -> dict[str, A
 
 
 def packed(order: Order, tokens: Tokens) -> Kept:
-    """Return what fits of an order, with a heading for each session."""
+    """Return a function that shows the best passages of an order that fit into a token budget.
+
+    Each session that is shown costs the tokens of a heading.
+    """
     heading = tokens.count("  -- 2026-02-18 --\n")
 
     @lru_cache(maxsize=100_000)
@@ -415,7 +418,10 @@ def share_of(known: Conversation, question: Question, shown: Mapping[int, str]) 
 
 
 def is_shown(whole: str, shown: str | None, decisive: str) -> bool:
-    """Tell whether enough of a message is shown: its decisive text, or 500 characters or half."""
+    """Tell whether enough of a message is shown.
+
+    Enough is its decisive text, or, without a decisive text, 500 characters or half of the message.
+    """
     if shown is None:
         return False
     if decisive:
@@ -433,7 +439,7 @@ def shares(conversations: Sequence[Conversation], kept: Kept) -> dict[int, float
 
 
 def shares_by_kind(conversations: Sequence[Conversation], kept: Kept) -> ByKind:
-    """Return the mean share of evidence by kind of question, and of all that have evidence."""
+    """Return the mean share of evidence by kind of question, and for all with evidence."""
     found: dict[str, dict[int, list[float]]] = {}
     for known in conversations:
         print(f"bench: {known.chat_id}", file=sys.stderr, flush=True)

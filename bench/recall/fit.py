@@ -1,11 +1,11 @@
 """`make bench ONLY=recall-fit`: fit the weights of the ranking on generated conversations.
 
-The conversations are of three kinds: with long answers, the same with short answers of a friend
-(both by the seed for tuning), and small sets of short messages. The sets of the docs' figures are
-not among them. The candidates of each question are ranked once; then each set of weights only
-orders them again. The fit changes one weight at a time. The share of each conversation comes from
-weights that were chosen on the others (leave-one-out). The command also prints what the ranking
-finds without each part.
+There are three kinds of conversations: with long answers, the same with a friend's short answers
+(both generated from the seed for tuning), and small sets of short messages. The sets behind the
+figures in the docs are not used. The candidates of each question are found once; each set of
+weights then only orders them again. The fit changes one weight at a time. The share of each
+conversation is measured with weights that were chosen on the other conversations (leave-one-out).
+The command also prints what the ranking finds if each part is left out.
 """
 
 import sys
@@ -42,9 +42,9 @@ class Candidate:
 
     Attributes:
         values: The parts of its score.
-        day: Its chat and day, which have one heading.
-        tokens: The size of its line.
-        answers: The positions of the evidence that it shows.
+        day: Its chat and day. All passages of a chat and a day share one heading.
+        tokens: The size of its line in the prompt, in tokens.
+        answers: The positions of the evidence that the passage shows.
     """
 
     values: tuple[float, ...]
@@ -58,7 +58,7 @@ class Asked:
     """A question with its candidates.
 
     Attributes:
-        facts: The number of messages that answer it.
+        facts: The number of messages that answer the question.
     """
 
     conversation: str
@@ -67,7 +67,7 @@ class Asked:
 
 
 def shown_share(asked: Asked, weights: Weights, heading: int) -> float:
-    """Return the share of the evidence that is shown, the mean of the budgets."""
+    """Return the share of a question's evidence that is shown, as the mean of the token budgets."""
     scored = [
         (sum(map(mul, weights, one.values)), -number, one)
         for number, one in enumerate(asked.candidates)
@@ -90,14 +90,14 @@ def shown_share(asked: Asked, weights: Weights, heading: int) -> float:
 
 
 class Recorder:
-    """Records what the last ranking of a recall compares."""
+    """Records the query and the passages of the last ranking."""
 
     def __init__(self) -> None:
         self.query: RecallQuery | None = None
         self.lines: Sequence[Line] = ()
 
     def ranked(self, query: RecallQuery, lines: Sequence[Line]) -> list[Hit]:
-        """Rank passages as recall does."""
+        """Rank passages as recall does, and record what was ranked."""
         self.query, self.lines = query, lines
         return ranked(query, lines)
 
@@ -109,7 +109,7 @@ Evidence = Callable[[Line, str], frozenset[int]]
 def candidates(
     recorder: Recorder, chats: Mapping[str, Conversation], answers: Evidence, tokens: Tokens
 ) -> Iterator[Candidate]:
-    """Yield what the last recall ranked and may show."""
+    """Yield the passages that the last recall ranked and may show."""
     if recorder.query is None:
         return
     parts = parts_of(recorder.query, recorder.lines)
@@ -186,12 +186,15 @@ def shares(asked: Sequence[Asked], weights: Weights, heading: int) -> dict[str, 
 
 
 def by_kind(found: Mapping[str, float]) -> list[float]:
-    """Return the mean share of each kind of conversations."""
+    """Return the mean share for each kind of conversation."""
     return [mean(share for name, share in found.items() if kind in name) for kind in KINDS]
 
 
 def tried(asked: Sequence[Asked], heading: int) -> dict[Weights, dict[str, float]]:
-    """Return the shares by weights that one change at a time leads to, from today's weights on."""
+    """Return the shares for each set of weights that the fit tries.
+
+    The fit starts with the current weights, and changes one weight at a time.
+    """
     best = tuple(WEIGHTS.values())
     found = {best: shares(asked, best, heading)}
     for _ in range(ROUNDS):
@@ -210,7 +213,7 @@ def tried(asked: Sequence[Asked], heading: int) -> dict[Weights, dict[str, float
 
 
 def left_out(found: Mapping[Weights, Mapping[str, float]]) -> dict[str, float]:
-    """Return the share of each conversation by the weights that are best for the others."""
+    """Return each conversation's share with the weights that are best for all others."""
     names = list(next(iter(found.values())))
 
     def of_others(weights: Weights, name: str) -> float:
@@ -220,7 +223,7 @@ def left_out(found: Mapping[Weights, Mapping[str, float]]) -> dict[str, float]:
 
 
 def main() -> int:
-    """Fit the weights, and print them with the shares, and the shares without each part."""
+    """Fit the weights; print them with their shares, and the shares if each part is left out."""
     asked = [*of_conversations(long_answers.conversations(long_answers.TUNING, LONG))]
     asked += of_conversations(long_answers.of_friends(long_answers.TUNING, LONG))
     for seed in SHORT_SEEDS:

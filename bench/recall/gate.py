@@ -1,9 +1,10 @@
-"""`make bench ONLY=recall-gate`: silence for small talk, and the newest state of changed facts.
+"""`make bench ONLY=recall-gate`: no recall for small talk, and the newest state of changed facts.
 
-Three sets have 100 messages each, written before the gate: small talk, questions, and statements
-that need an old message and ask nothing. The gate was written with the half of the seed for
-tuning. The command prints the other half, and how often the newer statement of a changed fact is
-shown where the older one is.
+The gate decides whether a message needs recall. Three sets of 100 messages each were written before
+the gate: small talk, questions, and statements that ask nothing but need an old message. Half of
+each set, from the seed for tuning, was used to write the gate. The command measures the other half.
+It also prints how often recall shows the older statement of a changed fact, and how often the newer
+statement with it.
 """
 
 import sys
@@ -19,7 +20,10 @@ BUDGET = 1_000
 
 
 def measure(seed: int = REPORTED) -> dict[str, Counter[str]]:
-    """Count the messages of each sort, by whether prompts show anything, and the statement."""
+    """Count, for each sort of message, how often recall shows anything in a prompt.
+
+    Also count how often it shows the statement that the message needs.
+    """
     embeddings, tokens = StaticEmbeddings(), Tokens()
     known, stands = conversations(seed), dict[str, Stand]()
     counts: dict[str, Counter[str]] = {}
@@ -43,7 +47,10 @@ def measure(seed: int = REPORTED) -> dict[str, Counter[str]]:
 
 
 def changed(seed: int = REPORTED) -> tuple[int, int]:
-    """Return how often the older statement of a changed fact is shown, and both are."""
+    """Return how often the older statement of a changed fact is shown.
+
+    The second number is how often the newer statement is shown with it.
+    """
     embeddings, tokens = StaticEmbeddings(), Tokens()
     older = both = 0
     for number, known in enumerate(conversations(seed)):
@@ -60,7 +67,7 @@ def changed(seed: int = REPORTED) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Measure the half that is kept apart, and print a table."""
+    """Measure the half that was not used for tuning, and print a table."""
     print(f"of 50 messages of each sort, in percent, within {BUDGET:,} tokens\n")
     columns = ("shown", "decisive", "decisive without the gate")
     print(f"{'':14}" + "".join(f"{column:>28}" for column in columns))

@@ -1,8 +1,9 @@
 """`make bench ONLY=recall`: recall on a generated set, by the differences that users notice.
 
-The set has the same messages at each run: several chats of one person with others, small talk, and
-facts in between. Each kind of question has decoys that share most of its words. `SIZE=100000` asks
-for more messages; the number of questions stays the same, so the facts are harder to find.
+The set is the same at each run: several chats of one person with other people, with facts among
+small talk. For each kind of question, the set has decoys: messages that share most of the
+question's words. With `SIZE=100000`, the set has more messages and the same number of questions, so
+the facts are harder to find.
 """
 
 import random
@@ -99,7 +100,7 @@ OTHER_WORDS = (
 
 
 class Fact(NamedTuple):
-    """A message of the set that says something worth finding, with its place."""
+    """A message of the set that is worth finding, with its chat and position."""
 
     chat: int
     position: int
@@ -118,11 +119,12 @@ class GeneratedQuestion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GeneratedSet:
-    """Chats of one person, and questions about what was said there.
+    """Chats of one person, and questions about what was said in them.
 
     Attributes:
         whole: All messages of all chats by time, as one conversation.
-        positions: The position in `whole` of each message, by its chat and its position there.
+        positions: The position of each message in `whole`, by its chat and its position in that
+            chat.
     """
 
     chats: tuple[Conversation, ...]
@@ -180,7 +182,7 @@ def written(script: "Script", small_talk: Callable[[random.Random], str]) -> Gen
 
 @dataclass(slots=True)
 class Script:
-    """The facts and questions as far as they have been written.
+    """The facts and questions of a set that have been written so far.
 
     Attributes:
         length: The number of messages of each chat.
@@ -202,7 +204,10 @@ class Script:
         *,
         between: tuple[float, float] = (0, LATEST),
     ) -> Fact:
-        """Add a fact at a free place of a chat, within shares of the time."""
+        """Add a fact at a free place of a chat.
+
+        `between` limits the place, by shares of the chat's length.
+        """
         first, last = ceil(between[0] * self.length), int(between[1] * self.length)
         free = [at for at in range(first, last + 1) if (chat, at) not in self.taken]
         position = self.dice.choice(free)
@@ -212,7 +217,7 @@ class Script:
         return fact
 
     def ask(self, kind: str, text: str, fact: Fact, chat: int | None = None) -> None:
-        """Add a question; it is asked in the chat of its fact by default."""
+        """Add a question. By default, it is asked in the chat of its fact."""
         asked_in = fact.chat if chat is None else chat
         self.questions.append(GeneratedQuestion(kind, asked_in, text, fact))
 
@@ -221,7 +226,7 @@ class Script:
         return self.dice.sample(words, len(words))
 
     def name(self) -> str:
-        """Return a name that no dictionary has."""
+        """Return an invented name that is in no dictionary."""
         return "".join(self.dice.sample(SYLLABLES, 3)).capitalize()
 
 
@@ -337,13 +342,13 @@ def shares(
 
 
 def by_recall(known: GeneratedSet, stand: Stand) -> Kept:
-    """Store and index a set, and return what recall shows of it."""
+    """Store and index a set; return a function that gives what recall shows for a question."""
     stand.load(known.chats)
     return shown_by(known, stand)
 
 
 def shown_by(known: GeneratedSet, stand: Stand, *, thorough: bool = False) -> Kept:
-    """Return what recall shows of an indexed set, in a prompt or by the tool (`thorough`)."""
+    """Return a function that gives what recall shows, in a prompt or by the tool (`thorough`)."""
     numbers = {chat.chat_id: number for number, chat in enumerate(known.chats)}
 
     def kept(asked_in: Conversation, question: str, budget: int) -> dict[int, str]:
@@ -357,7 +362,7 @@ def shown_by(known: GeneratedSet, stand: Stand, *, thorough: bool = False) -> Ke
 
 
 def over_all(known: GeneratedSet, kept: Kept) -> Kept:
-    """Return what is shown if all chats were one."""
+    """Return a function that gives what is shown if all chats were one conversation."""
     return lambda _, question, budget: kept(known.whole, question, budget)
 
 

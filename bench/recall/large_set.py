@@ -1,7 +1,7 @@
-"""A large generated set: 100,000 messages of 1,000 chats, where no sentence comes twice.
+"""A large generated set: 100,000 messages in 1,000 chats, in which no sentence comes twice.
 
-Each chat has one person beside Dana. A hundred questions of each kind ask for facts among small
-talk that shares their words. The set is the same at each run.
+In each chat, Dana talks with one other person. Each kind has a hundred questions about facts, which
+are hidden among small talk with the same words. The set is the same at each run.
 """
 
 import random
@@ -160,7 +160,7 @@ def _small_talk(dice: random.Random, said: set[str]) -> str:
 
 
 def _hundred(script: Script) -> list[int]:
-    """Return a hundred chats."""
+    """Return the numbers of a hundred chats."""
     return script.dice.sample(range(len(script.others)), EACH)
 
 

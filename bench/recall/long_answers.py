@@ -1,9 +1,10 @@
 """The set with long answers: conversations of one person with an agent that writes a lot.
 
-`make bench ONLY=recall` prints what recall finds in it, by kind of question, beside BM25 over
-passages and the newest messages. The agent's answers have 500 to 6,000 characters and repeat the
-words of the subject. What is asked for later stands in a sentence of the person. The set is the
-same at each run; an odd seed has other subjects and another wording than an even one.
+`make bench ONLY=recall` prints what recall finds in this set, by kind of question. It compares
+recall with BM25 over passages and with the newest messages. The agent's answers have 500 to 6,000
+characters and repeat the words of the subject. The facts that questions ask for are in sentences of
+the person. The set is the same at each run. Odd and even seeds have different subjects and
+wordings.
 """
 
 import random
@@ -57,7 +58,7 @@ _SLOT = re.compile(r"\{([a-z]+)\d*\}")
 
 @dataclass(slots=True)
 class _Told:
-    """A statement of the person, and where it is told."""
+    """A statement of the person, and the turn in which the person makes it."""
 
     topic: Topic
     text: str
@@ -77,10 +78,10 @@ class _Asked:
 
 @dataclass(slots=True)
 class _Script:
-    """What is told and asked in one conversation, before it has its places.
+    """The statements and questions of one conversation, before the statements are given turns.
 
     Attributes:
-        chains: Statements that are told in this order, each chain for itself.
+        chains: Lists of statements. The statements of one list are told in this order.
     """
 
     dice: random.Random
@@ -90,11 +91,11 @@ class _Script:
     asked: list[_Asked] = field(default_factory=list)
 
     def new_values(self) -> None:
-        """Forget which value stands for a name in braces; the next ones are others."""
+        """Forget the values of the names in braces, so that the next ones get other values."""
         self.values.clear()
 
     def filled(self, text: str) -> str:
-        """Replace names in braces by values."""
+        """Replace the names in braces by values."""
         for match in _SLOT.finditer(text):
             slot, kind = match[0], match[1]
             if slot not in self.values:
@@ -168,7 +169,7 @@ def data(seed: int, number: int, turns: int = TURNS, *, friends: bool = False) -
 
 
 def _written(dice: random.Random, topics: list[Topic]) -> _Script:
-    """Write what is told about the topics of a conversation, and what is asked."""
+    """Write the statements about the topics of a conversation, and the questions."""
     script = _Script(dice)
     for topic in topics:
         for row in topic.rows:
@@ -188,7 +189,10 @@ def _written(dice: random.Random, topics: list[Topic]) -> _Script:
 
 
 def _compared(topic: Topic, told: tuple[_Told, ...]) -> tuple[_Told, ...]:
-    """Return the two events that a question of order is about: those it shares words with."""
+    """Return the two events whose order a question asks about.
+
+    They are the two events that share the most words with the question.
+    """
     asked = _long_words(topic.asks_order)
     shared = sorted(told, key=lambda fact: len(asked & _long_words(fact.text)), reverse=True)
     return tuple(sorted(shared[:2], key=told.index))
@@ -199,7 +203,10 @@ def _long_words(text: str) -> set[str]:
 
 
 def _placed(script: _Script, turns: int) -> dict[int, _Told]:
-    """Give each statement a turn of the person; what is told later comes at least 20 later."""
+    """Give each statement a turn of the person.
+
+    Between two statements of a chain, there are at least 20 turns if there is room.
+    """
     dice = script.dice
     free = list(range(0, int(turns * LATEST), 2))
     late = list(range(int(turns * LATEST) // 2 * 2, turns - 10, 2))
@@ -225,7 +232,7 @@ def _request(dice: random.Random, topic: Topic, told: _Told | None) -> str:
 
 
 def _answer(dice: random.Random, topic: Topic, told: _Told | None, length: int) -> str:
-    """Write an answer of about a length; a length of 0 stands for a sentence or two."""
+    """Write an answer of about this length; for a length of 0, a sentence or two."""
     parts = [_filled_in(dice, topic, dice.choice(REPLIES))] if told else []
     while sum(map(len, parts)) + len(parts) < length - 120:
         sentence = _filled_in(dice, topic, dice.choice(ADVICE))
@@ -243,12 +250,12 @@ def _filled_in(dice: random.Random, topic: Topic, text: str) -> str:
 
 
 class GateCase(NamedTuple):
-    """A message for the gate: what it is, and the statement it needs.
+    """A message that tests the gate, which decides whether a message needs recall.
 
     Attributes:
         sort: `small talk`, `question` or `statement`.
         conversation: The number of its conversation in `conversations`.
-        decisive: The statement that helps; empty for small talk.
+        decisive: The earlier statement that an answer needs; empty for small talk.
     """
 
     sort: str
@@ -258,7 +265,7 @@ class GateCase(NamedTuple):
 
 
 def gate_cases(seed: int) -> Iterator[GateCase]:
-    """Yield 50 messages of each sort, by the subjects and the wording of the seed."""
+    """Yield 50 messages of each sort, with the subjects and the wording of the seed."""
     small = SMALL_TALK_B if seed % 2 else SMALL_TALK_A
     texts = [text.strip() for text in small.replace("\n", "|").split("|") if text.strip()]
     for number, text in enumerate(texts):
@@ -274,7 +281,10 @@ def gate_cases(seed: int) -> Iterator[GateCase]:
 
 
 def by_recall(known: Sequence[Conversation]) -> Kept:
-    """Store and index conversations, each in an index of its own; return what recall shows."""
+    """Store and index each conversation in an index of its own.
+
+    Returns a function that gives what recall shows for a question.
+    """
     embeddings, tokens = StaticEmbeddings(), Tokens()
     stands: dict[str, Stand] = {}
     for one in known:

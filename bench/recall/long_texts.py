@@ -1,17 +1,17 @@
-"""Subjects of the set with long answers: what the person says about them, and what is asked."""
+"""The subjects of the set with long answers: what the person says, and what is asked later."""
 
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """Something that the person says once, and what needs it later.
+    """Something that the person says once, with later messages that need it.
 
     Attributes:
         kind: The kind of question.
         said: What the person says.
-        asked: A question that it answers.
-        needed: A statement that asks nothing, to which an answer needs it.
-        later: What the person says later, so that `said` no longer holds; empty if it holds.
+        asked: A question that `said` answers.
+        needed: A later message that asks nothing, but can't be answered well without `said`.
+        later: What the person says later that makes `said` outdated; empty if `said` stays true.
     """
 
     kind: str
@@ -25,13 +25,13 @@ class Topic(NamedTuple):
     """A subject of a conversation.
 
     Attributes:
-        name: What it is called.
+        name: The name of the subject.
         words: The words that the agent's answers repeat.
         rows: What the person says, with questions.
         several: Statements that together answer `asks_several`.
-        events: Three events; the first two are told in an order by chance.
+        events: Three events. The first two are told in random order.
         asks_order: A question about the order of two of the events.
-        asks_nothing: A question that nothing answers.
+        asks_nothing: A question that no statement answers.
     """
 
     name: str
@@ -49,7 +49,7 @@ def _list(words: str) -> tuple[str, ...]:
 
 
 def rows(lines: str) -> tuple[Row, ...]:
-    """Read rows, one a line, with their parts between bars."""
+    """Read rows: one per line, with bars between the parts."""
     return tuple(
         Row(*(part.strip() for part in line.split(" | "))) for line in lines.strip().splitlines()
     )

@@ -1,4 +1,4 @@
-"""Texts of the set with long answers, for even seeds: the figures of the docs use the other ones."""
+"""Texts of the set with long answers, for even seeds. The figures in the docs use odd seeds."""
 
 from bench.recall.long_texts import Topic, rows
 

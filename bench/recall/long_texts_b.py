@@ -1,4 +1,4 @@
-"""Texts of the set with long answers, for odd seeds, with other subjects and another wording."""
+"""Texts of the set with long answers, for odd seeds, whose subjects and wording differ."""
 
 from bench.recall.long_texts import Topic, rows
 

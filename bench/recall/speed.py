@@ -1,9 +1,9 @@
 """`make bench ONLY=recall-speed`: recall among 100,000 messages of 1,000 chats.
 
 It prints the share of facts that recall shows within 1,000 tokens, in a prompt and by the tool,
-beside BM25 over passages, then the calls and the time of a recall in a prompt. `SIZE=20000` asks
-for fewer messages. CPU time does not depend on other work on the machine. The time of the vector
-search stands apart, because on AWS the service spends it.
+compared with BM25 over passages. Then it prints the calls and the CPU time of a recall in a prompt;
+CPU time does not depend on other work on the machine. The time of the vector search is printed
+separately, because on AWS another service does this search. `SIZE=20000` uses fewer messages.
 """
 
 import gc

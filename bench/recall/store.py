@@ -1,7 +1,7 @@
-"""LangGraph's store search on conversations, in a process of the peers' environment.
+"""LangGraph's store search on conversations, run as a process in the peers' environment.
 
-It reads conversations from standard input as JSON, with vectors that were embedded before, and
-prints the order of the turns for each question, best first.
+The process reads conversations from standard input as JSON, with vectors that were computed before.
+It prints the order of the turns for each question, best first.
 """
 
 import json
@@ -18,7 +18,7 @@ def orders(data: dict[str, Any]) -> list[list[int]]:
     """Return the positions of the turns that the store finds for each question, best first.
 
     Args:
-        data: `texts` and `questions`, and the `vectors` of all of them by text.
+        data: `texts`, `questions`, and `vectors`, which has the vector of each of these texts.
     """
     vectors: dict[str, list[float]] = data["vectors"]
 

@@ -1,7 +1,8 @@
-"""`make bench ONLY=recall-writes DATA=folder`: what the index of recall costs for each message.
+"""`make bench ONLY=recall-writes DATA=folder`: what it costs to index a message for recall.
 
-The files are those of `bench/recall/evidence.py`. Each conversation is a direct chat, in which all
-messages are indexed at once, in bursts, or one by one. All calls go through the recall worker.
+The files have the form that `bench/recall/evidence.py` describes. Each conversation is a direct
+chat. Its messages are indexed all at once, in bursts, or one by one. All calls go through the
+recall worker.
 """
 
 import json
@@ -44,8 +45,8 @@ class CountingTable(MemoryTable):
 
     Attributes:
         written: The number of written items.
-        units: The write units; a transaction counts twice.
-        stored: Bytes of the stored items by key.
+        units: The write units. Writes in a transaction count twice, as in DynamoDB.
+        stored: The bytes of each stored item, by key.
     """
 
     def __init__(self, clock: FixedClock) -> None:
@@ -54,7 +55,7 @@ class CountingTable(MemoryTable):
         self.stored: dict[tuple[str, str], int] = {}
 
     def clear(self) -> None:
-        """Start counting."""
+        """Set the counters to zero."""
         self.written, self.units = 0, 0
 
     def transact(self, writes: Sequence[Write]) -> None:
@@ -97,7 +98,7 @@ def indexed(
     *,
     kind: ChatKind = "direct",
 ) -> Cost:
-    """Index a private conversation in bursts of this many messages."""
+    """Index a private conversation in bursts of `burst` messages."""
     clock = FixedClock(BEGIN)
     table = CountingTable(clock)
     app = services(table, clock, embeddings)

@@ -1,1 +1,4 @@
-"""Stories of people who tell an agent things alone: what others may know, and must not."""
+"""Stories of people who tell an agent things in private.
+
+The benchmark measures what other people get to know by sharing rules, and what they must not.
+"""

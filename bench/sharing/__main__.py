@@ -1,10 +1,10 @@
-"""`make bench ONLY=sharing DATA=folder`: what sharing rules let people know, and what they leak.
+"""`make bench ONLY=sharing DATA=folder`: what people get to know by sharing rules, and what leaks.
 
-Every other story of each domain in the folder, from the second, is played through the API, once by
-each of three sets of rules. A question counts by what its prompt holds, so no model is asked. The
-rules of `rules.json` were made from the other half; those of a domain that it does not name are
-made now. `STORIES=2` plays only two stories of a domain. Without it, the whole run writes
-`bench/sharing.md`.
+The folder has a folder of stories for each domain. Every other story, from the second on, is played
+through the API, once with each of three sets of rules. A question is judged by what its prompt
+contains, so no model is asked. The rules in `rules.json` were made from the other half of the
+stories; for a domain that has none in this file, rules are made now. `STORIES=2` plays only two
+stories of each domain. A run without `STORIES` plays all, and writes `bench/sharing.md`.
 """
 
 import logging
@@ -56,7 +56,7 @@ and one rule lets everybody be told what everybody says.
 
 
 class Shares(NamedTuple):
-    """The two measures of some questions.
+    """The two measures for a number of questions.
 
     Attributes:
         needed: The mean share of the needed facts.
@@ -78,7 +78,7 @@ def shares(outcomes: Iterable[Played]) -> Shares:
 def measured(
     domains: Domains, rules: Mapping[str, Rules], *, stories: int | None, processes: int
 ) -> dict[str, dict[str, Shares]]:
-    """Play the held-out stories of each domain by each set of rules.
+    """Play the stories of each domain that no rules were made from, with each set of rules.
 
     Args:
         domains: All stories.
@@ -123,7 +123,7 @@ def measured(
 
 
 def mean_of(by_domain: Mapping[str, Shares]) -> Shares:
-    """Return the means of all domains."""
+    """Return the mean of each measure over all domains."""
     return Shares(
         mean(one.needed for one in by_domain.values()),
         mean(one.protected for one in by_domain.values()),
@@ -142,7 +142,7 @@ def cells(found: Mapping[str, Mapping[str, Shares]], rules: Mapping[str, Rules])
 
 
 def verdict(reached: Shares) -> str:
-    """Return whether the means fulfil what is required, and reach the goal."""
+    """Return whether the means meet the requirement, and whether they reach the goal."""
 
     def holds(limits: tuple[float, float]) -> bool:
         return reached.needed >= limits[0] and reached.protected <= limits[1]

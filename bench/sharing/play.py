@@ -1,12 +1,12 @@
 """Play a story through the API, and read the prompt of each question.
 
-Each person tells the agent in their own direct chat what they say in the story, at the story's
-times. A question is a turn without a time: it comes 20 minutes after the turn before. It is asked
-in a copy of the world, so that no later prompt holds it.
+Each person has a direct chat with the agent, and says in it what the person says in the story, at
+the story's times. A question has no time in the story; it is asked 20 minutes after the turn before
+it. It is asked in a copy of the world, so that no later prompt contains it.
 
-The model knows nothing and says `OK.`, so there are no summaries, and no memories are made. To save
-time, the agent answers what a person has said only before that person asks a question, and the
-jobs that index messages run then, too. No prompt would differ otherwise.
+The model always answers `OK.`, so no summaries and no memories are made. To save time, the agent
+answers a person's messages only just before this person asks a question, and messages are indexed
+at the same moment. This changes no prompt.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,11 +42,11 @@ COPIED_IDS = 1_000_000  # ids of a copy begin after those of its world
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the prompt of a question holds of what people have said.
+    """What a question's prompt contains of the words that people have said.
 
     Attributes:
-        strings: Those of the question's strings that it holds.
-        tokens: The tokens of its history, RECALLED and memories.
+        strings: The strings of the question that the prompt contains.
+        tokens: The tokens of the prompt's history, RECALLED section and memories.
     """
 
     question: Question
@@ -55,7 +55,7 @@ class Prompt:
 
 
 class Play:
-    """One story in a tenant of its own.
+    """One story, played in a tenant of its own.
 
     Args:
         story: The story.
@@ -136,7 +136,7 @@ class Play:
         return Prompt(question, strings, tokens().count(told))
 
     def _index(self) -> None:
-        """Index what was said since the last question."""
+        """Index the messages that were posted since the last question."""
         world = self._world
         for chat_id, (first_seq, last_seq) in self._new.items():
             job = RecallJob(tenant=TENANT, chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
@@ -171,11 +171,11 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What one story gave.
+    """What the prompts of one story contained.
 
     Attributes:
-        needed: The share of the needed facts of each question.
-        protected: Whether the prompt held a protected fact, of each question.
+        needed: For each question, the share of the needed facts that the prompt contained.
+        protected: For each question, whether the prompt contained a protected fact.
         most_tokens: The tokens of the largest prompt.
     """
 
@@ -199,7 +199,7 @@ def played(story: Story, rules: Rules) -> Played:
 
 
 def _play_until(world: World, moment: datetime) -> None:
-    """Do all work that is due by a time, at the time when it is due."""
+    """Do all work that is due by this moment, each at its due time."""
     while True:
         world.run_ready()
         due = [each.due_at for queue in QUEUES for each in world.queues.waiting(queue)]
@@ -211,9 +211,9 @@ def _play_until(world: World, moment: datetime) -> None:
 
 
 def _told(request: ModelRequest, question: str) -> str:
-    """Return what a prompt says beside its first message, which never tells what people said.
+    """Return the text of a prompt, without its first message and the question.
 
-    The question itself does not count.
+    The first message never contains what people have said.
     """
     others: Sequence[str] = [message.content for message in request.messages[1:]]
     if question not in others[-1]:

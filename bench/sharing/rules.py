@@ -1,9 +1,10 @@
-"""`python -m bench.sharing.rules DATA`: make the sharing rules of each domain from half of it.
+"""`python -m bench.sharing.rules DATA`: make each domain's sharing rules from half of its stories.
 
-A rule says that the words of one role may be told to another, perhaps only if both roles are about
-the same person. From every other story, rules are added one by one, each time the one that helps
-most: needed facts that become known count for it, protected ones against it. The file
-`bench/sharing/rules.json` holds them; nothing in it names a person or a story.
+A rule lets agents tell people with one role what people with another role said, perhaps only if
+both roles relate to the same person. Rules are made from every other story. They are added one by
+one, each time the one that helps most: needed facts that become known count for a rule, protected
+facts against it. The rules are written to `bench/sharing/rules.json`, which names no person and no
+story.
 """
 
 import json
@@ -35,11 +36,11 @@ Rules = Sequence[RoleRule]
 
 
 class Fact(NamedTuple):
-    """A string that counts for a question.
+    """A string that the benchmark looks for in a question's prompt.
 
     Attributes:
-        own: Whether the asker said it.
-        by: The rules by any of which the asker may be told it.
+        own: Whether the person who asks has said it.
+        by: The rules each of which lets the agent tell it to the person who asks.
     """
 
     own: bool
@@ -48,14 +49,14 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The questions of some stories, each as its facts."""
+    """The questions of some stories. Each question is the list of its facts."""
 
     needed: tuple[tuple[Fact, ...], ...]
     protected: tuple[tuple[Fact, ...], ...]
 
     @classmethod
     def of(cls, stories: Iterable[Story]) -> "Asked":
-        """Return the questions of stories that have a string that counts."""
+        """Return the questions of stories for which at least one string counts."""
         found: dict[str, list[tuple[Fact, ...]]] = defaultdict(list)
         for story in stories:
             for question in story.questions:
@@ -65,7 +66,11 @@ class Asked:
         return cls(tuple(found["utility"]), tuple(found["privacy"]))
 
     def shares(self, rules: Iterable[RoleRule]) -> tuple[float, float]:
-        """Return the share of needed facts, and of questions with a protected fact, by rules."""
+        """Return two measures of these rules.
+
+        They are the share of needed facts that become known, and the share of questions with a
+        protected fact that becomes known.
+        """
         chosen = frozenset(rules)
 
         def known(fact: Fact) -> bool:
@@ -77,9 +82,9 @@ class Asked:
 
 
 def made(stories: Iterable[Story]) -> Rules:
-    """Make the rules of stories, the most useful one first.
+    """Make rules from stories. The most useful rule comes first.
 
-    A prompt searches a limited number of partitions, so there are no more rules for one reader.
+    A prompt can search only a limited number of partitions, so no role gets more rules than that.
     """
     asked = Asked.of(stories)
     candidates = sorted({rule for facts in asked.needed for fact in facts for rule in fact.by})
@@ -150,7 +155,7 @@ def _fact(story: Story, question: Question, string: str) -> Fact:
 
 
 def main(folder: str) -> int:
-    """Make the rules of the domains in a folder, and print what they do for both halves."""
+    """Make the rules of the domains in a folder; print their effect in both halves of stories."""
     rules = dict(read()) if FILE.exists() else {}
     for domain, stories in domains_in(Path(folder)).items():
         half, rest = halves(stories)

@@ -1,4 +1,4 @@
-"""Stories with questions, as they stand in `episodes.jsonl` and `checkpoints.jsonl` of a domain."""
+"""Stories with questions, read from `episodes.jsonl` and `checkpoints.jsonl` of a domain."""
 
 import json
 import re
@@ -43,12 +43,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with the strings that count.
+    """A question, with the strings to look for in its prompt.
 
     Attributes:
         turns: The number of turns before the question.
-        counted: For `utility` the facts that the asker needs, else those that the asker must not
-            get; in lower case.
+        counted: The strings to look for, in lower case. For the kind `utility`, they are facts that
+            the person who asks needs; otherwise, facts that the person must not get.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A story with its questions, in the order in which they are asked."""
+    """A story, with its questions in the order in which they are asked."""
 
     id: str
     domain: str
@@ -79,7 +79,7 @@ Domains = Mapping[str, Sequence[Story]]
 
 
 def domains_in(folder: Path) -> Domains:
-    """Read all domains of a folder, or the one that the folder itself holds.
+    """Read all domains of a folder; a folder may also hold the files of a single domain.
 
     Raises:
         ValueError: There is no story.
@@ -94,7 +94,11 @@ def domains_in(folder: Path) -> Domains:
 
 
 def halves(stories: Sequence[Story]) -> tuple[Sequence[Story], Sequence[Story]]:
-    """Return every other story, from the first, of which rules are made, and the rest."""
+    """Split stories into two halves.
+
+    The first half has every other story, from the first on: rules are made from it. The second half
+    has the rest.
+    """
     return stories[::2], stories[1::2]
 
 
@@ -141,9 +145,9 @@ def _story(line: dict[str, Any], asked: Sequence[dict[str, Any]]) -> Story:
 
 
 def _subjects(entities: dict[str, Any]) -> dict[str, set[str]]:
-    """Return whom each person's role is about, by the story's relations between two people.
+    """Return the people whom each person's role is about, by the story's relations.
 
-    The role of an advisor of Lina is about Lina, and so is the role of Lina.
+    For example, the role of Lina's advisor is about Lina, and so is Lina's own role.
     """
     known = {one["principal_id"] for one in entities["principals"]}
     found: dict[str, set[str]] = defaultdict(set)
@@ -176,10 +180,10 @@ def _time(stamp: str) -> datetime:
 
 
 def _question(line: dict[str, Any], turns: Sequence[Turn], count: int) -> Question:
-    """Return a question with the strings that count.
+    """Return a question, with the strings to look for in its prompt.
 
-    Those do not count that the question itself contains, or no turn so far, or, if they are
-    protected, that the asker said.
+    Left out are strings that the question itself contains, strings that no turn so far contains,
+    and protected strings that the person who asks has said.
     """
     kind, asker = cast("Kind", line["query_type"]), line["asker"]["principal_id"]
     listed = line["judge_spec"].get("include") if kind == "utility" else line.get("leak_targets")

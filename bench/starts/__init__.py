@@ -1,1 +1,1 @@
-"""The cost of the cold start and the first event of each function."""
+"""What the cold start and the first event of each function cost."""

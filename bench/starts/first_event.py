@@ -1,10 +1,10 @@
 """One container: an interpreter that imports a function's module and handles a first event.
 
-`python -m bench.starts.first_event MODULE SCENE` prints one line of JSON: the processor time of
-both, the modules that were loaded after each, and what a snapshot of the container before the event
-would hold. For each port that the function uses, the real
-port is created with its client and called once, at an endpoint that does not answer. Then a port in
-memory replaces it.
+`python -m bench.starts.first_event MODULE SCENE` prints one line of JSON: the processor time of the
+import and of the event, the modules loaded after each, and what a snapshot of the container between
+the two would contain. For each port that the function uses, the real port is created with its
+client, and called once at an endpoint that doesn't answer. After that, a port in memory does the
+work.
 """
 
 import importlib
@@ -31,7 +31,7 @@ REFUSED = 400  # the lowest status of a refusal
 
 
 class Context:
-    """Lambda's context object of an invocation."""
+    """The context object that Lambda passes with an invocation."""
 
     function_name = "bench"
     memory_limit_in_mb = 1_024
@@ -44,7 +44,7 @@ class Context:
 
 
 class TriedModel:
-    """A model that calls an unreachable model first, and then answers by another one."""
+    """A model that first calls the real, unreachable model, and then answers in memory."""
 
     def __init__(self, real: "LanguageModel", answering: "LanguageModel") -> None:
         self._real, self._answering = real, answering
@@ -61,7 +61,7 @@ class TriedModel:
 
 
 class TriedSms:
-    """An SMS provider that calls an unreachable one first, and then sends by another one."""
+    """An SMS provider that first calls the real but unreachable one, and then sends in memory."""
 
     def __init__(self, real: "Sms", taking: "Sms") -> None:
         self._real, self._taking = real, taking
@@ -99,7 +99,7 @@ def _in_vain(call: Any) -> None:
 
 
 def use_first_app(told: dict[str, Any]) -> None:
-    """Give the function an app that creates each real port that the function asks for.
+    """Give the function an app that creates a real port whenever the function asks for it.
 
     Args:
         told: The fields of a `bench.starts.first_events.Scene`.
@@ -176,7 +176,7 @@ def milliseconds() -> float:
 
 
 def check(answer: dict[str, Any]) -> None:
-    """Check that the event was handled, because a refusal costs less.
+    """Check that the event was handled. A refused event would cost less.
 
     Raises:
         AssertionError: The event was not handled.
@@ -186,7 +186,7 @@ def check(answer: dict[str, Any]) -> None:
 
 
 def restore_hooks() -> "list[Callable[..., object]]":
-    """Install the module of Lambda's runtime that takes hooks; return what it is given."""
+    """Install Lambda's module for snapshot hooks; return the list of hooks that get registered."""
     hooks: list[Callable[..., object]] = []
     runtime: Any = ModuleType("snapshot_restore_py")
     runtime.__spec__ = ModuleSpec(runtime.__name__, None)
@@ -196,7 +196,7 @@ def restore_hooks() -> "list[Callable[..., object]]":
 
 
 def open_sockets() -> int:
-    """Return how many sockets this process has open; Linux only."""
+    """Return how many sockets this process has open. Works only on Linux."""
     links = [each.readlink() for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
     return len([each for each in links if str(each).startswith("socket:")])
 

@@ -1,7 +1,7 @@
-"""The first event of each function, and the table that the event needs.
+"""The first event of each function, and the items of the table that the event needs.
 
-Skein itself writes the table: a person has texted a line and got an answer, and has texted again.
-The events are those that follow.
+Skein itself writes the items: a person has texted a line and got an answer, and texts again. The
+events are those that follow from the second text.
 """
 
 import pickle
@@ -81,8 +81,8 @@ class Scene:
     Attributes:
         now: The time, in ISO 8601.
         items: All items of the table.
-        events: The events by the function's module.
-        settings: The settings of the deployment; all endpoints outside are unreachable.
+        events: The first event of each function, by the function's module.
+        settings: The settings of the deployment. All endpoints in them are unreachable.
     """
 
     now: str
@@ -119,7 +119,7 @@ def scene(begun: datetime = BEGUN, account: Mapping[str, str] = ACCOUNT) -> Scen
 
     Args:
         begun: When the story begins.
-        account: The account at Twilio, which signs its requests.
+        account: The account at Twilio, with the token that signs Twilio's requests.
     """
     story = _Story(begun, account)
     items, events = story.told()

@@ -1,8 +1,8 @@
 """Cold starts: the processor time of a first import and a first event, with compiled code.
 
-Processor time is nearly all of an import, and excludes other work on the machine. Lambda only
-imports the module before the first event. The first event is measured too, so that deferring an
-import to it does not look like a gain.
+An import takes almost only processor time, which excludes other work on the machine. Before the
+first event, Lambda only imports the module. The first event is measured, too: otherwise, moving an
+import from the start to the first event would look like a gain.
 """
 
 import json
@@ -28,11 +28,11 @@ class ColdStart:
 
     Attributes:
         import_ms: The processor time of importing the module, in milliseconds.
-        event_ms: The processor time of the first event, with everything that it loads.
+        event_ms: The processor time of the first event, with everything that the event loads.
         at_import: The modules that are loaded after the import.
-        in_all: The modules that are loaded after the event.
+        in_all: The modules that are loaded after the first event.
         sockets: How many sockets are open after the import.
-        seeds: Whether a start from a snapshot seeds the random numbers.
+        seeds: Whether the random numbers get a new seed when a container starts from a snapshot.
     """
 
     import_ms: float
@@ -44,7 +44,7 @@ class ColdStart:
 
     @property
     def sum_ms(self) -> float:
-        """The processor time of both, in milliseconds."""
+        """The processor time of the import and the first event together, in milliseconds."""
         return self.import_ms + self.event_ms
 
 
@@ -98,7 +98,7 @@ def cold_start(name: str, scene_path: Path) -> ColdStart:
 
 
 def environment(name: str) -> Mapping[str, str]:
-    """Return a function's environment variables, as far as they are known before a deployment."""
+    """Return a function's environment variables, except for those that only a deployment knows."""
     functions = {one.handler.rpartition(".")[0]: one for one in Template.load().functions}
     given = functions[name].environment
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}

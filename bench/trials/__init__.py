@@ -1,1 +1,1 @@
-"""Tasks of another benchmark become cases, and are played right and with one wrong call."""
+"""Tasks of another benchmark become cases, and are played right and with one wrong call each."""

@@ -1,8 +1,8 @@
-"""`make bench ONLY=trials DATA=folder`: whether cases find each wrong call in the tasks of a bank.
+"""`make bench ONLY=trials DATA=folder`: whether cases notice each wrong call in a bank's tasks.
 
 The folder has `bank-tasks.json`, the banking tasks of tau2-bench. The calls that solve a task
-become cases of an agent, as an operator would write them. The calls must pass their cases; with one
-call dropped, changed or added, they must not.
+become cases of an agent, as an operator would write them. The correct calls must pass their cases.
+With one call dropped, changed or added, the calls must fail.
 """
 
 import json
@@ -34,14 +34,14 @@ def actions_of(task: Task) -> list[Task]:
 
 
 def compared(action: Task) -> dict[str, Any]:
-    """Return those arguments of a call that the benchmark itself compares."""
+    """Return those arguments of a call that the original benchmark compares."""
     names = action.get("compare_args")
     arguments: dict[str, Any] = action["arguments"]
     return arguments if names is None else {n: arguments[n] for n in names if n in arguments}
 
 
 def cases_of(task: Task) -> list[Case]:
-    """Return the cases of a task; each has some of its calls."""
+    """Return the cases of a task. Each case expects some of the task's calls."""
     actions = actions_of(task)
     wanted = [
         Expectation(calls=PartOfCall(tool=each["name"], arguments=compared(each)))
@@ -74,7 +74,7 @@ def passes(cases: Sequence[Case], calls: Sequence[PlayedCall]) -> bool:
 
 
 def mutants_of(task: Task, strange: PlayedCall) -> Iterator[Mutant]:
-    """Yield the calls of a task with each one dropped, changed and followed by another one."""
+    """Yield the calls of a task with each one dropped, changed, or followed by a strange call."""
     actions = actions_of(task)
     calls = [PlayedCall(each["name"], each["arguments"]) for each in actions]
     for at, (action, call) in enumerate(zip(actions, calls, strict=True)):
@@ -94,7 +94,7 @@ def _changed(value: Any) -> Any:
 
 
 def main(folder: Path) -> int:
-    """Print what passes and what fails, and return the exit status."""
+    """Print which calls pass and which fail, and return the exit status."""
     tasks = [
         each
         for each in json.loads((folder / "bank-tasks.json").read_text("utf-8"))

@@ -1,1 +1,1 @@
-"""The cost of turns with Skein and with its peers, on the same engines."""
+"""The cost of turns with Skein and with its peers, on the same databases."""

@@ -1,4 +1,4 @@
-"""The engines of the benchmark: DynamoDB Local with one table, and an S3 on this machine."""
+"""The databases of the benchmark: DynamoDB Local with one table, and an S3 on this machine."""
 
 import os
 from collections.abc import Iterator
@@ -23,15 +23,16 @@ def engines() -> Iterator[tuple[str, str]]:
 
 
 def client_of(url: str | None) -> Any:
-    """Return a client with the options of Skein's own; None as the URL means AWS."""
+    """Return a boto3 client with the options that Skein uses. If the URL is None, it calls AWS."""
     return dynamo_client(Aws(Settings(aws_endpoint_url=url)))
 
 
 def make_table(client: Any, name: str) -> None:
-    """Create a table as it is deployed, but without the stream.
+    """Create a table as a deployment has it, but without the stream.
 
-    Nobody reads the stream here. The engine looks for the newest part of it at each write, which
-    takes longer the more has been written: most of the time of filling a long chat.
+    The benchmark doesn't read the stream. DynamoDB Local searches for the newest part of the stream
+    at each write, which takes longer the more was written; filling a long chat would spend most of
+    its time on this.
     """
     definition = dict(Template.load().table[1])
     del definition["StreamSpecification"]

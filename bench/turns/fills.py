@@ -25,7 +25,7 @@ def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def filled_by_transactions(table: Table) -> Fill:
-    """Return a function that fills any table, a hundred items at a time."""
+    """Return a function that fills any table by transactions of a hundred items."""
 
     def fill(items: Iterable[Item]) -> None:
         for batch in in_batches(items, ITEMS_OF_A_TRANSACTION):

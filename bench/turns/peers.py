@@ -1,7 +1,7 @@
-"""Cost of a turn with the alternatives to Skein; runs in the bench's own environment.
+"""Cost of a turn with the alternatives to Skein; runs in the benchmarks' own environment.
 
 `python -m bench.turns.peers NAME DYNAMODB S3` prints one line of JSON for each length of chat. If a
-peer cannot hold a chat, the line has the peer's own error.
+peer can't hold a chat of that length, the line has the peer's error.
 """
 
 import json
@@ -36,7 +36,7 @@ def said(seq: int) -> BaseMessage:
 def langchain(
     messages: int, thread: str, session: boto3.Session, wire: Wire, urls: Sequence[str]
 ) -> Turn:
-    """Return the turns of a LangChain history: read before the answer, then two messages added."""
+    """Return a turn with a LangChain history: read it, then add a question and its answer."""
     history = DynamoDBChatMessageHistory(
         table_name="langchain",
         session_id=thread,
@@ -59,7 +59,7 @@ def langchain(
 def langgraph(
     messages: int, thread: str, session: boto3.Session, wire: Wire, urls: Sequence[str]
 ) -> Turn:
-    """Return the turns of a LangGraph graph with DynamoDBSaver, which puts large states in S3."""
+    """Return a turn with a LangGraph graph and DynamoDBSaver, which puts large states in S3."""
 
     def answer(state: MessagesState) -> dict[str, Any]:
         prompt = [SystemMessage(SYSTEM_PROMPT), *state["messages"]]
@@ -95,7 +95,7 @@ PEERS = {"langchain": langchain, "langgraph": langgraph}
 
 
 class Peer:
-    """A peer's chat; see `bench.cost.Talk`."""
+    """A chat of a peer; see `bench.cost.Talk`."""
 
     def __init__(self, turn: Turn, messages: int) -> None:
         self._turn = turn
@@ -106,12 +106,12 @@ class Peer:
         self._turn(self._messages + 1)
 
     def settle(self) -> None:
-        """Count the turn's two messages."""
+        """Add the turn's two messages to the length of the chat."""
         self._messages += 2
 
 
 def rows(name: str, urls: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[Row]:
-    """Return one row for each length."""
+    """Return a row of results for each length of chat."""
     session = boto3.Session(region_name=os.environ["AWS_DEFAULT_REGION"])
     _make_places(name, session, urls)
     found = []
@@ -131,7 +131,7 @@ def rows(name: str, urls: Sequence[str], lengths: Sequence[int] = LENGTHS) -> li
 
 
 def _make_places(name: str, session: boto3.Session, urls: Sequence[str]) -> None:
-    """Create the table that the peer's documentation asks for, and the bucket."""
+    """Create the table that the peer's documentation describes, and the bucket."""
     keys = CHECKPOINT_KEYS if name == "langgraph" else ("SessionId",)
     session.client("dynamodb", endpoint_url=urls[0]).create_table(
         TableName=name,

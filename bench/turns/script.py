@@ -14,6 +14,6 @@ _WORDS = _TALK.split()
 
 
 def text(seq: int) -> str:
-    """Return the text of message number `seq`: 190 characters, different for each number."""
+    """Return the text of message number `seq`: 190 characters, and different for each number."""
     turned = [_WORDS[(seq * 7 + position) % len(_WORDS)] for position in range(2 * len(_WORDS))]
     return f"Number {seq}: {' '.join(turned)}"[: TEXT_CHARACTERS - 1] + "."

@@ -1,4 +1,4 @@
-"""A chat of any length in Skein, with turns made by the services of the API and the workers."""
+"""A chat of any length in Skein. Its turns are made by the services of the API and the workers."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -39,9 +39,9 @@ class SkeinChat:
 
     Args:
         stand: The services and the table.
-        kind: A direct chat, or an open group in which the agent answers in text.
-        chat_id: The chat's id, which begins with `chat_`; the ids of the agent and the person are
-            derived from it.
+        kind: A direct chat, or an open group in which the agent answers in text mode.
+        chat_id: The chat's id, which begins with `chat_`. The ids of the agent and the person are
+            derived from the chat's id.
 
     Attributes:
         said: The number of messages that the person has posted.
@@ -66,7 +66,7 @@ class SkeinChat:
 
     @property
     def person(self) -> NamedMember:
-        """The person who asks."""
+        """The person who writes to the agent."""
         return NamedMember(kind="user", id=f"usr_{self._suffix}", name="Husam")
 
     @property
@@ -81,10 +81,10 @@ class SkeinChat:
     # ------------------------------------------------------------------ how it comes to be
 
     def create(self, messages: int, fill: Fill) -> None:
-        """Write the chat with a number of messages, and set the clock to the newest one.
+        """Write the chat with this many messages; set the clock to the newest message's time.
 
-        All items are as Skein itself writes them: with idempotency records, and with a pinned
-        summary that covers the messages.
+        The items are the same as those that Skein would write: there are idempotency records, and a
+        pinned summary that covers the messages.
         """
         self._stand.clock.set(max(self._stand.clock.now(), BEGUN + messages * BETWEEN_MESSAGES))
         begun = self._stand.clock.now() - messages * BETWEEN_MESSAGES
@@ -169,7 +169,7 @@ class SkeinChat:
         return chat.model_copy(update={"summary": record, "pinned": pin})
 
     def _session(self, begun: datetime) -> Session:
-        """Return one session for the whole chat: it has no long gap and no reset."""
+        """Return a single session for the whole chat, which has no long gap and no reset."""
         return Session(id=f"ses_{self._suffix}", started_at=begun, first_seq=1)
 
     # ------------------------------------------------------------------ turns
@@ -179,7 +179,8 @@ class SkeinChat:
 
         Args:
             said: The message; by default the next one of the script.
-            fresh_worker: Whether the worker has never seen the chat. Otherwise it has its caches.
+            fresh_worker: Whether a new worker with empty caches carries out the run; otherwise, a
+                warm one with cached parts of the chat does.
         """
         job = self.ask(said)
         worker = self._stand.new_app() if fresh_worker else self._stand.app
@@ -229,7 +230,7 @@ class SkeinChat:
             raise TurnFailedError(f"message {expected} should be the answer: {chat}")
 
     def rest(self) -> None:
-        """Advance the clock between two turns, and do the background work."""
+        """Advance the clock between two turns, and do the background work that is due."""
         stand = self._stand
         stand.clock.advance(SECONDS_BETWEEN_TURNS)
         for upkeep in stand.queues.take(UpkeepJob):

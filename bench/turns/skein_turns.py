@@ -1,4 +1,4 @@
-"""Cost of a turn with Skein at each length of chat, and Skein's own share of the time.
+"""Cost of a turn with Skein at each length of chat, and how much of the time is Skein's own.
 
 `python -m bench.turns.skein_turns DYNAMODB` prints one line of JSON for each row.
 """
@@ -35,7 +35,7 @@ CONTEXT_MESSAGES = 1_000
 
 
 class _Watched:
-    """A service of the app with some methods replaced by timed ones.
+    """Wraps a service of the app, and replaces some of its methods by timed ones.
 
     Args:
         part: The service.
@@ -52,15 +52,16 @@ class _Watched:
 
 @dataclass
 class Stopwatch:
-    """Timing of a worker's services, in seconds.
+    """Measures the time of a worker's services, in seconds.
 
-    Work without calls is measured in processor time, which excludes other work on the machine.
+    Work that makes no calls is measured in processor time, which excludes other work on the
+    machine.
 
     Attributes:
-        reads: The duration of each reading, with its calls.
-        own_reads: The same without the time of the calls.
+        reads: The duration of each read of a context, including its calls.
+        own_reads: The duration of each read of a context, without the time of the calls.
         builds: The duration of each build of a prompt.
-        tokens: The time of counting tokens since it was last set to 0.
+        tokens: The time spent on counting tokens since this attribute was last set to 0.
     """
 
     wire: Wire
@@ -70,7 +71,7 @@ class Stopwatch:
     tokens: float = 0.0
 
     def watch(self, app: AllServices) -> None:
-        """Time the services of a new worker."""
+        """Measure the time of a new worker's services."""
         read, build, counter = (
             app.context_loader.fresh,
             app.prompt_builder.build,
@@ -133,7 +134,7 @@ class Talk:
 
 
 def rows_of_length(client: Any, wire: Wire, tokens: Tokens, messages: int) -> Iterator[Row]:
-    """Yield the rows of fresh workers and of a warm worker at one length."""
+    """Yield the rows for fresh workers and for a warm worker, in chats of one length."""
     stand = Stand(partial(IndexedTable, client, TABLE), tokens)
     filled = dict[str, SkeinChat]()  # filling a long chat is slow, so both workers share it
 
@@ -159,7 +160,10 @@ def rows_of_length(client: Any, wire: Wire, tokens: Tokens, messages: int) -> It
 
 
 def own_time(client: Any, wire: Wire, tokens: Tokens, kind: Kind) -> dict[str, float]:
-    """Measure Skein's own time in a context, in milliseconds, for fresh workers in a long chat."""
+    """Measure Skein's own time for a context, in milliseconds.
+
+    Fresh workers read and build the contexts, in a long chat.
+    """
     watch = Stopwatch(wire)
     # A table of its own: long chats advance the clock by weeks, and this table's limits must not
     # depend on that.
@@ -195,7 +199,7 @@ def p95(values: list[float]) -> float:
 
 
 def main(url: str) -> None:
-    """Measure everything on one engine."""
+    """Measure everything on the DynamoDB at this URL."""
     client, wire, tokens = client_of(url), Wire(), Tokens()
     make_table(client, TABLE)
     wire.listen(client)

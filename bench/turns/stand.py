@@ -20,9 +20,9 @@ class Stand:
     """Skein's services on a table, with a settable clock, queues in memory and a scripted model.
 
     Args:
-        table: Makes the table, given the clock by which items expire.
+        table: Makes the table, given the clock that decides when items expire.
         settings: The settings; None for the defaults.
-        watched: Called with each new worker, to time its services.
+        watched: Called with the app of each new worker, to measure its time.
 
     Attributes:
         ports: The ports of the workers.

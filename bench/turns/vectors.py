@@ -1,7 +1,7 @@
-"""Vector index of the benchmark, because DynamoDB Local has none.
+"""Vector index of the benchmark, because DynamoDB Local has no vector index.
 
-Skein's own adapter makes the requests. They are answered in its client, with the passages that were
-written to the table, so they are counted like all other requests.
+Skein's own adapter makes the requests. A hook in the adapter's client answers them, with the
+passages that were written to the table. So they are counted like all other requests.
 """
 
 import json
@@ -28,7 +28,7 @@ OPERATION = "before-send.dynamodb.SearchVectors"
 
 @dataclass(frozen=True)
 class IndexedTable(DynamoTable):
-    """A table on DynamoDB Local whose passages can be searched.
+    """A table on DynamoDB Local with a searchable index of its passages.
 
     Attributes:
         passages: The passages, with their vectors.
@@ -63,7 +63,7 @@ class IndexedTable(DynamoTable):
 
 @dataclass(frozen=True)
 class _Body:
-    """The body of a response."""
+    """The body of a response, in the form that botocore expects."""
 
     content: bytes
 

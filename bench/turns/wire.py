@@ -1,8 +1,8 @@
-"""Counter of the requests to DynamoDB and S3, whichever library sends them.
+"""Counter of the requests to DynamoDB and S3, from any library that uses botocore.
 
 The counter hooks into botocore, so it sees each request that is really sent, retries included. It
-asks DynamoDB to report the consumed units of each request. It is independent of Skein, because
-peers are measured with it, too.
+asks DynamoDB to report the units that each request consumes. It doesn't depend on Skein, because it
+also measures the peers.
 """
 
 import threading
@@ -22,7 +22,7 @@ class WireCall:
 
     Attributes:
         begun: When the request was sent, in seconds of `time.perf_counter`.
-        ended: When the answer had been read.
+        ended: When the answer had been read completely.
         sent: The bytes of the request's body.
         received: The bytes of the answer's body.
         units: The capacity units that DynamoDB reports; 0 for S3.
@@ -37,22 +37,22 @@ class WireCall:
 
     @property
     def reads(self) -> float:
-        """The units, if the call reads."""
+        """The capacity units if the call reads, otherwise 0."""
         return self.units if self.name in READS else 0.0
 
     @property
     def writes(self) -> float:
-        """The units, if the call writes."""
+        """The capacity units if the call writes, otherwise 0."""
         return self.units - self.reads
 
     @property
     def searched(self) -> int:
-        """The bytes of the passages that a vector search found; 0 for another call."""
+        """The bytes of the passages that a vector search found; 0 for any other call."""
         return self.received if self.name == SEARCH else 0
 
 
 class Wire:
-    """Record of all calls of the clients that it listens to.
+    """Record of all calls of the clients that are passed to `listen`.
 
     Attributes:
         calls: The calls since this list was last cleared, in the order of the answers.
@@ -115,7 +115,7 @@ def _ask_for_units(params: dict[str, Any], model: Any, **_: Any) -> None:
 
 
 def _sent(request: Any) -> int:
-    """Return the size of a body; for a stream, the size in its header."""
+    """Return the size of a request's body; for a stream, the size that the header declares."""
     if isinstance(request.body, bytes | bytearray | str):
         return len(request.body)
     headers = {str(name).lower(): value for name, value in dict(request.headers).items()}
@@ -131,7 +131,7 @@ def _received(response: Mapping[str, Any]) -> int:
 
 
 def _units(consumed: Any) -> float:
-    """Return the units of one answer; a batch and a transaction list them by table."""
+    """Return the capacity units of an answer. Batches and transactions list them by table."""
     if not consumed:
         return 0.0
     tables = consumed if isinstance(consumed, list) else [consumed]

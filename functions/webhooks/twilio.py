@@ -86,6 +86,9 @@ def inbound_sms(form: Form) -> InboundSms:
 
     The prefix of the addresses names the channel, such as `whatsapp:`. See
     https://www.twilio.com/docs/messaging/guides/webhook-request.
+
+    Raises:
+        Invalid: A field is missing or malformed.
     """
     count = form.get("NumMedia") or "0"
     if NUMBER.fullmatch(count) is None:

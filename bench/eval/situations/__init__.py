@@ -1,4 +1,4 @@
-"""The situations by ability."""
+"""The situations of the eval, grouped by the ability that they test."""
 
 from bench.eval.situations import (
     borrowing,

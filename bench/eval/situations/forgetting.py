@@ -1,4 +1,4 @@
-"""The agent has a person's words forgotten, and does not only say so."""
+"""Asked to forget a person's words, the agent really has them forgotten."""
 
 from collections.abc import Iterator
 

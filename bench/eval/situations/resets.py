@@ -1,4 +1,4 @@
-"""The agent honours a reset."""
+"""The agent lets go of the earlier session after a reset."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Two abilities meet: a call and its confirmation, an errand and a chat, a rule and PRIVATE."""
+"""Two features meet: a tool call and its confirmation, an errand and a chat, a rule and PRIVATE."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The agent stays silent where nobody needs it."""
+"""The agent stays silent when nobody needs an answer."""
 
 from collections.abc import Iterator
 

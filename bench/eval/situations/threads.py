@@ -71,7 +71,7 @@ PHOTOS = Expected(
 
 
 def _desk(stage: Stage) -> None:
-    """Set the agent up with two threads, of which the newsletter is active."""
+    """Create an agent with two threads, of which the newsletter is active."""
     edda = stage.agent("Edda", EDDA, enabled_tools=TOOLS)
     stage.person("Lena")
     stage.chat("Desk", "Lena", "Edda", respond="every")

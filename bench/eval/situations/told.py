@@ -1,4 +1,4 @@
-"""Situations of one kind: people say something, time passes, and the last answer is judged."""
+"""Situations of one form: people say something, time passes, and the last answer is judged."""
 
 from collections.abc import Iterator, Sequence
 
@@ -47,8 +47,10 @@ def told(
 
     Args:
         character: The agent's system prompt.
-        happens: What Ann says, and the seconds that pass; the answer to the last is judged.
-        by_sms: Whether they talk by SMS; otherwise in a private chat of the app.
+        happens: What Ann says, and the seconds that pass in between. The answer to Ann's last text
+            is judged.
+        by_sms: Whether Ann and the agent talk by SMS; otherwise, they talk in a private chat of the
+            app.
         memories: What a scripted model remembers.
         operator_says: A memory that an operator gives the agent.
     """
@@ -94,7 +96,7 @@ def told_in_group(
     *,
     title: str = CHAT,
 ) -> Situation:
-    """Return a situation in a group, where the last message alone asks the agent.
+    """Return a situation in a group, in which only the last message asks the agent.
 
     Args:
         happens: Who says what, and the seconds that pass.
