@@ -3851,19 +3851,19 @@ export interface components {
         };
         /**
          * Authors
-         * @description Some people and tools, or many: more than 20, or not known exactly.
+         * @description The people and tools whose words something contains: up to 20 ids, or `many`.
          */
         Authors: {
             /** @description At most 20 ids or digests, sorted. Default: `[]`. */
             ids?: string[];
-            /** @description Whether there are possibly others. Checks of rights then assume the worst. Default: `false`. */
+            /** @description Whether there may be others besides `ids`: more than 20 people, or people not known exactly. Checks of rights then assume the worst. Default: `false`. */
             many?: boolean;
-            /** @description True if a sharing rule brought some of their words into the chat where they were used. Items made from them must not leave that chat. Default: `false`. */
+            /** @description True if a sharing rule brought some of these words into the chat. Items made from the words must not leave this chat. Default: `false`. */
             by_rule?: boolean;
         };
         /**
          * CallUsage
-         * @description The time, the tries and the size of a call to a service.
+         * @description How long a call to a service took, how many tries it needed, and how large it was.
          */
         CallUsage: {
             /** @description How long it took, with its retry. */
@@ -3996,7 +3996,7 @@ export interface components {
         };
         /**
          * Citation
-         * @description A passage of the tenant's texts on which a message rests.
+         * @description A passage of the tenant's sources that a message cites.
          */
         Citation: {
             /** @description The id of the source. */
@@ -4123,7 +4123,7 @@ export interface components {
         };
         /**
          * EntryResource
-         * @description Where one entry of a section comes from, and why it may be shown.
+         * @description Where one entry of a prompt's section comes from, and why the entry may be shown.
          */
         EntryResource: {
             /** @description What the entry is; `borrowed` is the context of a chat. */
@@ -4218,7 +4218,7 @@ export interface components {
         };
         /**
          * GivenCode
-         * @description A code that an SMS brought to a phone number.
+         * @description A code that the user received by SMS and enters to prove the phone number.
          */
         GivenCode: {
             /** @description The six digits of the SMS. */
@@ -4226,7 +4226,7 @@ export interface components {
         };
         /**
          * Health
-         * @description The API is up.
+         * @description The response of a health check, which says that the API is up.
          */
         Health: {
             /**
@@ -4239,7 +4239,7 @@ export interface components {
         };
         /**
          * HeldContent
-         * @description What an activation's prompt and tool results contain, as the basis for where it may post.
+         * @description What an activation's prompt and tool results contain. This decides where it may post.
          */
         HeldContent: {
             /** @description The chat that the prompt showed; null if it showed none. */
@@ -4252,11 +4252,11 @@ export interface components {
             authors?: components["schemas"]["Authors"];
             /** @description Whether one of the authors is possibly an outsider; see `services/visibility/insiders.py`. Default: `false`. */
             outsiders?: boolean;
-            /** @description Whether the content includes messages from outside the current session of that chat. A group has only one session. Default: `false`. */
+            /** @description Whether the content includes messages from outside the current session of the chat `chat_id`. A group has only one session. Default: `false`. */
             beyond_session?: boolean;
             /** @description The borrowed context in the prompt. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
-            /** @description Set if a sharing rule brought other people's words into the prompt or a tool result: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used. */
+            /** @description Set if a sharing rule brought other people's words into the prompt or a tool result: `BY_VERSIONS`, or the epoch of the rules if a worker of release 0.3.0 set it. */
             sharing_epoch?: number | null;
         };
         /**
@@ -4347,9 +4347,9 @@ export interface components {
             spans?: components["schemas"]["Span"][];
             /** @description The people who wrote these messages, by id. */
             writers?: components["schemas"]["Authors"];
-            /** @description The ids of the agent's items that the call referred to, sorted. Default: `[]`. */
+            /** @description The ids of the agent's items that the model's tool call referred to, sorted. Default: `[]`. */
             items?: string[];
-            /** @description The names of people and chat, for prompts; null without names. */
+            /** @description The names of the people and the chat, for prompts; null if there are no names. */
             source?: components["schemas"]["SourceLabel"] | null;
         };
         /**
@@ -4478,7 +4478,7 @@ export interface components {
         };
         /**
          * ModelFailure
-         * @description The model that another one answered for, and why it did not answer itself.
+         * @description A model that did not answer, so that a fallback answered instead, and the reason.
          */
         ModelFailure: {
             /** @description The agent's own model. */
@@ -4661,7 +4661,7 @@ export interface components {
         };
         /**
          * OperatorsReading
-         * @description Whether operators may read chats, for the people who write them.
+         * @description Whether operators may read chats, as shown to the people who write in the chats.
          */
         OperatorsReading: {
             /** @description Whether operators may read chats, with a reason. */
@@ -4684,7 +4684,7 @@ export interface components {
         };
         /**
          * OwnChange
-         * @description Changes to the caller's own record. Omitted fields stay; null removes a field.
+         * @description Changes to the caller's own record. Omitted fields stay unchanged; null removes a field.
          *
          *     Null leaves `name` unchanged.
          */
@@ -4698,7 +4698,7 @@ export interface components {
         };
         /**
          * OwnChatResource
-         * @description A chat as the caller sees it.
+         * @description A chat of the caller, with its newest message and the number of unread messages.
          */
         OwnChatResource: {
             /** @description The id, an opaque text. */
@@ -4825,7 +4825,7 @@ export interface components {
             authors?: components["schemas"]["Authors"];
             /** @description The messages and items from which the plan was made. */
             made_from?: components["schemas"]["MadeFrom"];
-            /** @description The message template of the run's final message, for times when free text may not be sent. */
+            /** @description The message template of the run's final message. It is used when free text may not be sent. */
             template?: string | null;
         };
         /**
@@ -5055,7 +5055,7 @@ export interface components {
         };
         /**
          * RunPreviewResource
-         * @description The first words of a run: of its question and its answer.
+         * @description The first words of the message that a run answers, and of the run's answer.
          */
         RunPreviewResource: {
             /** @description Who wrote the message that the run answers; null without a message. */
@@ -5159,7 +5159,7 @@ export interface components {
         };
         /**
          * SenderResource
-         * @description The sender of a message: a member of the chat, or a person of the team who holds it.
+         * @description The sender of a message: a member of the chat, or a person of the team who holds the chat.
          */
         SenderResource: {
             /** @description The kind of item. */
@@ -5195,14 +5195,14 @@ export interface components {
             name: string;
             /** @description The JSON of the webhook, unchanged. */
             payload: string;
-            /** @description The chat that the payload names; the service reports to its members. The run belongs to it if the agent is a member. */
+            /** @description The chat that the payload names; the report is for this chat's members. The run belongs to this chat if the agent is a member. */
             chat_id?: string | null;
-            /** @description The call that an operator decided on; set instead of a service. */
+            /** @description The call that an operator approved or rejected, if that triggered the run instead of a service. */
             decided?: components["schemas"]["DecidedCall"] | null;
         };
         /**
          * ShownStaging
-         * @description Borrowed context that a run's prompt contained, and the chat where it was staged.
+         * @description Borrowed context that a run's prompt contained, and the chat whose prompt showed it.
          */
         ShownStaging: {
             /** @description The chat that the borrowed messages come from. */
@@ -5214,8 +5214,8 @@ export interface components {
          * SourceLabel
          * @description The authors and the chat of an item's source messages, as prompts name them.
          *
-         *     It is stored with the item, so that a prompt needs no further read. The ids ensure that an
-         *     erasure finds the names, and that two people with the same name are told apart.
+         *     The label is stored with the item, so that a prompt needs no further read. The ids ensure that
+         *     an erasure finds the names, and that two people with the same name can be distinguished.
          */
         SourceLabel: {
             /** @description At most three people, with their names at that time. Default: `[]`. */
@@ -5332,7 +5332,7 @@ export interface components {
             input_tokens?: number;
             /** @description Tokens of answers. Default: `0`. */
             output_tokens?: number;
-            /** @description Input tokens that the provider's prefix cache served; often cheaper. Default: `0`. */
+            /** @description Input tokens that the provider's prompt cache served; often cheaper. Default: `0`. */
             cached_tokens?: number;
             /** @description Output tokens of the model's hidden reasoning, which is not shown. Default: `0`. */
             reasoning_tokens?: number;
@@ -5609,7 +5609,7 @@ export interface components {
         };
         /**
          * AgentChatResource
-         * @description A chat of an agent as operators list it, without title and words.
+         * @description A chat of an agent as operators list it, without its title and without any text.
          */
         AgentChatResource: {
             /** @description The id, an opaque text. */
@@ -6021,7 +6021,7 @@ export interface components {
         };
         /**
          * BacklogRowResource
-         * @description The waiting work of the tenant of one kind.
+         * @description The tenant's waiting work of one kind.
          */
         BacklogRowResource: {
             /** @description The kind of work; `chat` is the upkeep of chats and their summaries. */
@@ -7332,7 +7332,7 @@ export interface components {
         };
         /**
          * ListedChatResource
-         * @description A chat of the tenant as operators list it, without title and words.
+         * @description A chat of the tenant as operators list it, without its title and without any text.
          */
         ListedChatResource: {
             /** @description The id, an opaque text. */
@@ -7519,7 +7519,7 @@ export interface components {
         };
         /**
          * MessageTemplate
-         * @description A template of the SMS provider, for messages where free text may not be sent.
+         * @description A template of the SMS provider, for messages that may not be sent as free text.
          */
         MessageTemplate: {
             /** @description The provider's id of the template (`ContentSid`). */
@@ -8620,7 +8620,7 @@ export interface components {
         };
         /**
          * RebuildResource
-         * @description A requested rebuild of the index of recall, without both ids for all chats.
+         * @description A requested rebuild of the index of recall; if both ids are null, for all chats.
          */
         RebuildResource: {
             /** @description The only chat to index again. */
@@ -8674,7 +8674,7 @@ export interface components {
         };
         /**
          * ReflectionResource
-         * @description One decision about journal entries that were about to fade.
+         * @description One decision of an agent about journal entries that were about to fade.
          */
         ReflectionResource: {
             /** @description The id, an opaque text. */
@@ -8711,7 +8711,7 @@ export interface components {
         };
         /**
          * ReplayEdit
-         * @description The edits with which a prompt is replayed; without any, it is replayed as it was.
+         * @description Edits to a prompt that is replayed; without edits, the prompt is replayed unchanged.
          */
         ReplayEdit: {
             /** @description The system prompt to use in IDENTITY. */
@@ -8721,7 +8721,7 @@ export interface components {
         };
         /**
          * ReplayResource
-         * @description The answer to a replayed prompt; no tool was carried out and nothing was stored.
+         * @description The model's answer to a replayed prompt; no tool was called, and nothing was stored.
          */
         ReplayResource: {
             /** @description The id of a run. */
@@ -9436,7 +9436,7 @@ export interface components {
         };
         /**
          * TemplatePlan
-         * @description A plan that an agent made from a template starts with.
+         * @description A plan that each agent gets when it is created from the template.
          */
         TemplatePlan: {
             /** @description The name. */
@@ -9847,7 +9847,7 @@ export interface components {
         };
         /**
          * ToolTokensList
-         * @description What each tool adds to a request: the built-in tools, then those of the tenant.
+         * @description The tokens that each tool adds to a request; built-in tools first, then the tenant's own.
          */
         ToolTokensList: {
             /** @description The items of this page. */
@@ -9857,7 +9857,7 @@ export interface components {
         };
         /**
          * ToolTokensResource
-         * @description What a tool adds to each request.
+         * @description How many tokens a tool adds to each request to the model.
          */
         ToolTokensResource: {
             /** @description The name of the tool. */

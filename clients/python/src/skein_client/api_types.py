@@ -29,7 +29,7 @@ Id: TypeAlias = str
 
 class Authors(TypedDict):
     """
-    Some people and tools, or many: more than 20, or not known exactly.
+    The people and tools whose words something contains: up to 20 ids, or `many`.
     """
 
     ids: NotRequired[list[Id]]
@@ -39,7 +39,7 @@ class Authors(TypedDict):
 
 class CallUsage(TypedDict):
     """
-    The time, the tries and the size of a call to a service.
+    How long a call to a service took, how many tries it needed, and how large it was.
     """
 
     seconds: float
@@ -61,7 +61,7 @@ class ChoiceAnswerResource(TypedDict):
 
 class Citation(TypedDict):
     """
-    A passage of the tenant's texts on which a message rests.
+    A passage of the tenant's sources that a message cites.
     """
 
     source_id: str
@@ -93,7 +93,7 @@ class ErrandPersonResource(TypedDict):
 
 class GivenCode(TypedDict):
     """
-    A code that an SMS brought to a phone number.
+    A code that the user received by SMS and enters to prove the phone number.
     """
 
     code: str
@@ -101,7 +101,7 @@ class GivenCode(TypedDict):
 
 class Health(TypedDict):
     """
-    The API is up.
+    The response of a health check, which says that the API is up.
     """
 
     status: Literal['ok']
@@ -154,7 +154,7 @@ class MediaLinkResource(TypedDict):
 
 class ModelFailure(TypedDict):
     """
-    The model that another one answered for, and why it did not answer itself.
+    A model that did not answer, so that a fallback answered instead, and the reason.
     """
 
     model: str
@@ -219,7 +219,7 @@ class NewVisit(TypedDict):
 
 class OperatorsReading(TypedDict):
     """
-    Whether operators may read chats, for the people who write them.
+    Whether operators may read chats, as shown to the people who write in the chats.
     """
 
     on: bool
@@ -349,7 +349,7 @@ class SentCode(TypedDict):
 
 class ShownStaging(TypedDict):
     """
-    Borrowed context that a run's prompt contained, and the chat where it was staged.
+    Borrowed context that a run's prompt contained, and the chat whose prompt showed it.
     """
 
     chat_id: str
@@ -811,7 +811,7 @@ class MemorySource(TypedDict):
 
 class MessageTemplate(TypedDict):
     """
-    A template of the SMS provider, for messages where free text may not be sent.
+    A template of the SMS provider, for messages that may not be sent as free text.
     """
 
     content_sid: str
@@ -1136,7 +1136,7 @@ class PythonCall(TypedDict):
 
 class RebuildResource(TypedDict):
     """
-    A requested rebuild of the index of recall, without both ids for all chats.
+    A requested rebuild of the index of recall; if both ids are null, for all chats.
     """
 
     chat_id: str | None
@@ -1164,7 +1164,7 @@ class RedeliveredCount(TypedDict):
 
 class ReflectionResource(TypedDict):
     """
-    One decision about journal entries that were about to fade.
+    One decision of an agent about journal entries that were about to fade.
     """
 
     id: str
@@ -1401,7 +1401,7 @@ class SweepResource(TypedDict):
 
 class TemplatePlan(TypedDict):
     """
-    A plan that an agent made from a template starts with.
+    A plan that each agent gets when it is created from the template.
     """
 
     name: str
@@ -1429,7 +1429,7 @@ class ToolTokens(TypedDict):
 
 class ToolTokensResource(TypedDict):
     """
-    What a tool adds to each request.
+    How many tokens a tool adds to each request to the model.
     """
 
     name: str
@@ -2055,7 +2055,7 @@ class DirectoryPage(TypedDict):
 
 class EntryResource(TypedDict):
     """
-    Where one entry of a section comes from, and why it may be shown.
+    Where one entry of a prompt's section comes from, and why the entry may be shown.
     """
 
     kind: EntryKind
@@ -2092,7 +2092,7 @@ class ErrandResource(TypedDict):
 
 class HeldContent(TypedDict):
     """
-    What an activation's prompt and tool results contain, as the basis for where it may post.
+    What an activation's prompt and tool results contain. This decides where it may post.
     """
 
     chat_id: NotRequired[str | None]
@@ -2208,7 +2208,7 @@ class NewDevice(TypedDict):
 
 class OwnChange(TypedDict):
     """
-    Changes to the caller's own record. Omitted fields stay; null removes a field.
+    Changes to the caller's own record. Omitted fields stay unchanged; null removes a field.
 
     Null leaves `name` unchanged.
     """
@@ -2283,7 +2283,7 @@ class SectionResource(TypedDict):
 
 class SenderResource(TypedDict):
     """
-    The sender of a message: a member of the chat, or a person of the team who holds it.
+    The sender of a message: a member of the chat, or a person of the team who holds the chat.
     """
 
     kind: SenderKind
@@ -2307,8 +2307,8 @@ class SourceLabel(TypedDict):
     """
     The authors and the chat of an item's source messages, as prompts name them.
 
-    It is stored with the item, so that a prompt needs no further read. The ids ensure that an
-    erasure finds the names, and that two people with the same name are told apart.
+    The label is stored with the item, so that a prompt needs no further read. The ids ensure that
+    an erasure finds the names, and that two people with the same name can be distinguished.
     """
 
     named: NotRequired[list[NamedMember]]
@@ -2378,7 +2378,7 @@ class GatewayProblem(TypedDict):
 
 class AgentChatResource(TypedDict):
     """
-    A chat of an agent as operators list it, without title and words.
+    A chat of an agent as operators list it, without its title and without any text.
     """
 
     id: str
@@ -2526,7 +2526,7 @@ class AuditResource(TypedDict):
 
 class BacklogRowResource(TypedDict):
     """
-    The waiting work of the tenant of one kind.
+    The tenant's waiting work of one kind.
     """
 
     kind: BacklogKind
@@ -2946,7 +2946,7 @@ class LineResource(TypedDict):
 
 class ListedChatResource(TypedDict):
     """
-    A chat of the tenant as operators list it, without title and words.
+    A chat of the tenant as operators list it, without its title and without any text.
     """
 
     id: str
@@ -3318,7 +3318,7 @@ class ReflectionPage(TypedDict):
 
 class ReplayEdit(TypedDict):
     """
-    The edits with which a prompt is replayed; without any, it is replayed as it was.
+    Edits to a prompt that is replayed; without edits, the prompt is replayed unchanged.
     """
 
     system_prompt: NotRequired[str | None]
@@ -3586,7 +3586,7 @@ class ToolResource(TypedDict):
 
 class ToolTokensList(TypedDict):
     """
-    What each tool adds to a request: the built-in tools, then those of the tenant.
+    The tokens that each tool adds to a request; built-in tools first, then the tenant's own.
     """
 
     items: list[ToolTokensResource]
@@ -4170,7 +4170,7 @@ class OpenChoiceResource(TypedDict):
 
 class OwnChatResource(TypedDict):
     """
-    A chat as the caller sees it.
+    A chat of the caller, with its newest message and the number of unread messages.
     """
 
     id: str
@@ -4252,7 +4252,7 @@ class RecalledMessage(TypedDict):
 
 class RunPreviewResource(TypedDict):
     """
-    The first words of a run: of its question and its answer.
+    The first words of the message that a run answers, and of the run's answer.
     """
 
     by: SenderResource | None
@@ -4732,7 +4732,7 @@ class RecallList(TypedDict):
 
 class ReplayResource(TypedDict):
     """
-    The answer to a replayed prompt; no tool was carried out and nothing was stored.
+    The model's answer to a replayed prompt; no tool was called, and nothing was stored.
     """
 
     run_id: str

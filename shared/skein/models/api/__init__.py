@@ -1,4 +1,4 @@
-"""The bodies of HTTP requests and responses of the core."""
+"""Request and response bodies of the HTTP API, except those of features with their own package."""
 
 __all__ = [
     "base",

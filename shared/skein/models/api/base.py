@@ -60,9 +60,9 @@ class Request(BaseModel):
 class ChangeRequest(Request, PartialModel):
     """Changes to a resource. Omitted fields stay unchanged; see `given`.
 
-    A subclass inherits the fields that have a default when the resource is created. Null resets an
-    inherited field that may be null. Null leaves all other fields unchanged, including the fields
-    that the subclass declares itself.
+    A subclass inherits the fields that have defaults in a request that creates the resource. If an
+    inherited field may be null, null resets the field. For all other fields, including those that
+    the subclass declares itself, null is the same as omitting the field.
     """
 
     @property
@@ -84,7 +84,7 @@ class ChangeRequest(Request, PartialModel):
 
     @classmethod
     def _resettable(cls) -> set[str]:
-        """Return the names of the inherited fields that may be null."""
+        """Return the names of the fields that null resets: inherited fields that may be null."""
         inherited = cls.model_fields.keys() - cls.__annotations__.keys()
         return {
             name for name in inherited if NoneType in get_args(cls.model_fields[name].annotation)
@@ -107,7 +107,7 @@ REQUEST_WORDS = frozenset(
 
 
 def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a JSON schema, the types to choose from, and the types of items."""
+    """Yield a JSON schema and the schemas inside its `anyOf` and `items`."""
     yield schema
     for part in [*schema.get("anyOf", ()), *filter(None, [schema.get("items")])]:
         yield from _parts(part)
@@ -129,7 +129,7 @@ class Resource(BaseModel):
     ) -> JsonSchemaValue:
         """Return the schema without limits and defaults, which belong to requests.
 
-        A client that checks responses then also accepts values of later limits.
+        A client that validates responses keeps working when a later release changes a limit.
         """
         made = handler(schema)
         for field in handler.resolve_ref_schema(made).get("properties", {}).values():
@@ -153,7 +153,7 @@ class Page(Resource, Generic[Shown]):
 
     @classmethod
     def of(cls, source: Any, /) -> Self:
-        """Build the page from a listing, whose items the `of` of this page's item class accepts."""
+        """Build the page from a listing, and each of its items with the `of` of the item class."""
         shown = get_args(cls.model_fields["items"].annotation)[0]
         return cls(items=tuple(map(shown.of, source.items)), next_cursor=source.next_cursor)
 
@@ -173,7 +173,7 @@ class Problem(Resource):
 
 
 class Health(Resource):
-    """The API is up."""
+    """The response of a health check, which says that the API is up."""
 
     status: Annotated[Literal["ok"], Field(description="Always `ok`.")] = "ok"
     paused: Annotated[

@@ -62,7 +62,7 @@ class MemberRequest(Request):
 
     @property
     def ref(self) -> MemberRef:
-        """The reference that services use."""
+        """The member as the reference that Skein's services take."""
         return MemberRef(kind=self.kind, id=self.id)
 
 
@@ -219,7 +219,7 @@ class MemberResource(Resource):
 
 
 class SenderResource(Resource):
-    """The sender of a message: a member of the chat, or a person of the team who holds it."""
+    """The sender of a message: a member of the chat, or a person of the team who holds the chat."""
 
     kind: Annotated[SenderKind, Field(description="The kind of item.")]
     id: Id
@@ -240,7 +240,7 @@ class ChatMemberResource(MemberResource):
 
     @classmethod
     def all_of(cls, chat: Chat) -> tuple[Self, ...]:
-        """Build the resources of a chat's members, and then of its invited people."""
+        """Build the resources of a chat's members, followed by those of its invited people."""
         members = (cls.of_member(chat, member) for member in chat.roster)
         invited = (
             cls(**each.member.model_dump(), state="invited", role="member") for each in chat.invited
@@ -253,7 +253,7 @@ class ChatMemberResource(MemberResource):
 
 
 class ChatHeadResource(Resource):
-    """A chat without title and words."""
+    """A chat without its title and without any text."""
 
     id: Id
     kind: Annotated[ChatKind, Field(description="Whether the chat is a direct or a group chat.")]
@@ -319,7 +319,7 @@ class LastMessageResource(Resource):
 
 
 class OwnChatResource(ChatResource):
-    """A chat as the caller sees it."""
+    """A chat of the caller, with its newest message and the number of unread messages."""
 
     unread: Annotated[
         int, Field(description="Number of messages after the last one that the caller has read.")
@@ -334,7 +334,7 @@ class ChatPage(Page[OwnChatResource]):
 
 
 class AgentChatResource(ChatHeadResource):
-    """A chat of an agent as operators list it, without title and words."""
+    """A chat of an agent as operators list it, without its title and without any text."""
 
     members: Annotated[int, Field(description="Number of members, people and agents.")]
 
@@ -353,7 +353,7 @@ class AgentChatPage(Page[AgentChatResource]):
 
 
 class ListedChatResource(RosterResource):
-    """A chat of the tenant as operators list it, without title and words."""
+    """A chat of the tenant as operators list it, without its title and without any text."""
 
     @classmethod
     def of(cls, chat: Chat) -> Self:

@@ -100,7 +100,7 @@ class ViaResource(Resource):
 
     @classmethod
     def shown(cls, via: Via, chat_id: str) -> Self:
-        """Build the resource for readers of a chat; a choice in another chat is not named."""
+        """Build the resource for readers of `chat_id`; a choice in another chat is left out."""
         here = via.chat_id == chat_id
         return cls(
             agent_id=via.agent_id,

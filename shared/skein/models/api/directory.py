@@ -66,7 +66,7 @@ class WholeAgent(AgentFields, Request):
 
     @property
     def configured(self) -> dict[str, Any]:
-        """The values of all fields by name, in the form that `Agent` has."""
+        """The values of all fields by name, in the form in which `Agent` stores them."""
         values = {name: getattr(self, name) for name in CONFIGURED}
         return {**values, "settings": self.settings.values}
 
@@ -95,7 +95,7 @@ class NewAgent(WholeAgent):
 
 
 class TemplatePlan(Resource):
-    """A plan that an agent made from a template starts with."""
+    """A plan that each agent gets when it is created from the template."""
 
     name: Annotated[str, Field(description="The name.")]
     instruction: Annotated[str, Field(description="What the agent does when the plan is due.")]
@@ -152,7 +152,7 @@ class AgentChange(AgentFields, ChangeRequest):
 
 
 class IdentifiedAgent(Resource):
-    """The id of an agent, which is its first field."""
+    """Base class that adds the agent's id, as the first field of the JSON."""
 
     id: Id
 
@@ -302,7 +302,7 @@ class UserChange(UserFields, ChangeRequest):
 
 
 class OwnChange(UserFields, ChangeRequest):
-    """Changes to the caller's own record. Omitted fields stay; null removes a field.
+    """Changes to the caller's own record. Omitted fields stay unchanged; null removes a field.
 
     Null leaves `name` unchanged.
     """
@@ -402,7 +402,7 @@ class UserDetail(UserResource):
 
 
 class OperatorsReading(Resource):
-    """Whether operators may read chats, for the people who write them."""
+    """Whether operators may read chats, as shown to the people who write in the chats."""
 
     on: Annotated[bool, Field(description="Whether operators may read chats, with a reason.")]
     since: Annotated[

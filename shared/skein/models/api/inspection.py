@@ -23,7 +23,7 @@ EVERYONE = "It is open, so everyone in the tenant may see it."
 
 
 class EntryResource(Resource):
-    """Where one entry of a section comes from, and why it may be shown."""
+    """Where one entry of a prompt's section comes from, and why the entry may be shown."""
 
     kind: Annotated[
         EntryKind, Field(description="What the entry is; `borrowed` is the context of a chat.")
@@ -159,7 +159,7 @@ class PromptResource(Resource):
 
 
 class ReplayEdit(Request):
-    """The edits with which a prompt is replayed; without any, it is replayed as it was."""
+    """Edits to a prompt that is replayed; without edits, the prompt is replayed unchanged."""
 
     system_prompt: Annotated[
         SystemPrompt | None, Field(description="The system prompt to use in IDENTITY.")
@@ -171,7 +171,7 @@ class ReplayEdit(Request):
 
 
 class ReplayResource(Resource):
-    """The answer to a replayed prompt; no tool was carried out and nothing was stored."""
+    """The model's answer to a replayed prompt; no tool was called, and nothing was stored."""
 
     run_id: Annotated[str, Field(description="The id of a run.")]
     model: Annotated[str, Field(description="The name of a model.")]

@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: codes that prove phone numbers."""
+"""Requests and resources of the HTTP API: codes with which people prove their phone numbers."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from skein.models.directory.number_code import NumberCode
 
 
 class GivenCode(Request):
-    """A code that an SMS brought to a phone number."""
+    """A code that the user received by SMS and enters to prove the phone number."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"code": "483920"}})
 

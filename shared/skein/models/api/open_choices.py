@@ -63,7 +63,7 @@ class OpenChoiceResource(Resource):
         """Build the resource of an open choice.
 
         Args:
-            listed: The choice in the list of the person.
+            listed: The choice as the person's list of open choices has it.
             chat: The chat of the question; for an invitation, the chat to join.
             message: The question's message; None for an invitation.
             choice: The question.

@@ -1,4 +1,4 @@
-"""Resources of the HTTP API: runs and prompts."""
+"""Resources of the HTTP API: runs, their steps, and previews of prompts."""
 
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple, Self
@@ -101,7 +101,7 @@ class StepResource(Resource):
 
 
 class RunPreviewResource(Resource):
-    """The first words of a run: of its question and its answer."""
+    """The first words of the message that a run answers, and of the run's answer."""
 
     by: Annotated[
         SenderResource | None,
@@ -269,10 +269,10 @@ class RunResource(Resource):
         preview: RunPreviewResource | None = None,
         money: Money | None = None,
     ) -> Self:
-        """Build the resource of a run for a list; its content is withheld if the run is private.
+        """Build the resource of a run for a list, without content if the run is private.
 
         Args:
-            private: Whether the operator may see private content, so that nothing is withheld.
+            private: Whether the operator may see private content, too.
             preview: The first words of the run.
             money: The cost of its tokens.
         """
@@ -308,14 +308,14 @@ def _waits_until(run: Run) -> datetime | None:
 
 
 class ToolTokensResource(Resource):
-    """What a tool adds to each request."""
+    """How many tokens a tool adds to each request to the model."""
 
     name: Annotated[str, Field(description="The name of the tool.")]
     tokens: Annotated[int, Field(description="The tokens of its name, description and schema.")]
 
 
 class ToolTokensList(Page[ToolTokensResource]):
-    """What each tool adds to a request: the built-in tools, then those of the tenant."""
+    """The tokens that each tool adds to a request; built-in tools first, then the tenant's own."""
 
 
 class RunPage(Page[RunResource]):

@@ -52,7 +52,7 @@ class SystemResource(Resource):
 
 
 class BacklogRowResource(Resource):
-    """The waiting work of the tenant of one kind."""
+    """The tenant's waiting work of one kind."""
 
     kind: Annotated[
         BacklogKind,

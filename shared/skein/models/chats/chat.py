@@ -67,9 +67,9 @@ class Media(Value):
     """A picture or file as its message lists it; `MediaFile` has its state.
 
     Attributes:
-        id: The id of the file; None for a file of release 0.2.0, which was not stored.
+        id: The id of the file; None for a file from release 0.2.0, which did not store files.
         content_type: The media type that the sender claims.
-        url: The provider's URL of a file of release 0.2.0. The URL is never shown.
+        url: The provider's URL of a file from release 0.2.0. The URL is never shown.
         description: What a picture shows, or how a document begins, once known. It is stored with
             the message, so that it is read and deleted together with the message.
     """
@@ -145,7 +145,7 @@ class ChatFields(BaseModel):
 
 
 class TitleChanges(TypedDict, total=False):
-    """The fields of a chat that belong to a generated title."""
+    """The fields of a chat that change together with a generated title."""
 
     title: Name | None
     made_title: MadeTitle | None
@@ -168,7 +168,8 @@ class Chat(ChatFields, Stored):
         former_names: Earlier names of members, with the numbers that tell identical names apart.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
-        formerly: The current ids of people who have posted here under other ids, by their old ids.
+        formerly: For people who have posted in the chat under other ids, their current ids, by old
+            id.
         summary: The chat summary, in the third person.
         summary_state: When the chat summary was last renewed, and whether that succeeded.
         made_title: The messages from which the light model made the title; None if it did not make
@@ -183,10 +184,10 @@ class Chat(ChatFields, Stored):
         consolidation_at: When the messages may be consolidated; the due time of `Consolidation`.
         epoch: A counter that an erasure raises; part of every cache key.
         documents: The ids of the documents that the chat owns.
-        person_seq: For a direct chat, the number of its person's newest text; 0 for none. Resets do
+        person_seq: For a direct chat, the `seq` of its person's newest text; 0 for none. Resets do
             not count.
         session: For a direct chat, the session since the last gap or reset.
-        overrides: For a direct chat, the overrides of agent, line and tenant as they were when a
+        overrides: For a direct chat, the setting overrides of agent, line and tenant when the
             person last posted.
         retention: How long messages and runs of this chat are kept; None means without limit.
         desk: The state on the desk, where a person of the team can take the chat over; None if the
@@ -195,8 +196,8 @@ class Chat(ChatFields, Stored):
             of this direct chat.
         briefing: The team's note to the agents when it last handed the chat back. A prompt shows
             the note if its history begins before the note was written.
-        tools: For a chat with a visitor, the tools that agents may call there, in place of their
-            own; None for the default.
+        tools: For a chat with a visitor, the tools that agents may call in this chat instead of the
+            tools that they have elsewhere; None for the default.
         sharing: For a direct chat, the state of sharing its person's messages with others; None if
             no sharing rule has covered the person.
     """
@@ -396,7 +397,8 @@ class Chat(ChatFields, Stored):
     def awaits(self, readers: Audience, now: datetime) -> bool:
         """Return whether one of the readers has been invited to the chat and can still accept.
 
-        Private prompts for these readers then leave the chat out.
+        While the invitation is open, prompts and tools for these readers leave the chat's content
+        out.
         """
         return readers.counts(each.member.id for each in self.invited if each.open(now))
 
@@ -418,16 +420,16 @@ class Chat(ChatFields, Stored):
 
     @property
     def holder(self) -> Holder | None:
-        """The person of the team who holds the chat; None if it is not held."""
+        """The person of the team who holds the chat; None if the chat is not held."""
         return self.desk.holder if self.desk is not None and self.desk.held else None
 
     @property
     def owned(self) -> bool:
-        """Whether the chat has an owner; if it has none, operators act in the owner's place."""
+        """Whether the chat has an owner; in a chat without owners, operators act in their place."""
         return any(self.role_of(member.ref) == "owner" for member in self.roster)
 
     def owners_in(self, roster: Iterable[NamedMember]) -> "tuple[str, ...]":
-        """Return the owners who are still in a new roster; members who stay don't become owners."""
+        """Return the ids of the owners who are still members in a new roster."""
         people = {member.id for member in roster if member.kind == "user"}
         return tuple(owner for owner in self.owners if owner in people)
 
@@ -505,28 +507,28 @@ class Message(Stored):
         traced_to: For an agent's message, the person whose message led to the run.
         expects_reply: Whether the sender waits for an answer.
         choice: The question and its answer, for a message of the kind `choice`.
-        answers: For a person's answer to an agent's choice, the id of that agent, which is the only
-            agent that the answer triggers.
+        answers: For a person's answer to an agent's choice, the id of the agent. The answer
+            triggers only this agent.
         via: For an agent's text that a person posts, the agent and the choice in which the person
             agreed to post the text.
-        template: The message template that the sender chose, for times when free text may not be
+        template: The message template that the sender chose. It is used when free text may not be
             sent.
         report_of: The work, such as an errand, whose result the message reports. The text of such a
             message is never changed.
         introduction: The introduction that precedes the first text to a person.
         sources: The passages of the tenant's sources that an agent's message cites.
-        team: For a message of the team, the team's name, which an SMS shows after the sender.
+        team: For a message of the team, the team's name. An SMS shows it after the sender's name.
         resets: Whether this is a person's reset, which is answered without the model.
         keeps: Whether this is a person's request to keep the conversation private, which is also
             answered without the model.
         noticed_rules: The sharing rules that the message announces to the person of a direct chat.
-        origin: Why the sender posted here, if the sender was asked in another chat.
+        origin: Why the agent posted the message, if the agent was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
         reason: Why the message started no run of an agent that is neither in `runs` nor in
             `reasons`.
         reasons: The reasons for individual agents, by agent id, if they differ from `reason`.
         deliveries: The deliveries of the message to phones.
-        undelivered: Why people of a direct chat get no SMS with this message of an agent.
+        undelivered: For an agent's message in a direct chat, why the person gets no SMS with it.
         lost: How much of the message did not reach the phone, once its delivery has failed or was
             canceled.
         correlation_id: The id of the request that led to the message, for the logs.
@@ -595,7 +597,7 @@ class Message(Stored):
 
     @property
     def conversational(self) -> bool:
-        """Whether this is a text, also of the team, or a question with a purpose in `IN_TALK`."""
+        """Whether this is a text of a member or the team, or a question that agents continue."""
         if self.kind == "choice":
             return self.choice is not None and self.choice.purpose in IN_TALK
         return self.kind in {"text", "team"}
@@ -691,7 +693,8 @@ class Message(Stored):
 def epoch_raised(tenant: str, chat_id: str) -> Update:
     """Return the write that raises a chat's epoch.
 
-    The new epoch invalidates cached messages and content that is being derived from them.
+    The new epoch invalidates cached messages. It also invalidates content that a model is deriving
+    from the messages right now.
     """
     key = Chat.key_of(tenant, chat_id)
     return Update(key, add={"epoch": 1, "version": 1}, condition=Exists())

@@ -50,7 +50,8 @@ class ChoiceAnswer(Value):
 
     Attributes:
         option: The id of the option; None for words.
-        seq: The message with the answer; the question itself, if no message in its chat answers it.
+        seq: The message with the answer; the question's own message, if the answer is not a message
+            in the question's chat.
     """
 
     option: str | None = None
@@ -88,19 +89,20 @@ class Proposal(Value):
 class Choice(Value):
     """A question to one person, part of a message of the kind `choice`.
 
-    In storage, the attributes of `data` are at the top level.
+    The stored item has the attributes of `data` at its top level.
 
     Attributes:
         question: The question, without options.
         options: The fixed answers; empty for an answer in words.
         addressee: The person who may answer.
-        purpose: Why the question is asked. The effect that is registered for the purpose defines
-            what an answer does (`skein/interface/extensions.py`).
+        purpose: What the question is for. For each purpose, an effect is registered that carries
+            out the answer (`skein/interface/extensions.py`).
         expires_at: When the question can no longer be answered.
         answer: The answer; None while the question is unanswered.
         repeats: For a message that repeats a question, the message with the original question. The
             question is answered once, through either message.
-        data: The data for the effect of an answer, as JSON that the effect's subject parses.
+        data: What the purpose's effect needs to know when an answer arrives, as JSON that the code
+            of the effect parses.
     """
 
     question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
@@ -115,7 +117,7 @@ class Choice(Value):
     @model_validator(mode="before")
     @classmethod
     def _gather_data(cls, value: Any) -> Any:
-        """Gather the attributes of the data, which are stored at the top level."""
+        """Move the stored attributes of `data` from the top level into `data`."""
         if not isinstance(value, dict) or "data" in value:
             return value
         known = {name: each for name, each in value.items() if name in cls.model_fields}

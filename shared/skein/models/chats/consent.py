@@ -1,7 +1,7 @@
 """Consents: a person's agreement to post an agent's text in their name, and each post's result.
 
-The transaction that stores the answer also stores the consent. The due pointer makes the consent an
-outbox item: a job posts the text in each chat, and the tick sends a lost job again.
+The transaction that stores the answer also stores the consent. A job then posts the text in each
+chat. The consent has a due pointer, by which the tick finds it and sends a lost job again.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""An operator's newest instruction to write to the person of a direct chat, for its prompts."""
+"""An operator's newest instruction to write to the person of a direct chat, shown in prompts."""
 
 from typing import Annotated
 

@@ -39,7 +39,7 @@ class Holder(Value):
 
 
 class DeskState(Value):
-    """The stay of a chat on the desk.
+    """The state of a chat's current stay on the desk.
 
     Attributes:
         session: The id of the stay, `dsk_<ulid>`.
@@ -88,7 +88,8 @@ class Briefing(Value):
         seq: The chat's `last_seq` when the chat was handed back.
         audience: The people who were present from `from_seq` on.
         authors: The people whose words the text may contain, as digests.
-        silent: Whether the chat was handed back automatically.
+        silent: Whether the chat was handed back automatically, because the holder was silent for
+            too long.
     """
 
     holder: Holder

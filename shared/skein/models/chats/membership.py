@@ -51,25 +51,27 @@ class Membership(Stored):
         introduction: The introduction of the first text to a person who has not written: who asks,
             and how to stop. None once it was sent, or once the person has written.
         last_delivery: The newest delivery to this person; the next delivery waits for it.
-        running_run: The slot of the one running run of this agent in this chat.
-        queued_run: The slot of the queued run; messages extend it until a worker claims the run.
-        resuming: Runs of this chat that have waited, here or elsewhere, and resume before
-            `queued_run` starts. Without such runs, the attribute is missing.
-        burst: SMS that have just arrived, and the earliest time at which an answer to them begins.
+        running_run: The id of the run that this agent is working on in this chat; at most one.
+        queued_run: The queued run. New messages extend it until a worker claims the run.
+        resuming: The chat's runs whose wait for a reply has ended, in this or another chat. They
+            resume before `queued_run` starts. The attribute is missing if there are none.
+        burst: SMS that arrived in quick succession and get one answer, and when that answer may
+            begin.
         awaited_media: Files of new messages; the answer waits for them for a short time.
         wait: The run that waits in this chat for a reply; the run may belong to another chat.
-        agent_wakes: When agents' messages started the newest runs here. These times limit how often
-            agents can trigger each other.
+        agent_wakes: When agents' messages started this agent's newest runs in the chat. These times
+            limit how often agents can trigger each other.
         paused: Whether agents' messages no longer trigger this agent; a person's message clears
             this.
-        late_since: When people here were told that the agent's answer is late because the model is
-            down; None once the agent has answered.
+        late_since: When the chat's people were told that the agent's answer is late because the
+            model is down; None once the agent has answered.
         failed_since: When this agent last posted a notice about a failed run in a group; None once
             the agent has answered.
-        failed_answers: The number of consecutive failed answers of this agent to people here.
+        failed_answers: The number of consecutive failed answers of this agent to people in this
+            chat.
         summary: The agent summary: one or two lines on the current state of the chat.
         summary_state: When the agent summary was last renewed, and whether that succeeded.
-        pinned_thread_id: The thread that runs triggered here begin with.
+        pinned_thread_id: The thread that is active at the start of runs that this chat triggers.
         consolidated_seq: Watermark: the highest message that the agent has consolidated.
         consolidated_characters: If only the beginning of a very long next message is consolidated,
             its length in characters.
@@ -133,7 +135,7 @@ class Membership(Stored):
 
     @property
     def key(self) -> "Key[Membership]":
-        """The key of this membership; it changes when the member leaves or rejoins."""
+        """The key of this membership. The key changes when the member leaves or rejoins."""
         make = self.key_of if self.active else self.left_key_of
         return make(self.tenant, self.chat_id, self.member)
 

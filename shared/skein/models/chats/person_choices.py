@@ -30,8 +30,8 @@ class OpenChoice(Value):
         chat_id: The chat of the question; for an invitation without a question, the chat to join.
         seq: The question's message; None for an invitation that is only in the app.
         repeated_seq: The message that repeats the question; None if it was not repeated.
-        agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation that was
-            not sent by SMS.
+        agent_id: The agent that asks, or the agent in whose direct chat Skein asks; None for an
+            invitation that was not sent by SMS.
         codes: For SMS, the code of each option, or one code if the answer is in words.
         labels: For SMS, the label of each option; empty if the answer is in words.
         invited_to: For an invitation, the chat to join.
@@ -69,7 +69,7 @@ class OpenChoice(Value):
         return bool(self.codes) and not self.labels
 
     def over_codes(self, until: datetime) -> tuple["OverCode", ...]:
-        """Return this choice's codes, for the list of codes of choices that have ended."""
+        """Return this choice's codes as entries of `PersonChoices.over`, kept until `until`."""
         ended = {"chat_id": self.chat_id, "seq": self.seq, "until": until}
         return tuple(OverCode(code=code, **ended) for code in self.codes.values())
 
@@ -142,11 +142,11 @@ class PersonChoices(Stored):
         return tuple(choice for choice in self.open if choice.ask_at is not None)
 
     def asking_at(self, times: Sequence[tuple[OpenChoice, datetime | None]]) -> "PersonChoices":
-        """Return the choices with new times to ask the person about invitations.
+        """Return the person's choices with new values of `ask_at` for some invitations.
 
         Args:
-            times: Invitations as they were read, each with its new `ask_at`. Invitations that have
-                changed since keep their own times.
+            times: Invitations as they were read, each with its new `ask_at`. An invitation that has
+                changed since keeps its `ask_at`.
         """
         settled = tuple(
             next((_asked_at(choice, at) for each, at in times if each == choice), choice)

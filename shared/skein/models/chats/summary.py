@@ -16,7 +16,7 @@ class Summary(Value):
     """A summary of a chat.
 
     Attributes:
-        from_seq: The first message that the summary, or a version before it, is based on.
+        from_seq: The first message that went into this summary or into one of its earlier versions.
         seq: The newest message that the summary covers.
         audience: The people who were present for all of these messages.
         authors: The people who wrote these messages, as digests.

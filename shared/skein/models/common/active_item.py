@@ -9,7 +9,7 @@ ItemStatus = Literal["active", "paused", "over"]
 
 
 class ActiveItem(Value):
-    """An item, such as an outreach, on whose behalf runs write to people.
+    """An item, such as an outreach, for which runs write to people.
 
     An operator may pause or end the item. Its attribute `status` is `active`, `paused`, or another
     value once the item has ended.

@@ -83,7 +83,7 @@ VISITOR = "vis_"
 
 
 def is_visitor(person_id: str) -> bool:
-    """Return whether a person is a visitor of a web page; all other people are members."""
+    """Return whether a person's id is that of a visitor of a web page."""
     return person_id.startswith(VISITOR)
 
 
@@ -216,7 +216,7 @@ def key_part(text: str) -> str:
 
 
 class TenantKey(NamedTuple):
-    """The key, without the tenant, of an item that each tenant has at most once."""
+    """The key of an item that exists at most once per tenant; `of` adds the tenant."""
 
     ending: str
     sk: str

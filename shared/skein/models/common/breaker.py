@@ -21,11 +21,11 @@ class Breaker(Value):
     """The circuit breaker of one service.
 
     Attributes:
-        failures: When the last calls failed, while the breaker is closed.
-        open_until: When the breaker passes a probe, or when the current probe counts as lost; None
-            if it is closed.
+        failures: While the breaker is closed, the times of the newest failed calls.
+        open_until: The time from which the breaker passes a probe; while a probe is in progress,
+            the time at which the probe counts as lost. None if the breaker is closed.
         probing: Whether a probe is in progress.
-        pauses: The number of pauses that ended with a failed probe.
+        pauses: The number of consecutive pauses that ended with a failed probe.
     """
 
     failures: tuple[Instant, ...] = ()
@@ -44,7 +44,7 @@ class Breaker(Value):
         return self.model_copy(update={"open_until": until, "probing": True})
 
     def unprobed(self, now: datetime) -> "Breaker":
-        """Return the breaker after a probe that made no call; the next call probes instead."""
+        """Return the breaker after a probe that made no call; the next call is the probe."""
         return self.model_copy(update={"open_until": now, "probing": False})
 
     def failed(self, now: datetime, *, longest: timedelta = PAUSE) -> "Breaker":

@@ -22,7 +22,7 @@ class Embedding:
 
 
 def unit(vector: Sequence[float]) -> Vector:
-    """Scale a vector to length 1; a vector of zeros stays as it is."""
+    """Scale a vector to length 1; a vector of zeros is returned unchanged."""
     size = length(vector)
     return tuple(value / size for value in vector) if size else tuple(vector)
 

@@ -17,7 +17,7 @@ class HttpRequest(Value):
 
 
 class HttpAnswer(Value):
-    """The answer of a service, whatever its status.
+    """The response of a service, with any HTTP status.
 
     Attributes:
         content_type: The header `content-type`; empty if there is none.

@@ -24,14 +24,16 @@ class CacheRule(NamedTuple):
     """How the provider of a model caches the beginning of prompts.
 
     Attributes:
-        places: Where cache points may stand; empty if the cache needs no points.
+        places: The parts of a request after which cache points may be set; empty if the provider
+            caches without cache points.
         least_tokens: The number of tokens that must precede a point; providers ignore earlier
             points.
         most_points: How many points a request may have.
         seconds: How long an entry lives after its last use.
         read: The price of a token that the cache serves, as a share of the price of input.
         write: The price of a token that is written to the cache, as a share of the price of input.
-        step: A cache without points serves multiples of this number of tokens.
+        step: For a cache without cache points, the served part is a multiple of this number of
+            tokens.
     """
 
     places: tuple[CachePlace, ...]
@@ -43,11 +45,11 @@ class CacheRule(NamedTuple):
     step: int = 1
 
     def pays(self, gaps: Sequence[float]) -> bool:
-        """Return whether caching a chat's prompts should save more than it costs, given its pace.
+        """Return whether caching a chat's prompts probably saves more than it costs.
 
         Args:
-            gaps: Seconds between the newest requests of the chat. With too few of them, the answer
-                is yes, because most conversations go on within minutes.
+            gaps: Seconds between the newest requests of the chat. If there are too few values, the
+                result is True, because most conversations go on within minutes.
         """
         if len(gaps) < KNOWN_GAPS:
             return True
@@ -88,6 +90,6 @@ def cache_rule_of(model: str) -> CacheRule:
 
 
 def block_ends(text: str, begin: int, end: int) -> Iterator[int]:
-    """Yield where blocks of whole lines end; they stay the same if more is appended to the text."""
+    """Yield the ends of blocks of whole lines; text that is appended later does not move them."""
     while (line := text.find("\n", begin + BLOCK, end)) >= 0:
         yield (begin := line + 1)

@@ -1,7 +1,7 @@
 """The sections of prompts: their content, why they may be shown, and when they are shortened.
 
-Operators see the texts beside a prompt, and the builder of prompts shortens sections by
-`gives_way`. No person or agent may have the name of a section.
+Operators see `source` and `why` beside a prompt. The code that builds prompts shortens sections in
+the order of `gives_way`. No person or agent may have the name of a section.
 """
 
 from typing import NamedTuple

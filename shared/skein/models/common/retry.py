@@ -66,7 +66,7 @@ class Retry:
 
 
 def minutes(*waits: int) -> tuple[timedelta, ...]:
-    """Return waits of these numbers of minutes."""
+    """Return waits that are given in minutes."""
     return tuple(timedelta(minutes=wait) for wait in waits)
 
 

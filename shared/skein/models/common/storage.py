@@ -28,7 +28,7 @@ Entity_co = TypeVar("Entity_co", default=Any, covariant=True)
 
 
 class Key(NamedTuple, Generic[Entity_co]):
-    """The primary key of an item; reading a `Key[Chat]` returns a chat."""
+    """The primary key of an item. Its type parameter says what is stored: a `Key[Chat]`, a chat."""
 
     pk: str
     sk: str
@@ -72,7 +72,7 @@ class SortKeyPrefix(str):
 def key_kind(sk: str) -> str:
     """Return the kind of item that a sort key names, such as `MSG`.
 
-    An item keeps its kind when it ends.
+    The kind stays the same when an item ends, although its sort key changes.
     """
     return sk.removeprefix(ENDED).partition("#")[0]
 
@@ -162,7 +162,7 @@ def has_expired(item: Item, now: datetime) -> bool:
 
 
 def unexpired(items: Iterable[Item], now: datetime) -> list[Item]:
-    """Return the items that have not expired; DynamoDB deletes expired items within two days."""
+    """Return the items that have not expired; DynamoDB may keep expired items for two days."""
     return [item for item in items if not has_expired(item, now)]
 
 

@@ -579,14 +579,15 @@ class TenantSettings(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None) -> Overrides:
-        """Return the overrides in a tenant's item; without an item, no overrides."""
+        """Return the overrides in a tenant's item; if there is no item, no overrides."""
         return cls.from_item(item).settings if item is not None else NO_OVERRIDES
 
 
 class StackSettings(Stored):
     """One copy of the stack's settings and pauses; all copies are identical.
 
-    Each reader reads one of the copies. Only the first copy has a due pointer.
+    Several copies spread the load: each reader reads one of them. Only the first copy has a due
+    pointer.
     """
 
     copy_number: int
@@ -615,5 +616,5 @@ class StackSettings(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None) -> Overrides:
-        """Return the overrides in a copy's item; without an item, no overrides."""
+        """Return the overrides in a copy's item; if there is no item, no overrides."""
         return cls.from_item(item).settings if item is not None else NO_OVERRIDES

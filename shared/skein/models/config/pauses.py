@@ -39,7 +39,7 @@ class Pauses(Stored):
         return kind in self.since
 
     def with_pause(self, kind: PauseKind, *, on: bool, now: datetime) -> Self:
-        """Return the pauses after a switch; unchanged if the switch has no effect."""
+        """Return the pauses after a kind of work is paused or resumed; may be unchanged."""
         if on == self.pauses(kind):
             return self
         if on:

@@ -30,7 +30,7 @@ TemplateOfText = Annotated[
 
 
 class MessageTemplate(BaseModel):
-    """A template of the SMS provider, for messages where free text may not be sent."""
+    """A template of the SMS provider, for messages that may not be sent as free text."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

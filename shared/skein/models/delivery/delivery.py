@@ -26,7 +26,7 @@ DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "read", "fail
 
 
 class PartFile(Value):
-    """A file of the message that goes with a part.
+    """A file of the message that is sent with a part of its delivery.
 
     Attributes:
         small: Whether the smaller copy of a picture is sent.
@@ -106,15 +106,16 @@ class Delivery(Stored):
         continues: For the delivery of a text's rest, the delivery of the text's beginning.
         has_files: For the delivery of a text's rest, whether it includes the message's files.
         send_at: When the line has capacity for the delivery; None until the delivery is charged.
-        announced: Whether the first part announces a long queue, and is sent at once.
-        after: An earlier delivery to the same phone that must be sent first; None without one.
+        announced: Whether the first part tells the person that the line's queue is long. This part
+            is sent at once.
+        after: An earlier delivery to the same phone that must be sent first; None if there is none.
         confirms_opt_out: Whether the SMS confirms an opt-out. It is sent although the person has
             opted out.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         version: The optimistic lock, since the worker and status callbacks write the same parts.
             Every write raises the version, except the tick's.
         error: Why the delivery was canceled, for the operator.
-        reason: Why the SMS was canceled, or why its newest try failed; None otherwise.
+        reason: Why the delivery was canceled, or why its newest try failed; None otherwise.
         paused: Whether a pause of texts holds the delivery back.
         unpaused_at: When the delivery's newest pause ended.
         correlation_id: The id of the request that led to the delivery, for the logs.
@@ -172,7 +173,7 @@ class Delivery(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The id in log lines of this delivery's work: its correlation id, or else its own id."""
+        """The id in log lines about this delivery: its correlation id, or else the id itself."""
         return self.correlation_id or self.id
 
     @property
@@ -183,7 +184,7 @@ class Delivery(Stored):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is left to send: the status is neither `queued` nor `sending`."""
+        """Whether nothing is left to be sent: the status is neither `queued` nor `sending`."""
         return self.status not in {"queued", "sending"}
 
     @property

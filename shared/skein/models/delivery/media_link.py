@@ -1,4 +1,4 @@
-"""Links to the files of messages: each is for one person and is valid for five minutes."""
+"""Links to the files of messages. Each link is for one person, and expires after five minutes."""
 
 import hashlib
 from datetime import timedelta
@@ -33,7 +33,7 @@ class MediaLink(Stored):
 
     @staticmethod
     def hash_of(token: str) -> str:
-        """Return the hash of a token as `hash` holds it."""
+        """Return the hash of a token, as stored in `hash`."""
         return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
     @staticmethod

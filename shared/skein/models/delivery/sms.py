@@ -141,11 +141,12 @@ class InboundSms(Value):
 
 
 class ReceivedSms(Stored):
-    """An SMS of the last day; its id is not accepted from another number.
+    """A record of an SMS of the last day. An SMS with the same id from another number is rejected.
 
     Attributes:
         sms_id: The id at the provider, including the id of the account.
-        sender_hash: The hash of id and number, so that the item does not show the number.
+        sender_hash: The hash of the SMS's id and the sender's number, so that the item does not
+            show the number.
         expires_at: When the item may be deleted, in seconds since 1970.
     """
 
@@ -172,7 +173,7 @@ class ReceivedSms(Stored):
         return self.attributes()
 
     def is_from_another(self, before: Item) -> bool:
-        """Return whether the SMS that is stored with this id came from another number."""
+        """Return whether `before`, the record stored for this id, has another number."""
         return bool(before["sender_hash"] != self.sender_hash)
 
     def stored(self, now: datetime) -> Put:

@@ -90,7 +90,7 @@ class AddressOwner(Stored):
         return 0 < days <= self._silence(today, channel)
 
     def has_lapsed(self, today: date, days: int, channel: str | None = None) -> bool:
-        """Return whether the next message from the address counts as the first of a new person.
+        """Return whether the next message from the address is treated as from a new person.
 
         The address lapses when its owner reports that it changed hands, or after a long silence.
 
@@ -175,7 +175,7 @@ class AddressOwner(Stored):
         return Is("consents", _stored_consents(self.consents)["consents"])
 
     def proven(self, today: date, *, user_id: str | None = None) -> Update:
-        """Return the write that marks the address as proven for its owner or another user.
+        """Return the write that marks the address as proven, for its owner or for `user_id`.
 
         Args:
             user_id: The user who gets the address; None for the owner.
@@ -190,7 +190,7 @@ class AddressOwner(Stored):
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 
     def lost(self) -> Update:
-        """Return the write after which the next message from the address creates a new person."""
+        """Return the write that releases the address: its next message creates a new person."""
         change = {"unproven": None, "reassigned": True, "consents": None}
         return Update(self.key, set=change, condition=Is("user_id", self.user_id))
 

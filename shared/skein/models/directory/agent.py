@@ -255,7 +255,7 @@ class Agent(AgentFields, NamedModel, Stored):
 
     @property
     def identity(self) -> str:
-        """The system prompt; if it is empty, a sentence with the agent's name."""
+        """The system prompt; if the system prompt is empty, a sentence with the agent's name."""
         return self.system_prompt.strip() or f"You are {self.name}."
 
     @property

@@ -1,4 +1,4 @@
-"""Records of calls with an idempotency key, each with the item that its call created."""
+"""Records of API calls with an idempotency key, each with the id of the item that was created."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ KEPT = timedelta(hours=24)
 
 
 class KeyedCall(Stored):
-    """The record of a call that created an item; it never contains the response.
+    """The record of an API call that created an item; the record never contains the response.
 
     Attributes:
         caller: The id of the person or API key that called.

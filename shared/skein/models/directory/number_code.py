@@ -58,7 +58,7 @@ class NumberCode(Stored):
         return self.code_hash is not None and self.tries < MAX_TRIES and now < self.valid_until
 
     def hash_of(self, code: str) -> str:
-        """Return the hash of a code; it is slow, so not all codes can be tried in ten minutes."""
+        """Return the hash of a code; hashing is slow, which prevents trying all codes in time."""
         salt = self.id.encode()
         return hashlib.scrypt(code.encode(), salt=salt, n=HASH_COST, r=8, p=1).hex()
 

@@ -18,7 +18,7 @@ class ProfileSource(Value):
 
     Attributes:
         made_by: Whether consolidation or the tool `update_profile` set the value.
-        chat_id: The chat in which the person said it.
+        chat_id: The chat in which the person gave the value.
         seqs: The person's messages that the value comes from, ascending.
         said_at: When the newest of these messages was written.
         run_id: The run that called the tool; None for consolidation.

@@ -57,7 +57,8 @@ def roles_after(
 ) -> tuple[HeldRole, ...]:
     """Return a person's roles after a change: unwanted roles end now, and new roles begin now.
 
-    The latest ended roles are kept, because a message is judged by the roles at its time.
+    The newest of the ended roles are kept, because sharing rules go by the roles that people had
+    when a message was written.
     """
     left = list(dict.fromkeys(wanted))
     changed = []

@@ -113,7 +113,7 @@ class User(UserFields, NamedModel, Stored):
         return tuple(own.address for own in self.addresses if own.kind == "phone")
 
     def without(self, *addresses: Address) -> dict[str, tuple[Address, ...]]:
-        """Return the changed fields of a user who loses addresses."""
+        """Return the changed fields of the user after the removal of addresses."""
         kept = tuple(each for each in self.addresses if each not in addresses)
         former = tuple(dict.fromkeys([*self.former_addresses, *addresses]))
         return {"addresses": kept, "former_addresses": former}

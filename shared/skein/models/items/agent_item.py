@@ -113,5 +113,5 @@ def raised(key: Key, counter: str, found: Mapping[Key, Item]) -> Update:
 
 
 def revision_key(tenant: str, agent_id: str, scope: str | None) -> Key:
-    """Return the key of the item that holds a partition's revision: a counter for each kind."""
+    """Return the key of a partition's revision, an item with a counter for each kind of item."""
     return Key(owned_partition(tenant, agent_id, scope), REVISION)

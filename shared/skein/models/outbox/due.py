@@ -43,7 +43,7 @@ def due_pointer(kind: DueKind, key: Key, at: datetime) -> dict[str, Any]:
 
 
 def due_before(now: datetime) -> str:
-    """Return the exclusive upper end of the sort keys that are due at `now`."""
+    """Return the sort key below which all pointers of the due index are due at `now`."""
     return f"{rfc3339(now)}~"
 
 
@@ -64,7 +64,7 @@ def moved_pointer(item: Item, key: Key) -> dict[str, Any]:
 
 
 class Lease(Value):
-    """A claim of one worker on some work, which ends unless the worker renews it.
+    """A claim of one worker on some work. The claim ends unless the worker renews it.
 
     A lease must be longer than the longest call that its worker makes between two renewals.
 

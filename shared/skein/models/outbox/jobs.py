@@ -16,7 +16,7 @@ MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
 class Job(Value):
     """A message that names an item; the state of the item decides the work.
 
-    The field `kind` tells the jobs of one queue apart.
+    Jobs in one queue are of different kinds; the field `kind` names the kind.
 
     Attributes:
         hops: How many jobs, one after another, led to this one; 0 if no job did.
@@ -81,7 +81,7 @@ class InvitationJob(Job):
 
 
 class ErrandJob(Job):
-    """A person may have to be asked for an errand, or a chat may have to get its result."""
+    """A person may have to be asked for an errand, or the errand's result may have to be posted."""
 
     queue = "turns"
 

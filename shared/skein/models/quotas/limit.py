@@ -1,8 +1,8 @@
 """Token buckets and permits, which limit people, tenants and agents.
 
 A bucket is stored as a single time: the time at which it will be full again if nothing more is
-taken. So a bucket refills without writes, and taking from it moves that time into the future. Each
-owner has one item.
+taken. Taking from the bucket moves this time later, and refilling needs no writes. All buckets of
+an owner are in one item.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -91,18 +91,19 @@ class Allowance(Stored):
     """The buckets and permits of one owner.
 
     Attributes:
-        owner: `user:{id}`, `all:{shard}`, `agent:{id}`, `pool:{id}` for the visitors of a widget,
-            `number:{hash}`, or `codes` for the codes of a tenant. For visits, what is limited,
-            and whose. For sent messages, `user:{id}` or `line:{number}` after a channel's name.
+        owner: The owner: `user:{id}`, `all:{shard}`, `agent:{id}`, `pool:{id}` for the visitors of
+            a widget, `number:{hash}`, or `codes` for the codes of a tenant. For visits, the limit's
+            name and the id of the widget, visitor or network, such as `visits:{id}`. For sent
+            messages, the channel's name followed by `user:{id}` or `line:{number}`.
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: When the bucket of model tokens is full again.
         changes_full_at: When the bucket of opened chats and changed members is full again.
         reads_full_at: When the bucket of reads is full again.
         segments_full_at: When the bucket of segments, or the channel's other units, is full again.
-        sending_full_at: For a line, when the bucket of segments per minute is full again; more than
-            a minute from now if SMS wait for their turn.
-        notices_full_at: For a line, when the bucket of notices of a long queue is full again. For a
-            person, the end of the wait that the newest notice announced.
+        sending_full_at: For a line, when the bucket of segments per minute is full again. This time
+            is more than a minute from now if SMS wait for their turn.
+        notices_full_at: For a line, when the bucket of notices about a long queue is full again.
+            For a person, the end of the wait that the newest of these notices announced.
         codes_full_at: When the bucket of codes that prove phone numbers is full again.
         contacts_full_at: When the bucket of first contacts is full again.
         invitations_full_at: When the bucket of the person's invitations by SMS is full again.
@@ -110,7 +111,7 @@ class Allowance(Stored):
         visits_full_at: When the bucket of visits, or of messages of visitors, is full again.
         tokens_per_day: For a pool, the size of its bucket of model tokens; None for no limit.
         over: For a person on SMS, the state of the limit that was exceeded last.
-        permits: The runs that work or wait.
+        permits: The owner's permits: the runs that work and the runs that wait for a permit.
         permits_version: The version of the permits, which their optimistic lock compares.
     """
 

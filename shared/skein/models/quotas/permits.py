@@ -1,8 +1,8 @@
-"""Permits: which runs of an owner work, which wait, and how many tokens they reserve.
+"""Permits: which of an owner's runs may work, which wait, and how many tokens they reserve.
 
 An owner is a person, a shard of a tenant or an agent. A permit expires with the lease of its run,
-so the permit of a dead worker becomes free without any cleanup. A permit that is given back goes to
-the waiting run that was created first.
+so a worker that dies does not keep its permit. A permit that is given back goes to the oldest
+waiting run.
 """
 
 from collections.abc import Mapping
@@ -64,12 +64,12 @@ class Permits(Value):
 
     @property
     def last_until(self) -> datetime | None:
-        """When the last of the permits and the waits expires; None if there are none."""
+        """When the last permit or wait for a permit expires; None if there are none."""
         moments = [permit.until for permit in self.held.values()]
         return max((*moments, *(run.until for run in self.waiting)), default=None)
 
     def reserved(self, *, without: str | None = None) -> int:
-        """Return the sum of the reserved tokens, without those of the run `without`."""
+        """Return the sum of the reserved tokens; leave out the reservation of `without`, a run."""
         return sum(permit.tokens for run_id, permit in self.held.items() if run_id != without)
 
     def waits(self, run_id: str) -> bool:
@@ -166,7 +166,8 @@ def _created(run: WaitingRun) -> tuple[datetime, str]:
 def _has_room(limit: PermitLimit, held: int, reserved: int) -> bool:
     """Return whether one more run may work.
 
-    A run may reserve more tokens than are left, if any are left or if nothing is reserved yet.
+    A run may reserve more tokens than the limit leaves, if at least one token is left or if no run
+    has a reservation yet.
     """
     if limit.runs and held >= limit.runs:
         return False

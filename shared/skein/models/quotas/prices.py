@@ -114,7 +114,7 @@ class Money(Value):
 
 
 def _written_price(model: str, price: ModelPrice) -> float:
-    """Return the price of input tokens that were written to the cache of a model's provider."""
+    """Return the price of input tokens that the provider wrote to its prompt cache."""
     from skein.models.common.prompt_caches import cache_rule_of  # noqa: PLC0415 - few models write
 
     return price.input * cache_rule_of(model).write

@@ -48,7 +48,7 @@ class Payer(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The people who are charged for a model call in the background: those whose words it includes.
+    """The people charged for a model call in the background, because its prompt has their words.
 
     Attributes:
         parts: The fraction that each person pays, by id, largest first; the sum is 1.
@@ -212,15 +212,15 @@ def usage_key(tenant: str, day: str, shard: int) -> Key:
 def usage_partitions(tenant: str, day: date) -> list[str]:
     """Return the partitions of a day's counters by agent and by person (UTC).
 
-    The last partition has the counters of release 0.3.0, and those of what private runs sent to
-    services.
+    The last partition has the counters that release 0.3.0 wrote. It also has the counters of the
+    information that private runs sent to services.
     """
     sharded = [usage_key(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
     return [*(key.pk for key in sharded), unsharded(sharded[0]).pk]
 
 
 def agent_usage_key(tenant: str, day: date, agent_id: str | None, shard: int) -> Key:
-    """Return the key of an agent's counter of a day; each agent has one for each shard."""
+    """Return the key of an agent's counter of a day; each agent has one counter in each shard."""
     sort_key = f"{OF_AGENT}{key_part(agent_id or '-')}#{shard:02d}"
     return usage_key(tenant, f"{day:%Y-%m-%d}", shard)._replace(sk=sort_key)
 

@@ -33,9 +33,9 @@ class TokenUsage(Value):
     """The tokens of a model call, as the provider counted them.
 
     Attributes:
-        cached_tokens: Input tokens that the provider's prefix cache served; often cheaper.
-        cache_written_tokens: Input tokens that were written to the cache; sometimes dearer. They
-            are never stored in here, because release 0.3.0 rejects unknown fields.
+        cached_tokens: Input tokens that the provider's prompt cache served; often cheaper.
+        cache_written_tokens: Input tokens that were written to the cache; sometimes more expensive.
+            The number is never stored in this value, because release 0.3.0 rejects unknown fields.
         reasoning_tokens: Output tokens of the model's hidden reasoning, which is not shown.
     """
 
@@ -100,7 +100,7 @@ class ToolSpec(Value):
 
     @cached_property  # cached, because every prompt counts the tokens of dozens of tools
     def text(self) -> str:
-        """The tool as JSON, which is counted in tokens."""
+        """The tool as JSON; its tokens count towards the prompt's budget."""
         return json.dumps(self.model_dump())
 
     @property
@@ -130,7 +130,7 @@ class ImageRef(Value):
 
     @property
     def label(self) -> str:
-        """The name of the picture in prompts: the number of its message, and its own number."""
+        """The picture's name in prompts: the number of its message, then the picture's number."""
         return f"{self.seq}.{self.number}"
 
 
@@ -176,10 +176,12 @@ class ModelRequest(Value):
         image_bytes: The pictures of the messages, by their ids. A picture without bytes is not
             sent.
         image_detail: How closely the model looks at the pictures.
-        stable_end: Where the stable part ends, for the provider's prompt cache; None for a request
-            that no other follows.
-        gaps: Seconds between the newest requests of the chat, which tell whether caching pays.
-        cache_key: A text that is the same in all requests with the same beginning; may be empty.
+        stable_end: Where the stable part ends, for the provider's prompt cache; None if no later
+            request begins in the same way.
+        gaps: Seconds between the newest requests of the chat. They show whether caching saves
+            money.
+        cache_key: A text that is the same for all requests with the same beginning, so that they
+            reach the same cache; may be empty.
     """
 
     model: str

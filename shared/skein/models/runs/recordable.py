@@ -1,4 +1,4 @@
-"""The recorded form of a model's answer, bounded to fit in its step's item.
+"""The recorded form of a model's answer, limited in size so that it fits in its step's item.
 
 DynamoDB allows 400 KB per item, which a step shares between the prompt, the answer and the tool
 results. Skein uses only the recorded form of an answer, both to carry out its calls and to repeat
@@ -26,7 +26,7 @@ NO_NAME = "unknown"
 def recordable_text(text: str) -> str:
     """Cut the text of an answer with tool calls to 20,000 characters, and note the cut in it.
 
-    Only the model sees the text again, with the results of its calls.
+    The text is shown only to the model, in the next request, with the results of its calls.
     """
     if len(text) <= MAX_ANSWER_TEXT:
         return text

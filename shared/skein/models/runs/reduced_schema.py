@@ -32,16 +32,17 @@ ORDER = ("type", "enum", "items", "properties", "required", *BOUNDS, *OF_FUNCTIO
 def reduced(schema: Mapping[str, Any], *, words: Collection[str] = BOUNDS) -> dict[str, Any]:
     """Return a schema without the keywords that some providers reject.
 
-    References are replaced by their targets. Null counts as not given. Alternatives of one type
-    become one schema, which requires what all of them require. Of other alternatives, only those of
-    the first type are kept. The tool itself enforces removed keywords, such as `pattern`.
+    References are replaced by their targets, and `null` is removed. Alternatives of one type become
+    one schema, which requires only what all of them require. If alternatives have several types,
+    only those of the first type are kept. The tool itself enforces removed keywords, such as
+    `pattern`.
 
     A part without a remaining type has no type in the result, and `fault_of_schema` reports it.
 
     Args:
         schema: The JSON schema.
-        words: More keywords to keep: `BOUNDS`, or `OF_FUNCTION` for functions. `OF_FUNCTION` keeps
-            alternatives of all types, and objects with any property names.
+        words: More keywords to keep: `BOUNDS`, or `OF_FUNCTION` for functions. With `OF_FUNCTION`,
+            alternatives of all types are kept, and objects may have any properties.
     """
     return _Reduction(schema, frozenset(words)).part(schema, 1)
 
@@ -146,7 +147,7 @@ class _Reduction:
 
 
 def _both(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two schemas as one; the keywords of the second take precedence."""
+    """Merge two schemas; if both have a keyword, the second one's value counts."""
     both = {**first, **second}
     if "properties" in first and "properties" in second:
         both["properties"] = {**_properties(first), **_properties(second)}

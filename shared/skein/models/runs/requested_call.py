@@ -53,7 +53,7 @@ class AgreedCall(RequestedCall):
     """A call that someone approved.
 
     Attributes:
-        reply: The answer to a question that the service asked about this call.
+        reply: The person's answer to a question that the service asked about this call.
     """
 
     reply: Annotated[McpReply | None, Field(exclude_if=lambda value: value is None)] = None

@@ -75,7 +75,7 @@ class FinalMessage(Value):
 
 
 class ShownStaging(Value):
-    """Borrowed context that a run's prompt contained, and the chat where it was staged."""
+    """Borrowed context that a run's prompt contained, and the chat whose prompt showed it."""
 
     chat_id: Annotated[
         Identifier, Field(description="The chat that the borrowed messages come from.")
@@ -112,7 +112,7 @@ BY_VERSIONS = -1
 
 
 class HeldContent(Value):
-    """What an activation's prompt and tool results contain, as the basis for where it may post.
+    """What an activation's prompt and tool results contain. This decides where it may post.
 
     Attributes:
         chat_id: The chat that the prompt showed; None if it showed none.
@@ -122,10 +122,10 @@ class HeldContent(Value):
         outsiders: Whether one of the authors is possibly an outsider; see
             `services/visibility/insiders.py`.
         beyond_session: Whether the content includes messages from outside the current session of
-            that chat. A group has only one session.
+            the chat `chat_id`. A group has only one session.
         borrowed: The borrowed context in the prompt.
         sharing_epoch: Set if a sharing rule brought other people's words into the prompt or a tool
-            result: `BY_VERSIONS`, or the epoch that a worker of release 0.3.0 used.
+            result: `BY_VERSIONS`, or the epoch of the rules if a worker of release 0.3.0 set it.
     """
 
     chat_id: Identifier | None = None
@@ -139,21 +139,21 @@ class HeldContent(Value):
 
     @property
     def with_rule_words(self) -> "HeldContent":
-        """This content, once a sharing rule has brought other people's words into a tool result."""
+        """The content after a sharing rule has brought other people's words into a tool result."""
         return self.model_copy(
             update={"sharing_epoch": BY_VERSIONS, "authors": self.authors.of_rule_words}
         )
 
     @property
     def without_stamp(self) -> "HeldContent":
-        """This content without the sharing epoch, for a run that begins to wait.
+        """The content without its sharing epoch, for a run that begins to wait.
 
         The next activation sets a new epoch.
         """
         return self.model_copy(update={"sharing_epoch": None})
 
     def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
-        """Return this content, extended by what a tool has shown.
+        """Return the content, extended by what a tool has shown.
 
         Args:
             audience: The people who were present for everything that the tool has shown.
@@ -225,15 +225,16 @@ class Run(Stored):
     """One piece of work of one agent.
 
     Attributes:
-        audience: The audience of the trigger, which decides where the run may be shown.
+        audience: The audience of the trigger, which decides in which chats the run may be shown.
         scope: The scope of the run's plan; the run makes items in this scope if its prompt shows no
             chat. See `owned_partition`.
-        for_chat_id: The chat that the run of a plan or a service belongs to. Such a run holds no
-            slot in the chat, and is stored in its agent's partition.
+        for_chat_id: For a run of a plan or a webhook service, the chat that it belongs to. Such a
+            run is stored in its agent's partition, and can work beside the agent's other runs in
+            the chat.
         started_by: The item, such as an outreach, that must be active for the run to write to
             people; None if there is no such item.
         chain_depth: The number of agents' messages between the run and a person.
-        then: Agents that are to respond afterwards, one after another.
+        then: The agents that respond after this run, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         attempts: Claims that began work; the run fails after three failed attempts.
         deferrals: How often the run was deferred because the model was down; deferrals are not
@@ -242,25 +243,28 @@ class Run(Stored):
             run. The time limit for deferrals starts again then.
         unpaused_at: When the run's newest pause or wait for a reply ended.
         lease_until: The end of the lease of the worker that claimed the run.
-        steps_taken: Model answers recorded so far, over all activations.
+        steps_taken: The number of model answers recorded so far, over all activations.
         model: The model of the newest answer; None before the first answer, and if no model was
             asked.
-        agent_version: The version of the agent whose fields the newest prompt has.
-        activation: The number of activations: starts and restarts, each with a prompt.
-        active_chat_id: The active chat: the run's own until the agent enters another.
+        agent_version: The version of the agent with which the newest prompt was built.
+        activation: The number of activations so far: starts and resumes, each with a prompt of its
+            own.
+        active_chat_id: The chat in which the run works: the run's own chat until the agent enters
+            another chat.
         active_thread_id: The thread that the newest prompt showed as active, or that the run has
             switched to since. The run keeps this thread when other runs switch.
         shown: The chat that the newest prompt showed and the highest message in it, for the SEEN
             watermark and for a worker that takes over; None if the prompt showed no chat.
-        held: What the prompt and tool results of the newest activation contain; None until its
-            first answer is recorded.
-        sharing: The stamp of the content from sharing rules, while the run works; see
-            `sharing_stamp`.
+        held: What the prompt and tool results of the newest activation contain; None until the
+            activation's first answer is recorded.
+        sharing: While the run works, the stamp of the content that it got through sharing rules;
+            see `sharing_stamp`.
         told: How much information the run has sent without approval to services that may show it to
             anyone; None if it has sent nothing.
-        rebuilds: How often an activation was dropped because its readers or the sharing rules
-            changed.
-        borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
+        rebuilds: How often an activation was replaced by a new one because its readers or the
+            sharing rules changed.
+        borrowed: The borrowed context that the run's prompts showed. It is deleted when the run is
+            done.
         wait: The current wait for a reply, if any.
         wait_chat_id: The chat in which the run waits.
         waited_in: The chats in which the run has waited, each once.
@@ -270,7 +274,8 @@ class Run(Stored):
         tools: The names of the tools that the run used, in order of first use.
         marks: Notes on the run's prompts and answers, e.g. that a section was left out; see
             `all_marks`.
-        newer_marks: The notes on the run that are in `NEWER_MARKS`, which are stored apart.
+        newer_marks: The notes on the run that are in `NEWER_MARKS`. They are stored in an attribute
+            of their own.
         final_message: The message that ended the run; None if it ended without one.
         reason: Why there is no answer, or no answer yet. None if the run has answered, or if
             nothing delays it.
@@ -431,7 +436,7 @@ class Run(Stored):
 
     @property
     def while_active(self) -> ActiveItem | None:
-        """The item that must be active for the run to write to people; None after a reply."""
+        """The item that must be active when the run writes to people; None after a reply to it."""
         replied = self.resumed is not None and self.resumed.seq is not None
         return None if replied else self.started_by
 
@@ -443,16 +448,16 @@ class Run(Stored):
     def leaves_messages(self, chat_id: str) -> bool:
         """Return whether the chat's new messages are answered by other runs of the agent.
 
-        True for the run of a plan or a service in its own chat, because such a run holds no slot
-        and each message starts a run. False after a wait in that chat has ended, because a resumed
-        run answers the reply.
+        True for the run of a plan or a webhook service in its own chat, because it holds no slot:
+        each new message starts another run. False after a wait in this chat has ended, because the
+        resumed run answers the reply.
         """
         resumed_here = self.resumed is not None and self.resumed.chat_id == chat_id
         return chat_id == self.for_chat_id and not resumed_here
 
     @property
     def followed_by(self) -> str:
-        """The id in log lines of this run's work: its correlation id, or else its own id."""
+        """The id in the log lines about this run: its correlation id, or else the run's own id."""
         return self.correlation_id or self.id
 
     @property
@@ -496,8 +501,8 @@ def runs_relation(tenant: str, agent_id: str, day: date) -> str:
 def replays_of(tenant: str, run_id: str) -> Key:
     """Return the partition of a run, and the beginning of the sort keys of its kept replays.
 
-    They are answers to the prompt of the run that were made later. Who erases the steps of the run
-    deletes them, too.
+    A replay is a later answer to the prompt of the run. An erasure of the run's steps must also
+    delete the run's replays.
     """
     run = Run.key_of(tenant, run_id)
     return Key(run.pk, f"REPLAY#{run.sk.removeprefix(Run.PREFIX)}#")

@@ -66,13 +66,14 @@ class PromptRecord(Value):
 
     Attributes:
         sections: The sections in order. If the history is in `turns`, its section has no text.
-        total_tokens: Tokens of all sections, including the blank lines between them.
-        stable: Number of sections that stay the same from turn to turn. They come first, before the
-            history.
+        total_tokens: The tokens of all sections, including the blank lines between them.
+        stable: The number of sections that are the same in the next turn's prompt. They come first,
+            before the history.
         turns: The history as messages with roles; null if the history is a section.
         current: Position in `turns` of the message to answer; without such a message, the end of
             `turns`.
-        nudge: The text of the final user message, if no message to answer comes last.
+        nudge: The text of the final user message, if the prompt does not end with a message to
+            answer.
         marks: Notes on how the prompt was built, e.g. that content was left out.
         entries: The sources of individual entries of sections.
         tools: The tokens that each tool adds, in a preview.
@@ -151,7 +152,7 @@ class PromptRecord(Value):
         return self.model_copy(update={"sections": sections, "turns": None})
 
     def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
-        """Compress the record for the table; cut its longest texts if it exceeds `most_bytes`."""
+        """Compress the record for the table; the longest texts are cut to fit `most_bytes`."""
         marks = tuple(mark for mark in self.marks if mark not in NEWER_MARKS)  # the run has those
         record = self.model_copy(update={"marks": marks})
         while len(data := record._compressed()) > most_bytes:
@@ -194,7 +195,7 @@ def _joined(sections: tuple[PromptSection, ...]) -> str:
 
 
 class CallUsage(Value):
-    """The time, the tries and the size of a call to a service."""
+    """How long a call to a service took, how many tries it needed, and how large it was."""
 
     seconds: Annotated[float, Field(description="How long it took, with its retry.")]
     tries: Annotated[int, Field(description="How often it was sent.")]
@@ -239,7 +240,7 @@ class BegunCall(Value):
 
 
 class ModelFailure(Value):
-    """The model that another one answered for, and why it did not answer itself."""
+    """A model that did not answer, so that a fallback answered instead, and the reason."""
 
     model: Annotated[str, Field(description="The agent's own model.")]
     error: Annotated[str, Field(description="Why it did not answer.")]
@@ -252,18 +253,19 @@ class Step(Stored):
         n: The number of the step in the run, from 1, counted over all activations.
         activation: The number of the activation, from 1; each activation has its own prompt.
         model: The model that answered; `FIXED_ANSWER` if no model was asked.
-        fault: Why the answer cannot be used as it is; None for a usable answer.
-        follow_up: The message with which the model is asked again after this answer; None if it is
-            not asked again. It is recorded with the answer, so that a worker that takes over sends
-            the same message.
+        fault: Why the answer can't be used; None for a usable answer.
+        follow_up: The message with which the model is asked again after this answer; None if the
+            model is not asked again. The message is recorded with the answer, so that a worker that
+            takes over sends the same one.
         results: The results of the tool calls; None until all calls have been carried out.
-        begun: The writes to services so far with their results, until all results are recorded. The
-            ledger of calls records which writes have begun; release 0.3.0 recorded that in this
-            field.
+        begun: The writes to services that have begun, with the results so far; cleared once all
+            results are recorded. The ledger of calls now records which writes have begun; release
+            0.3.0 recorded them in this field.
         answered: The first and the last message that the activation answers, if the agent has a
             writing tool of the tenant.
-        agreed: For a step that no model made, the calls that people approved, by position.
-        ends_run: Whether the run ends after these calls without asking the model again. It is
+        agreed: For a step that makes approved calls without asking a model, these calls, by
+            position.
+        ends_run: Whether the run ends after these calls without asking the model again. This is
             recorded with the results, so that a worker that takes over makes the same decision.
         instead_of: The agent's own model, if a fallback answered.
         cache_written_tokens: See `TokenUsage`; stored here and not in `usage`.
@@ -323,7 +325,7 @@ class Step(Stored):
 
     @staticmethod
     def is_stored_as(item: Item) -> bool:
-        """Return whether an item is a step, and not a run; it must be one of the two."""
+        """Return whether an item is a step; the caller knows that it is a step or a run."""
         return STEP in str(item["sk"])
 
     @property
@@ -370,8 +372,8 @@ class Step(Stored):
         A follow-up comes last, as a user message. An empty answer is left out, because some
         providers refuse it. A filtered answer is left out, because it would be filtered again.
 
-        Providers refuse arguments that are not a JSON object, and ids and names that do not match
-        their format. Such calls are changed to a form that providers accept.
+        Providers refuse a call if its arguments are not a JSON object, or if its id or name does
+        not match the required format. Such calls are changed to a form that providers accept.
         """
         calls = tuple(
             call.model_copy(update={"arguments": repeatable(call.arguments), "cut_from": None})

@@ -24,7 +24,7 @@ class PlanTrigger(Value):
         by_operator: Whether an operator set the plan.
         authors: The people whose messages were shown to the run that set the plan, by digest.
         made_from: The messages and items from which the plan was made.
-        template: The message template of the run's final message, for times when free text may not
+        template: The message template of the run's final message. It is used when free text may not
             be sent.
     """
 
@@ -46,9 +46,10 @@ class ServiceTrigger(Value):
 
     Attributes:
         payload: The JSON of the webhook, unchanged.
-        chat_id: The chat that the payload names; the service reports to its members. The run
-            belongs to it if the agent is a member.
-        decided: The call that an operator decided on; set instead of a service.
+        chat_id: The chat that the payload names; the report is for this chat's members. The run
+            belongs to this chat if the agent is a member.
+        decided: The call that an operator approved or rejected, if that triggered the run instead
+            of a service.
     """
 
     id: Annotated[Identifier, Field(description="The id, an opaque text.")]
@@ -63,8 +64,8 @@ class Trigger(Value):
 
     Attributes:
         type: The kind of trigger.
-        seq: The message that the prompt marks: the newest message of a person or, without one, the
-            newest message of an agent.
+        seq: The message that the prompt marks: the newest message of a person, or of an agent if no
+            person wrote.
         from_seq: The first message that the run answers; set if `seq` is.
         to_seq: The last message that the run answers, if an agent wrote it after `seq`.
         by: The author of the message `seq`, or the person who requested the run.
@@ -93,7 +94,7 @@ class Trigger(Value):
 
     @property
     def seqs(self) -> range:
-        """The numbers of the messages that the run answers; empty without a message."""
+        """The numbers of the messages that the run answers; empty if there are none."""
         if self.seq is None:
             return range(0)
         return range(self.from_seq or self.seq, (self.to_seq or self.seq) + 1)
@@ -109,7 +110,7 @@ class Trigger(Value):
 
     @property
     def names_chat(self) -> str | None:
-        """The chat that a webhook or an operator's plan names; None if they name no chat."""
+        """The chat that a webhook or an operator's plan names; None if no chat is named."""
         if self.service is not None:
             return self.service.chat_id
         return self.plan.chat_id if self.plan is not None and self.traced_to is None else None
@@ -135,7 +136,7 @@ class QueuedRun(Value):
     Attributes:
         trigger: The run's trigger, which takes precedence over the trigger in the run's item.
         depth: The lowest chain depth of the messages that the run must answer.
-        then: Agents that are to respond afterwards, one after another.
+        then: The agents that respond after this run, one after another.
         audience: The people who were present for all of the messages.
     """
 
@@ -188,7 +189,7 @@ class AwaitedMedia(Value):
     ids: tuple[Identifier, ...]
 
     def without(self, media_id: str) -> "AwaitedMedia | None":
-        """Return the rest once a file is no longer pending; None if nothing is left."""
+        """Return the files still pending once `media_id` is not; None if no files are left."""
         left = tuple(each for each in self.ids if each != media_id)
         return self.model_copy(update={"ids": left}) if left else None
 

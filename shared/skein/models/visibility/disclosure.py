@@ -1,4 +1,4 @@
-"""Records of what one person said that sharing rules disclosed to others."""
+"""Records of messages of one person that sharing rules disclosed to other people."""
 
 from typing import Annotated, ClassVar
 

@@ -46,9 +46,10 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 
 
 def shared_partition(tenant: str, agent_id: str, *, role: str, subject: str | None) -> str:
-    """Return the partition of the vector index for content that sharing rules may share.
+    """Return the vector index's partition for content that may be shared by sharing rules.
 
-    `role` is that of the authors. `subject` is None for rules that do not require the same subject.
+    `role` is the role of the people who wrote the content. `subject` is the person to whom this
+    role relates; None for rules that do not require the same subject on both sides.
     """
     whose = (f"{SHARED}{role}", "", subject or "")  # until 0.3.0, the second part was a person
     return owned_partition(tenant, agent_id, ":".join(map(key_part, whose)))
@@ -60,7 +61,7 @@ def is_shared_partition(partition: str) -> bool:
 
 
 def scopes_at(scope: str | None) -> tuple[str | None, ...]:
-    """Return the scopes to search: the open one, then `scope` if it is private."""
+    """Return the scopes to search: the open scope, followed by `scope` if it is private."""
     return (None,) if scope is None else (None, scope)
 
 
@@ -103,7 +104,7 @@ class Owner(Value):
 
 
 class Actor(Value):
-    """The run or the background work that changes items.
+    """The run or the background work that changes items, and whose messages it was shown.
 
     The default is an unknown actor, which may have been shown messages of anyone.
 
@@ -133,12 +134,14 @@ class Actor(Value):
 
 
 class Readers(Value):
-    """The people to whom a caller shows items; they decide which items it may find and change.
+    """The people to whom a caller shows items. They decide which items the caller may find.
 
     Attributes:
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
-        content: The audience of all content that a change is based on; None if it equals `readers`.
-        insiders: The insiders of a run; items with other people's words can be hidden from the run.
+        content: The audience of all content on which a change is based; None if this audience is
+            `readers`.
+        insiders: The insiders of a run. Items with other people's words may have to be hidden from
+            the run.
         chat_id: The chat in which items are shown. An item with words that a sharing rule shared in
             a chat is shown only in that chat.
         actor: The actor of the change, with the people whose messages it was shown.
@@ -184,7 +187,7 @@ class Readers(Value):
         return not thing.audience.open or self.actor.changes_open(thing)
 
     def deletes(self, thing: "DerivedItem") -> bool:
-        """Return whether the caller may delete `thing`; only operators delete operators' items."""
+        """Return whether the caller may delete `thing`; operators' items only by operators."""
         return self._operates or (self.changes(thing) and not thing.by_operator)
 
     def covers(self, thing: "DerivedItem") -> bool:
@@ -202,11 +205,11 @@ class Reach(Readers):
 
     @property
     def partition(self) -> str:
-        """The partition of the first scope, whose items lists show."""
+        """The partition of the reach's first scope; lists show only this scope's items."""
         return owned_partition(self.tenant, self.agent_id, self.scopes[0])
 
     def at(self, scope: str | None) -> Self:
-        """Return the same reach in one scope only."""
+        """Return this reach, limited to one scope."""
         return Reach.model_copy(self, update={"scopes": (scope,)})
 
 
@@ -217,7 +220,7 @@ class DerivedItem(Stored):
         TEXTS: The attributes with free text, in which people may be named.
         WORKED_ON: Whether operators give agents items of this kind to work on.
         agent_id: The agent that owns the item; None for a document of a chat.
-        audience: The people who were present when the item was made, and so may see it.
+        audience: The people who were present when the item was made. They may see the item.
         authors: The people whose messages the model call was shown, as digests; see `provenance`.
         source_chat_id: The chat in which the item was made, if it was made in one.
         by_operator: Whether an operator made or confirmed the item.
@@ -252,7 +255,7 @@ class DerivedItem(Stored):
 
     @property
     def trusted(self) -> bool:
-        """Whether an operator wrote all text of the item, and no agent can have worked on it."""
+        """Whether an operator wrote all text of the item; False if agents may have worked on it."""
         return self.by_operator and not self.WORKED_ON
 
     @property

@@ -30,7 +30,7 @@ Thing = TypeVar("Thing")
 
 
 class Citation(Value):
-    """A passage of the tenant's texts on which a message rests."""
+    """A passage of the tenant's sources that a message cites."""
 
     source_id: Annotated[Identifier, Field(description="The id of the source.")]
     version: Annotated[int, Field(description="The version of the source.")]
@@ -43,13 +43,14 @@ class Citation(Value):
 
 
 class Authors(Value):
-    """Some people and tools, or many: more than 20, or not known exactly.
+    """The people and tools whose words something contains: up to 20 ids, or `many`.
 
     Attributes:
         ids: At most 20 ids or digests, sorted.
-        many: Whether there are possibly others. Checks of rights then assume the worst.
-        by_rule: True if a sharing rule brought some of their words into the chat where they were
-            used. Items made from them must not leave that chat.
+        many: Whether there may be others besides `ids`: more than 20 people, or people not known
+            exactly. Checks of rights then assume the worst.
+        by_rule: True if a sharing rule brought some of these words into the chat. Items made from
+            the words must not leave this chat.
     """
 
     ids: tuple[Identifier, ...] = ()
@@ -58,7 +59,7 @@ class Authors(Value):
 
     @classmethod
     def of(cls, ids: Iterable[str | None]) -> "Authors":
-        """Return the people with these ids; None is skipped, and more than 20 people are `many`."""
+        """Return the people with these ids, or `many` for more than 20; None is skipped."""
         known = sorted({each for each in ids if each is not None})
         return cls(ids=tuple(known)) if len(known) <= MAX_AUTHORS else MANY
 
@@ -126,7 +127,7 @@ class Insiders(Value):
     def admit(self, authors: Authors) -> bool:
         """Return whether prompts and tool results may contain the words of these authors.
 
-        An operator has given the agent its tools, so text from tools counts as an insider's here.
+        Text from tools is admitted, because an operator has given the agent its tools.
         """
         return not self.alone or self.wrote(authors.without_tools)
 
@@ -160,8 +161,8 @@ class Span(Value):
 class SourceLabel(Value):
     """The authors and the chat of an item's source messages, as prompts name them.
 
-    It is stored with the item, so that a prompt needs no further read. The ids ensure that an
-    erasure finds the names, and that two people with the same name are told apart.
+    The label is stored with the item, so that a prompt needs no further read. The ids ensure that
+    an erasure finds the names, and that two people with the same name can be distinguished.
 
     Attributes:
         named: At most three people, with their names at that time.
@@ -191,7 +192,7 @@ class SourceLabel(Value):
         return SourceLabel.of((*self.named, *other.named), title=title, others=others)
 
     def without(self, ids: Collection[str], *, title: bool) -> "SourceLabel":
-        """Return the label in which the people `ids` are only counted.
+        """Return the label without the names of the people `ids`, who are only counted.
 
         Args:
             title: Whether to remove the title, too.
@@ -207,8 +208,8 @@ class MadeFrom(Value):
     Attributes:
         spans: The messages, by chat and number, without overlaps.
         writers: The people who wrote these messages, by id.
-        items: The ids of the agent's items that the call referred to, sorted.
-        source: The names of people and chat, for prompts; None without names.
+        items: The ids of the agent's items that the model's tool call referred to, sorted.
+        source: The names of the people and the chat, for prompts; None if there are no names.
     """
 
     spans: tuple[Span, ...] = ()
@@ -245,7 +246,7 @@ class MadeFrom(Value):
         return tuple(dict.fromkeys(span.chat_id for span in self.spans))
 
     def joined(self, *others: "MadeFrom") -> "MadeFrom":
-        """Return the combined sources; if there are too many spans, each chat gets one span."""
+        """Return the combined provenance; if there are too many spans, each chat gets one span."""
         parts = (self, *others)
         labels = [part.source for part in parts if part.source is not None]
         return MadeFrom(
@@ -256,7 +257,7 @@ class MadeFrom(Value):
         )
 
     def naming(self, ids: Iterable[str]) -> "MadeFrom":
-        """Return the sources, extended by further items that the call refers to."""
+        """Return the provenance, extended by more items that the tool call refers to."""
         return self.model_copy(update={"items": tuple(sorted({*self.items, *ids}))})
 
     def span_in(self, chat_id: str | None) -> Span | None:
@@ -270,9 +271,9 @@ class MadeFrom(Value):
         )
 
     def wrote(self, ids: Iterable[str]) -> bool:
-        """Return whether the messages may have words of one of these people.
+        """Return whether the source messages may contain words of one of these people.
 
-        Agents may repeat what anyone in the chat wrote.
+        True if only agents wrote them, because agents may repeat what anyone in the chat wrote.
         """
         return self.writers.empty or self.writers.may_include(ids)
 
@@ -289,9 +290,9 @@ def few_of_strangers(
 ) -> list[Thing]:
     """Return the items in their order, limited to a maximum number per person.
 
-    Items of other people therefore cannot crowd out what the people of a private chat have said.
-    All items with `many` writers count as items of one additional person. The items of `members`
-    are not limited; if `members` is None, no items are.
+    The limit prevents that items with other people's words crowd out what the people of a private
+    chat have said. All items with `many` writers count as items of one additional person. Items
+    that only `members` wrote are not limited. If `members` is None, there is no limit.
     """
     if members is None:
         return list(things)

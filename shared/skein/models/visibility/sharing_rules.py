@@ -132,7 +132,7 @@ class SharingRules(Stored):
 
 
 class SharingStamp(Value):
-    """The versions of rules and people at the time when sharing rules showed content to a run.
+    """The versions of the rules and the people at the time when sharing rules gave a run content.
 
     Attributes:
         epoch: The epoch of the rules when they were read.
@@ -162,7 +162,7 @@ class SharingStamp(Value):
         return self.ends_at is not None and self.ends_at <= moment
 
     def unchanged(self, tenant: str) -> list[Check]:
-        """Return the checks that fail if any of the content was withdrawn since it was read."""
+        """Return checks that fail if any of the content may no longer be shared."""
         checks = [Check(SharingRules.key_of(tenant), Is("epoch", self.epoch))]
         for user_id, version in self.versions.items():
             same = all_of(Exists(), Is("sharing_version", version or None))
@@ -170,7 +170,7 @@ class SharingStamp(Value):
         return checks
 
     def holds(self, table: BatchReader, tenant: str, now: datetime) -> bool:
-        """Read the versions again, and return whether all content may still be shared."""
+        """Return whether all content may still be shared, by reading the versions again."""
         rules_key = SharingRules.key_of(tenant)
         people = {person_key(tenant, each): version for each, version in self.versions.items()}
         found = table.get_many([rules_key, *people])

@@ -27,7 +27,7 @@ class SharingState(Value):
 
     Attributes:
         person_id: The person. After a merge, no messages of the former person are shared.
-        noticed: The message that told the person about each rule, by the rule's id.
+        noticed: By the id of each rule, the message that told the person about the rule.
         talk_from: The first message of the newest talk.
         before: The first message of the previous talk, which may be indexed now; 0 without one.
         private: Whether the person keeps the newest talk from others.
@@ -83,11 +83,11 @@ class SharingState(Value):
         return any(each.first_seq <= seq <= each.last_seq for each in self.kept)
 
     def is_over(self, seq: int, now: datetime, pause: timedelta) -> bool:
-        """Return whether the talk of a message is over; from then on, it cannot be kept private."""
+        """Return whether a message's talk is over, so that it can no longer be kept private."""
         return seq < self.talk_from or now >= self.quiet_at(pause)
 
     def kept_since(self, earlier: "SharingState | None") -> SeqSpan | None:
-        """Return the span of messages that the person has kept since an earlier state."""
+        """Return the span of messages that the person has kept private since an earlier state."""
         kept = earlier.kept if earlier is not None else ()
         spans = [each for each in self.kept if each not in kept]
         if self.private and earlier is not None and not earlier.private:
