@@ -1,4 +1,4 @@
-"""Define the interfaces of sections and tools, which other packages implement."""
+"""The interfaces that sections of prompts and tools of agents implement in other packages."""
 
 __all__ = [
     "arguments",

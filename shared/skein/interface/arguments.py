@@ -1,6 +1,6 @@
 """Types of tool arguments, each with bounds.
 
-If a value does not fit, the model gets an error and can correct the value (`Tool.parse`). The
+If a value is out of bounds, the model gets an error and can correct the value (`Tool.parse`). The
 bounds are the same as in the models and services that the tools use. A text has no NUL character,
 and a name or an id is a single line. A type that only one tool needs is in the module of that tool.
 """

@@ -1,11 +1,11 @@
 """Cut a history to its token budget, in a fixed order.
 
 First, the oldest messages are dropped. Then, long messages are cut with a visible mark. The current
-message is cut last, and only if it is too long by itself. The last two messages, the current
-message, the trigger's message and an open question are never dropped.
+message, which is the one to answer, is cut last, and only if it is too long by itself. The last two
+messages, the current message, the trigger's message and an open question are never dropped.
 
-The newest stored summary covers the dropped messages. The caller chooses this summary, because none
-is made while a person waits for the answer.
+The caller of this module shows the newest stored summary in place of the dropped messages. No new
+summary is made, because a person is waiting for the answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ class HistoryEntry:
         seq: The number of the message in the chat.
         text: The text of the message, which may be cut.
         tokens: The size of the text within its frame, without the overhead.
-        frame: Puts a text into its frame: returns the entry's line in the prompt.
+        frame: A function that returns the entry's line in the prompt, with a given text.
         own: Whether the agent posted the message.
         current: Whether this is the message to answer.
         stays: Whether the message is never dropped, because another part of the prompt refers to
@@ -166,7 +166,7 @@ def _halves(block: int) -> Iterator[int]:
 
 
 def _from_start(entries: Sequence[HistoryEntry], limit: int, step: int) -> list[HistoryEntry]:
-    """Drop entries up to a multiple of `step`, chosen so that the rest fits `limit`."""
+    """Drop entries up to the first `seq` that is a multiple of `step` if the rest then fits."""
     staying = {entry.seq for entry in entries[-LAST_THAT_STAY:]}
     staying |= {entry.seq for entry in entries if entry.current or entry.stays}
     size, start = total(entries), 0

@@ -1,4 +1,4 @@
-"""Extension points: the classes with which subjects extend the core.
+"""Extension points: classes that packages such as `memory` or `errands` register with the core.
 
 Each entry names a class by its module. The module is imported when the class is first needed, so
 that a Lambda function does not load code that its events never use.
@@ -38,13 +38,13 @@ item is due, the tick sends its `job` (`skein/services/outbox/tick.py`)."""
 
 
 class RegisteredExtensions:
-    """Finds the classes that subjects have registered."""
+    """Finds the registered classes."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
-        """Return the class of the effect of answers to a question.
+        """Return the class that carries out what an answer to a question causes, its effect.
 
-        An effect that is registered for the purpose and one of the names in the data comes first,
-        then the effect for the purpose alone.
+        An effect can be registered for a purpose, or for a purpose together with a name in the
+        question's data. The latter takes precedence.
 
         Args:
             purpose: The purpose of a question.
@@ -58,7 +58,7 @@ class RegisteredExtensions:
         return _imported(EFFECTS[name])
 
     def due_item(self, due: str, kind: str) -> type[Any] | None:
-        """Return the class of a due item; None if the item belongs to the core.
+        """Return the class of a due item, whose `job` makes its job; None for items of the core.
 
         Args:
             due: The kind of the item's due pointer.

@@ -2,10 +2,10 @@
 
 - What is read: the messages after those that the summary covers, and the trigger's message if it is
   older. If the run leaves messages to other runs of the agent, these runs are read, too.
-- What is kept: the messages of the history window. The run of a plan or a service leaves out
-  messages that another run is about to answer. The summary is kept if the readers may see it.
-- Order: by number, either as a timeline with days or as messages with roles. If there is no room,
-  the oldest messages are left out (`interface/budget.py`).
+- What is kept: the messages of the history window. The run of a plan or a webhook service leaves
+  out messages that another run is about to answer. The summary is kept if the readers may see it.
+- Order: by number, either as a timeline with days or as messages with roles. If not all messages
+  fit, the oldest are left out (`interface/budget.py`).
 """
 
 import re
@@ -53,10 +53,11 @@ class History(SectionItems):
     Attributes:
         messages: The history window, and the trigger's message if it is older than the window.
         before: The summary of the messages before the history window.
-        fuller: The newest summary, if it covers more messages than `before`. The prompt shows it
-            instead if the window's messages that only `fuller` covers do not fit.
-        seen_to: If the reading is incomplete: the new SEEN watermark. If None, SEEN moves to the
-            newest message.
+        fuller: The newest summary, if it covers more messages than `before`. The prompt shows
+            `fuller` instead of `before` if not all messages of the window fit, and `fuller` covers
+            those that are left out.
+        seen_to: If not all messages were read, the SEEN watermark that the agent gets with this
+            prompt. If None, SEEN moves to the newest message.
     """
 
     messages: tuple[Message, ...] = ()
@@ -127,8 +128,8 @@ def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
 def _shown_to(read: SectionReads) -> int | None:
     """Return the `seq` of the last message that a prompt may show; None if there is no limit.
 
-    The run of a plan or a service leaves out messages that another run of the agent is about to
-    answer. So each message is answered once, and the other run still sees it as new.
+    The run of a plan or a webhook service leaves out messages that another run of the agent is
+    about to answer. So each message is answered once, and is still new to the run that answers it.
     """
     chat, member, found = read.chat, read.member, read.found
     if chat is None or member is None or not read.run.leaves_messages(chat.id):
@@ -141,21 +142,21 @@ def _shown_to(read: SectionReads) -> int | None:
 
 
 def _asked_of(run: Run, chat: Chat) -> int | None:
-    """Return the `seq` of the first message in a chat that a running run answers, if any."""
+    """Return the `seq` of the first message that the given run answers in the chat, if any."""
     if run.resumed is not None and run.resumed.chat_id == chat.id:
         return run.resumed.seq
     return run.trigger.from_seq if run.chat_id == chat.id else None
 
 
 def summary_before(chat: Chat | None) -> PinnedSummary | None:
-    """Return the summary of the messages before the window, if it may be shown."""
+    """Return the summary of the messages before the window, if the chat's readers may see it."""
     if chat is None or chat.pinned is None:
         return None
     return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
 
 
 def _fuller_summary(chat: Chat | None) -> PinnedSummary | None:
-    """Return the newest summary, if it may be shown and covers more than the pinned summary."""
+    """Return the newest summary if it covers more than the pinned one and readers may see it."""
     summary = chat.summary if chat is not None else None
     if chat is None or summary is None or summary.seq <= summed_up(summary_before(chat)):
         return None
@@ -194,7 +195,7 @@ def names_member(message: Message, member: NamedMember) -> bool:
 
 
 def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
-    """Return the chat and `seq` of the messages that a run answers: the trigger's and the reply."""
+    """Return the chat and `seq` of what a run answers: the trigger's message, and the reply."""
     trigger, resumed, refs = run.trigger, run.resumed, set[tuple[str, int]]()
     if run.chat_id is not None:
         refs |= {(run.chat_id, seq) for seq in trigger.seqs}
@@ -236,8 +237,8 @@ def addressed(
 ) -> list[Message]:
     """Return unanswered messages in a group that name the agent or reply to it.
 
-    The list is empty if its only message would be the trigger's, because TRIGGER describes that
-    message anyway.
+    If only the trigger's message does so, the list is empty, because the section TRIGGER describes
+    that message anyway.
     """
     if chat is None or chat.kind == "direct":
         return []
@@ -251,7 +252,7 @@ def addressed(
 
 
 def conversation_summary(given: SectionInput) -> Section | None:
-    """Render the summary of the messages before the history; None without a summary."""
+    """Render the summary of the messages before the history; None if there is no summary."""
     before = given.reading.of(History).before
     if before is None:
         return None
@@ -311,10 +312,10 @@ def history_entries(
 ) -> list[HistoryEntry]:
     """Return the history entries of the prompt.
 
-    Keywords, notices and erased messages are included only if the effective settings say so, or if
-    they answer a question that is in the history, so that the agent learns what became of its
-    question. Invitations are always left out, because they name a chat that the person has not
-    joined. In a timeline, the first entry of each day also counts the tokens of the day's line.
+    Keywords, notices and erased messages are included only if the effective settings say so. They
+    are also included if they answer a question in the history, so that the agent learns what became
+    of its question. Invitations are always left out, because they name a chat that the person has
+    not joined. In a timeline, the tokens of each day's line are added to the day's first entry.
     """
     current = current_seq(run, reading.chat)
     staying = {
@@ -363,7 +364,7 @@ class _Line:
 
 
 def history_head(reading: Reading, context: EntryContext) -> str:
-    """Return the first line of a timeline; '' without a chat."""
+    """Return the first line of a timeline; '' if there is no chat."""
     if reading.chat is None:
         return ""
     return f"{HISTORY} ({quoted(reading.chat.display_title)}, {context.zone.key}):\n"
@@ -372,7 +373,7 @@ def history_head(reading: Reading, context: EntryContext) -> str:
 def head_tokens(
     head: str, reading: Reading, context: EntryContext, counter: TokenCounter, *, roles: bool
 ) -> int:
-    """Return the tokens to reserve for the head, and for the day lines that a cut can add."""
+    """Return the tokens to reserve for the head, and for day lines that may be added by a cut."""
     if roles or not head:
         return 0
     days = {day_line(message.created_at, context.zone) for message in reading.of(History).messages}
@@ -389,7 +390,8 @@ def timeline(
 ) -> Section:
     """Render the history as one section, with a line before the entries of each day.
 
-    Its size is the sum of its lines' sizes, because no token spans the end of a line.
+    The size of the section is the sum of its lines' sizes, because no token spans the end of a
+    line.
     """
     if not entries:
         return Section(HISTORY, head.rstrip("\n"), counter.count(f"{head}\n"))

@@ -53,7 +53,7 @@ class MessageMedia(SectionItems):
         return cls({file.id: file for file in stored if file.kept_until > read.now})
 
     def authors(self) -> Iterable[Authors]:
-        """Return no authors, because `History` has the authors of the messages with these files."""
+        """Return no authors: `History` already returns those of the messages with these files."""
         return ()
 
 
@@ -91,7 +91,7 @@ def shown_media(
     Args:
         model: The name of the model.
         counter: The tokenizer.
-        tokens_left: The tokens for the whole prompt.
+        tokens_left: The tokens that are left for the whole prompt.
         reads_on: Whether the agent has the tool that reads the rest of a document.
         after: The `seq` of the first message that the model gets after the pictures; None if there
             is none.

@@ -19,12 +19,12 @@ MAX_FORMERLY = 3  # the newest former names of a member that a legend shows
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of members in one prompt: plain text, and each name for one member only.
+    """The names of members in one prompt: plain text, and no two members have the same name.
 
     Attributes:
         agent: The agent that reads the prompt, which is called `You`; None if no agent reads it.
         known: The names of the other members.
-        formerly: The current id of each person, by their former user ids.
+        formerly: For each former user id of a person, the person's current id.
     """
 
     agent: MemberRef | None
@@ -53,7 +53,7 @@ class Names:
         return cls(agent, known, chat.formerly).joined(senders.values())
 
     def joined(self, members: Iterable[NamedMember]) -> "Names":
-        """Return the names with more members added; none of them gets a name that is taken."""
+        """Return the names with more members, who get names that no other member has."""
         known = dict(self.known)
         taken = set(map(folded, known.values()))
         for member in map(self.current, members):
@@ -67,7 +67,7 @@ class Names:
         return Names(self.agent, known, self.formerly)
 
     def stored(self, ref: MemberRef, name: str) -> str:
-        """Return the name of a member, from the reference and the name that an item stores."""
+        """Return the name in the prompt of a member whose reference and name an item stores."""
         return self[named_member(ref, name)]
 
     def speaker(self, message: Message) -> str:
@@ -85,13 +85,13 @@ class Names:
         return self.known.get(current.ref) or plain_name(current)
 
     def current(self, member: NamedMember) -> NamedMember:
-        """Return a member with their current id, because the linking of accounts replaces ids."""
+        """Return a member with their current id, which changes when accounts are linked."""
         now = self.formerly.get(member.id) if member.kind == "user" else None
         return member if now is None else member.model_copy(update={"id": now})
 
 
 def named_member(ref: MemberRef, name: str) -> NamedMember:
-    """Return a member, from the reference and the name that an item stores."""
+    """Return a member, made from a reference and a name that an item stores."""
     return NamedMember(kind=ref.kind, id=ref.id, name=name)
 
 
@@ -180,7 +180,7 @@ def _entry(
 
 
 def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -> Origin | None:
-    """Return the origin of the agent's own message, if these readers may know the origin."""
+    """Return the origin of a message of `agent`, if these readers may know the origin."""
     origin = message.origin
     if origin is None or message.sender.ref != agent or not may_show(origin.audience, readers):
         return None

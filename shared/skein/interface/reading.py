@@ -1,8 +1,8 @@
 """The reading of an activation: everything from which its prompt is built.
 
 `agent/reading/reader.py` creates a full reading, and `agent/reading/fallback.py` creates a reading
-with only the messages to answer. The items of the sections are declared in `agent/sections/`. That
-an item "may be shown" means: all readers of the active chat may see it (`may_show`).
+with only the messages to answer. `agent/sections/` declares the items of the sections. An item "may
+be shown" if all readers of the active chat may see it (`may_show`).
 """
 
 from abc import ABC, abstractmethod
@@ -76,13 +76,13 @@ class SectionReads:
         member: The agent's membership in the active chat.
         now: The time of the reading.
         messages: The newest messages of the active chat, which the history can show.
-        owned: The agent's items in the scopes of the chat, if their sort keys are ones that a
-            section declares.
+        owned: The agent's items in the scopes of the chat, limited to the sort keys that sections
+            declare in `SectionItems.owned`.
         found: The items that were read by key.
-        agent: The agent; None if it is not read yet.
+        agent: The agent; None if the agent has not been read yet.
         others: The agent's other chats that were read.
         all_others: Whether `others` has all other chats of the agent.
-        insiders: The insiders of the run, once everything is read.
+        insiders: The insiders of the run, which are known once everything is read.
     """
 
     run: Run
@@ -108,7 +108,7 @@ class SectionReads:
 
     @property
     def own_scope(self) -> str | None:
-        """The scope of items that the run creates now."""
+        """The scope in which the run creates items now."""
         return own_scope_of(self.run, self.chat)
 
     @property
@@ -130,7 +130,7 @@ class SectionReads:
 
     @property
     def reach(self) -> Readers:
-        """The readers of the active chat, and the insiders; `shows` decides about each item."""
+        """The readers of the active chat and the insiders, for the check `Readers.shows`."""
         here = self.chat.id if self.chat is not None else None
         return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
 
@@ -147,7 +147,7 @@ class SectionReads:
         return self.insiders.admit(message.words)
 
     def may_have(self, kind: "type[SectionItems]") -> bool:
-        """Return whether there may be items of this kind; see `optional` and `head`."""
+        """Return whether items of this kind may exist; see `optional` and `head`."""
         if kind.head is not None:
             return kind.head.of(self.run.tenant) in self.found
         if not kind.optional:
@@ -159,7 +159,7 @@ class SectionReads:
         )
 
     def possible(self, kinds: "Iterable[type[SectionItems]]") -> "Iterator[type[SectionItems]]":
-        """Return the kinds of which there may be items; see `SectionItems.optional`."""
+        """Return the kinds of which items may exist; see `SectionItems.optional`."""
         return (kind for kind in kinds if self.may_have(kind))
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
@@ -175,10 +175,11 @@ class SectionReads:
 class SectionItems(ABC):
     """The items of one or several sections: which items to read, and which of them to keep.
 
-    A subclass that is created without arguments has no items, as in a degraded context.
+    A subclass that is created without arguments has no items. An incomplete prompt uses this.
 
     Attributes:
-        owned: The sort keys of the agent's items that `found` uses from `SectionReads.owned`.
+        owned: The sort keys of those of the agent's items in `SectionReads.owned` that `found`
+            uses.
         in_chat: Attributes of the active chat. If one of them is set, there may be items of this
             kind.
         in_reads: Attributes of `SectionReads`. If one of them is set, there may be items of this
@@ -186,8 +187,8 @@ class SectionItems(ABC):
         optional: Whether the reader skips this kind if no `owned` item was read and none of the
             attributes in `in_chat` and `in_reads` is set.
         cites: Whether the model cites the items by marks; see `citations`.
-        head: An item that only tenants with items of this kind have. It is read with the run, and
-            the reader skips this kind for all other tenants.
+        head: An item that a tenant has only if the tenant has items of this kind. It is read
+            together with the run. If it is missing, the reader skips this kind.
     """
 
     __slots__ = ()
@@ -200,9 +201,10 @@ class SectionItems(ABC):
 
     @classmethod
     def guess(cls, job: RunJob) -> Iterable[Key]:
-        """Return keys to read together with the run, when only the run's job is known.
+        """Return keys that are probably needed, to be read together with the run.
 
-        A right guess saves a call to the table. A wrong guess costs some read capacity.
+        At that time, only the run's job is known. A right guess saves a call to the table. A wrong
+        guess costs some read capacity.
         """
         return ()
 
@@ -236,7 +238,7 @@ class BeginInput:
 
     Attributes:
         prefetched: The items that were read with the run.
-        pool: The pool in which calls run.
+        pool: The thread pool in which the calls run.
         began: When the reading began; None if the reading is repeated for a recorded prompt.
         sharing: The sharing rules that apply to the readers.
     """
@@ -255,7 +257,7 @@ class LoadInput:
         read: Everything that was read, with the insiders.
         effective: The settings of the agent in the active chat.
         zone: The time zone of the history.
-        shown: The messages that the prompt shows anyway, by chat and number.
+        shown: The messages that the prompt already shows, by chat and number.
         repeats: Whether another section of the prompt already has the words of a message.
     """
 
@@ -275,7 +277,7 @@ class SectionLoader(Protocol):
     """A service that loads the items of a section if neither keys nor queries can find them."""
 
     def begin(self, read: SectionReads, known: BeginInput) -> Load | None:
-        """Start the calls; return the function that finishes them, or None without items."""
+        """Start the calls; return the function that gets their results, or None if not needed."""
         ...
 
 
@@ -307,10 +309,12 @@ class Reading:
         items: The items of the sections; see `of`.
         person: The user record of a direct chat's person, if it may be shown.
         insiders: The insiders of the run, and whether the prompt must leave out words of outsiders.
-        listeners: If the answer is streamed: the ids of the connected people in the run's own chat.
-        snapshot: The snapshot of a direct chat, so that an answer does not have to read it again.
-        prompt_mark: If the reading is incomplete: the mark that its prompt gets.
-        sharing: The sharing rules that apply here; None if no rule can apply.
+        listeners: If the answer is streamed, the ids of the people in the run's own chat who are
+            connected.
+        snapshot: For a direct chat, the chat and its memberships as read, so that posting the
+            answer does not have to read them again.
+        prompt_mark: If the reading is incomplete, the mark that the run gets for its prompt.
+        sharing: The sharing rules that apply to the readers; None if no rule can apply.
     """
 
     agent: Agent
@@ -357,7 +361,7 @@ class Reading:
 
     @property
     def unproven(self) -> int | None:
-        """For an unproven phone number of the chat: the days of silence before; otherwise None."""
+        """How many days the chat's phone number was silent, if that made it unproven; else None."""
         members = self.snapshot.members if self.snapshot is not None else ()
         routes = (one.route for one in members if one.active)
         return next((route.unproven for route in routes if route and route.unproven), None)
@@ -366,7 +370,7 @@ class Reading:
     def channel(self) -> Channel:
         """The channel through which messages to the active chat are sent.
 
-        Without a snapshot, it is the first channel for the kind of address of the chat's line.
+        If `snapshot` is None, it is the first channel for the kind of address that the line has.
         """
         if self.snapshot is None:
             line = self.chat.line if self.chat is not None else None
@@ -396,7 +400,7 @@ class Reading:
 def zone_of_entries(person: User | None, agent_zone: str) -> ZoneInfo:
     """Return the time zone of a history's entries.
 
-    In a direct chat, it is the time zone of NOW. In other chats, it is UTC.
+    In a direct chat, it is the time zone that the section NOW uses. In other chats, it is UTC.
 
     Args:
         person: The user record of a direct chat's person, if it may be shown.
@@ -442,7 +446,7 @@ def found_configuration(
 
 
 def person_at(chat: Chat | None) -> NamedMember | None:
-    """Return the person in a direct chat, if there is exactly one; otherwise None."""
+    """Return the person in a direct chat, if the chat has exactly one person; otherwise None."""
     if chat is None or chat.kind != "direct":
         return None
     people = [member for member in chat.roster if member.kind == "user"]
@@ -467,7 +471,7 @@ def keys_of_person(chat: Chat | None) -> list[Key]:
 def current_seq(run: Run, chat: Chat | None) -> int | None:
     """Return the `seq` of the message to answer.
 
-    It is the reply that ended the run's wait in this chat. Without such a wait, it is the trigger's
+    If a reply ended the run's wait in this chat, it is the reply. Otherwise, it is the trigger's
     message.
 
     Returns:

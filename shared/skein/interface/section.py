@@ -32,10 +32,10 @@ class Manner:
 
     @classmethod
     def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
-        """Return an agent's manner; its defaults depend on the kind of chat.
+        """Return an agent's manner: as its settings say, or else the default for the kind of chat.
 
-        The defaults are text and roles in a direct chat, and tools and a timeline in a group.
-        Without a chat, there are no readers and no history, so the manner is always tools and a
+        The defaults are text and roles in a direct chat, and tools and a timeline in a group. If
+        there is no chat, there are no readers and no history, so the manner is always tools and a
         timeline.
         """
         if chat is None:
@@ -59,13 +59,13 @@ class SectionInput:
     Attributes:
         run: The run, with its trigger.
         reading: The data that was read for the prompt.
-        manner: How the agent replies, and how the prompt shows the history.
+        manner: How the agent replies, and in which format the prompt shows the history.
         names: The names of members in the prompt.
         context: How the entries of the history are rendered.
         tools: The arguments of each offered tool.
         saves: Whether an offered tool saves something.
-        told: What the history, the plans and earlier sections already say. None if the prompt has
-            no room for all of them, so that no section may leave out what another one says.
+        told: What the history, the plans and earlier sections already say, so that a section need
+            not repeat it. None if some of these may be cut, so that no section may rely on them.
         tokens_left: The tokens for all sections together.
         counter: The tokenizer of the agent's model.
         shown: The messages of the history by `seq`, oldest first.
@@ -134,7 +134,8 @@ class Section:
         name: The name in capitals, as in the text.
         text: The whole section, including its name.
         tokens: The exact size, including the blank line after the section.
-        shorter: Renders the section again in at most the given tokens, or in as few as possible.
+        shorter: A function that renders the section again in at most the given tokens, or in as few
+            tokens as possible.
         marks: Marks on the run that tell operators how the section was built.
         entries: For operators: where each entry of the section comes from.
         told: What the section says, so that later sections do not repeat it.
@@ -162,7 +163,7 @@ def prose(name: str, body: str, counter: TokenCounter) -> Section:
 
 
 def one_line(name: str, fact: str, counter: TokenCounter) -> Section:
-    """Create a section of one line, which is never shortened."""
+    """Create a section of one line that is never shortened."""
     text = f"{name}: {fact}"
     return Section(name, text, counter.count(text + SEPARATOR))
 

@@ -22,7 +22,7 @@ class SourceNames:
 
     Attributes:
         named: Returns the name of a person.
-        here: The id of the active chat, whose title is not repeated.
+        here: The id of the active chat. Sources in this chat are shown without its title.
     """
 
     named: Callable[[NamedMember], str] = plain_name

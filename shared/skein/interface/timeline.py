@@ -43,9 +43,10 @@ class EntryContext:
         seen_seq: The agent's SEEN watermark in the chat.
         trigger_seq: The `seq` of the trigger's message; None if it is in another chat.
         resumed: How the run's newest wait in this chat ended.
-        referred: The messages to which other parts of the prompt refer by number.
+        referred: The numbers of the messages to which other parts of the prompt refer.
         marked: Whether entries of a timeline have [NEW] or [SEEN].
-        media: The captions of pictures and files, by id; others get the caption of `attached`.
+        media: The captions of pictures and files, by id. A file without an entry gets a caption
+            from the data in its message.
     """
 
     names: Names
@@ -121,10 +122,11 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     bracket. If the prompt refers to the message, its number and time are also in the brackets. All
     lines except the first begin with a bar, so that no line can imitate another entry.
 
-    The agent's own text has no such marks, because the agent would imitate them. Only lines that
-    begin with a bracket get a bar, because entries and notes begin with brackets. A note before the
-    text gives the origin of a message that was requested in another chat, and the number of a
-    message to which the prompt refers. If a message was not delivered, the note says so, too.
+    The agent's own text has no name in brackets and no bars, because the agent would imitate them.
+    Only lines of it that begin with a bracket get a bar, because entries and notes begin with
+    brackets. A note before the text gives the origin of a message that was requested in another
+    chat, and the number of a message to which the prompt refers. If a message was not delivered,
+    the note says so, too.
     """
     own = message.sender.ref == context.names.agent
     lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)

@@ -22,9 +22,9 @@ class Telling(NamedTuple):
     Attributes:
         spans: The messages.
         text: The words of the part; None if the part shows the messages themselves.
-        of_some: Whether this part can say all of a text that was made from more messages than this
-            part. For example, a plan can say all of a memory that was made from the whole
-            conversation in which the plan was set.
+        of_some: Whether this part may count as a repetition of a text that was made from more
+            messages than this part. For example, a plan may repeat a memory that was made from the
+            whole conversation in which the plan was set.
     """
 
     spans: tuple[Span, ...]
@@ -49,7 +49,8 @@ class Told:
     """Everything that a prompt says so far, while its sections are built one after another.
 
     Args:
-        first: Returns what other parts of the prompt say. It is called when it is first needed.
+        first: A function that returns what other parts of the prompt say. It is called when its
+            result is first needed.
 
     Attributes:
         relied_on: Whether a section left something out because the prompt already says it.

@@ -47,13 +47,13 @@ class OfferedTool(Protocol):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool of an agent: a function, its name, its description, its effect and its arguments.
+    """A built-in tool: a function with its name, description, effect and arguments.
 
     Attributes:
         groups_only: Whether the tool is offered only in groups.
-        announced: The beginning of the tool's result if Skein itself has announced the call in the
-            chat. The run may then end without another message. "" if Skein never announces the
-            call.
+        announced: For a tool whose call Skein itself may announce in the chat: how the tool's
+            result begins if it did. The run may then end without another message. "" for all other
+            tools.
     """
 
     name: str

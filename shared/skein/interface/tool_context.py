@@ -11,10 +11,10 @@ The first parameter of each tool is a `ToolContext`, which has everything that a
 - `call.activation.add_held` records content that the tool shows from elsewhere: its audience, and
   the people whose words are in it. `add_items` does the same for items.
 
-Two attributes look right for the active chat, but are not. `call.reading.chat` is the chat that the
-prompt shows, and `enter_chat` does not change it. Use `call.reading` only to decide who may see or
-own what was made from the prompt. `run.active_chat_id` is not the chat that the agent means if
-`enter_chat` failed. `target` refuses the call in that case.
+Two attributes look like the active chat, but must not be used for it. `call.reading.chat` is the
+chat that the prompt shows, and `enter_chat` does not change it. Use `call.reading` only to decide
+who may see or own what was made from the prompt. `run.active_chat_id` is not the chat that the
+agent means if `enter_chat` failed. `target` refuses the call in that case.
 
 The functions below the classes return the owner of an item that a tool creates, and the reach of
 the items that a tool may find or change. The reach also names the author of a change and the people
@@ -63,17 +63,18 @@ class Activation:
     """The state of one activation in progress, which tools use.
 
     Attributes:
-        claim: The claim as last written; the cleanup after an error also uses it.
+        claim: The worker's claim on the run as last written. The cleanup after an error also uses
+            it.
         insiders: The insiders of the run, as read for the prompt.
         sent: The messages that the current step has sent so far.
         earlier: The activation's steps before the current step.
-        disclosed: Records of what tools have shown because of sharing rules in the current step.
+        disclosed: Records of what tools have shown in the current step because of sharing rules.
         cited: The passages that the prompt and the tools have shown, by their marks.
         enter_chat_failed: Whether the agent failed to enter a chat in this step. The active chat is
             then not the chat that the agent means.
         results_wanted: Whether the model must see the results of the current step, because a call
             has read something or set `continue`, or a tool requires it.
-        permit: Whether the activation has a permit of the concurrency limit.
+        permit: Whether the activation has a permit, which the concurrency limit requires.
         ended: Whether the agent ended the run.
         over: Whether the run waits or has ended, so that this worker must not write anything more.
     """
@@ -95,14 +96,14 @@ class Activation:
         return self.claim.run
 
     def begin_again(self) -> None:
-        """Reset the state after the activation was dropped."""
+        """Reset the state, because the activation was dropped and starts again."""
         self.sent.clear()
         self.enter_chat_failed = self.ended = False
 
     def add_held(self, audience: Audience, authors: Authors) -> None:
         """Record the audience and the authors of content that a tool has shown.
 
-        They limit where the run may post from now on.
+        The audience and the authors limit where the run may post from now on.
 
         Args:
             audience: The people who were present for all of this content.
@@ -113,7 +114,7 @@ class Activation:
             self.claim = self.claim.with_run(held=held)
 
     def add_rule_words(self, stamp: SharingStamp, records: Iterable[Put]) -> None:
-        """Record that a tool has shown content by sharing rules, which restricts later posts.
+        """Record that sharing rules allowed a tool to show content; this restricts later posts.
 
         Args:
             stamp: The versions of the sharing rules that allowed the content.
@@ -176,7 +177,7 @@ class ToolContext:
 
 
 def place_of(call: ToolContext, chat_id: str, seq: int) -> str:
-    """Return where a message is, for the result of a tool: `msg:7` or `another chat`.
+    """Return the place of a message for a tool's result: `msg:7` or `another chat`.
 
     The number of a message in another chat is left out, because it would reveal to the readers of
     this chat how many messages the other chat has.
@@ -187,15 +188,16 @@ def place_of(call: ToolContext, chat_id: str, seq: int) -> str:
 def content_of(call: ToolContext) -> Audience:
     """Return the audience of everything that this activation was shown, including tool results.
 
-    The same audience decides whether posts are allowed. A memory, goal or document therefore cannot
-    reach more people than a message made from the same content.
+    This audience decides both where the run may post and who may see the items that it makes. A
+    memory, goal or document therefore cannot reach more people than a message made from the same
+    content.
     """
     held = call.activation.run.held
     return held.audience if held is not None else call.reading.audience
 
 
 def own_scope(call: ToolContext) -> str | None:
-    """Return the scope of items that are created now.
+    """Return the scope for items that the tool creates now.
 
     Raises:
         Failed: The activation has private content, but no scope in which to store it.
@@ -221,7 +223,7 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
     """Return the messages from which new items are made.
 
     These are the messages that the run answers, and those from which its plan was made. If there
-    are none, these are the messages of the active chat that the prompt shows.
+    are none, the messages of the active chat that the prompt shows are returned.
 
     Args:
         call: The tool call.
@@ -243,7 +245,7 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
 def _messages(
     call: ToolContext, chat_id: str, asked: range, trigger: Trigger | None = None
 ) -> MadeFrom:
-    """Return a span of messages as the source of items, with the senders that are known."""
+    """Return the provenance of items made from a span of messages, with its known senders."""
     chat = call.reading.chat
     here = chat is not None and chat.id == chat_id
     messages = call.reading.of(History).messages
@@ -265,13 +267,13 @@ def _messages(
 
 
 def readers_of(call: ToolContext) -> Audience:
-    """Return the readers of the active chat; without a chat, the audience of the shown content."""
+    """Return the readers of the active chat; if there is none, the audience of shown content."""
     reading = call.reading
     return reading.destination if reading.chat is not None else content_of(call)
 
 
 def owner_at(call: ToolContext, *items: str) -> Owner:
-    """Return the owner of items that are created now, with the provenance of their content.
+    """Return the owner for items that the tool creates now, with the provenance of their content.
 
     Args:
         call: The tool call.
