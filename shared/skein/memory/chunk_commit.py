@@ -111,7 +111,7 @@ class ChunkCommitter:
             self.metrics.count("ProfileFieldsSet", kept.profile)
 
     def fail(self, batch: AgentChunk, failure: Failure) -> None:
-        """Record a failed chunk and the time of its retry; keep the watermark.
+        """Record a failed chunk and the time of its retry; the watermark stays unchanged.
 
         If the watermark has moved or the agent has left the chat, nothing is recorded.
         """
@@ -201,7 +201,8 @@ class _Reading(NamedTuple):
         revision: The write that raises the revision of the agent's memories. It fails if another
             writer has raised the revision.
         person: The person whose profile is filled.
-        kept: The counts of an earlier attempt that stored the chunk, but whose outcome was unknown.
+        kept: The counts of an earlier attempt, if that attempt stored the chunk although its
+            outcome was unknown to the worker.
     """
 
     membership: Membership
@@ -237,8 +238,8 @@ def commit_chunk(
 ) -> None:
     """Store the results of a chunk together with the new watermark.
 
-    The transaction checks the chat's epoch, which an erasure raises. No memory is therefore made
-    from erased messages.
+    An erasure raises the chat's epoch, and the transaction fails if the epoch has changed. No
+    memory is therefore made from erased messages.
 
     Args:
         chat: The chat as it was read before the model was asked.
@@ -333,7 +334,7 @@ def _still(membership: Membership) -> Condition:
 
 
 def _size(writes: list[Write]) -> int:
-    """Estimate the size of a transaction in bytes. Only puts count, because they have the texts."""
+    """Estimate the size of a transaction in bytes, by its `Put` writes, which have the texts."""
     return sum(
         len(str(value).encode())
         for write in writes

@@ -1,4 +1,4 @@
-"""Split a chat's messages into chunks, each of which fits into one question.
+"""Split a chat's messages into chunks, each of which fits into one question to the model.
 
 A message is split only if it is too long for one chunk. Messages are read one by one, each whole
 message is measured once, and only one chunk is in memory at a time. Time and memory therefore grow
@@ -22,7 +22,7 @@ Measure = Callable[[Message, int, int], int]
 
 
 class HistoryPosition(NamedTuple):
-    """Consolidation watermark: all messages up to `seq`, and the start of the next message.
+    """Consolidation watermark: where the part of a chat that is already consolidated ends.
 
     Attributes:
         seq: The last message that is consolidated completely.
@@ -34,7 +34,7 @@ class HistoryPosition(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A message, or a part of a long message, from `start` up to `end` (exclusive)."""
+    """A message or a part of a long message: the characters from `start` to before `end`."""
 
     message: Message
     start: int
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """The pieces for one question, with the watermark after them."""
+    """The pieces for one question, and the watermark after these pieces are consolidated."""
 
     pieces: tuple[Piece, ...]
     position: HistoryPosition
@@ -180,8 +180,8 @@ def _part(piece: Piece, measure: Measure, longest: int) -> Piece:
 def _at_a_space(text: str, start: int, end: int) -> int:
     """Move the end of a part back to a space in the part's last tenth.
 
-    Without a space there, the part ends at `end`. The result is always before the end of the text,
-    so that the rest is never empty.
+    If that tenth has no space, the part ends at `end`. The result is always before the end of the
+    text, so that the rest of the text is never empty.
     """
     end = min(end, len(text) - 1)
     space = text.rfind(" ", start + int((end - start) * NEAR_THE_END), end)

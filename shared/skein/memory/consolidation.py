@@ -1,13 +1,14 @@
 """Consolidation: a background task that makes memories from a chat's new messages.
 
-The task handles a chat's agents one after another. For each agent, it handles the messages after
-the agent's watermark in chunks. In a group with many agents, agents with the same watermark share
-one question, so that the cost does not grow with the number of agents. If a chunk fails, the
-watermark stays before this chunk.
+The task handles a chat's agents one after another. For each agent, it splits the messages after the
+agent's watermark into chunks, and asks the model one question about each chunk. In a group with
+many agents, agents with the same watermark share one question, so that the cost does not grow with
+the number of agents. If a chunk fails, the watermark stays before this chunk.
 
-A lease ensures that one worker at a time consolidates a chat. The lease ends with the worker's
+A lease ensures that only one worker at a time consolidates a chat. The lease ends with the worker's
 invocation. If time runs out, the worker sends a new job for the rest. Until every agent is done,
-the chat has a due pointer, through which the tick or the hourly finder starts the task again.
+the chat has a due pointer. By this pointer, the tick (for direct chats) or the hourly finder (for
+groups) starts the task again.
 """
 
 from collections import defaultdict
@@ -96,8 +97,8 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
 
     Consolidation runs if the chat is quiet or an operator requested it. Otherwise, the task only
     sets when the chat is due again. If the tenant is over its budget, the remaining messages wait
-    until the next day. During a pause of background work, they wait for an hour. At the end, the
-    recall sweep looks for messages of a quiet chat that are missing in the index.
+    until the next day. While background work is paused, they wait for an hour. At the end, if the
+    chat is quiet, the recall sweep checks whether the index lacks messages of the chat.
     """
 
     name: ClassVar[str] = "consolidation"
@@ -118,7 +119,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     # ------------------------------------------------------------------ what is due
 
     def claim(self, job: ConsolidationJob, until: datetime) -> ConsolidationClaim | None:
-        """Claim the chat, and make it due when the lease ends, in case this worker dies."""
+        """Claim the chat; it becomes due again when the lease ends, in case this worker dies."""
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         consolidation = Consolidation.read(
             self.table, Consolidation.key_of(job.tenant, job.chat_id)
@@ -173,7 +174,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             yield from self.own_words.chunks(chat, agent)
 
     def _due(self, claim: ConsolidationClaim) -> Iterator[tuple[Membership, int]]:
-        """Yield the agents that are due, each with the `seq` of the last message to consolidate."""
+        """Yield the agents with messages to consolidate, each with the last message's `seq`."""
         chat, now = claim.snapshot.chat, self.clock.now()
         for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
             waits = claim.snapshot.opted_out or agent.member.id in claim.without
@@ -189,8 +190,8 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     ) -> Iterator[AgentChunk]:
         """Yield the chunks, up to message `until`, about which the model must be asked.
 
-        The model is not asked about messages with nothing new (`has_new`), or about a chunk for
-        which no current person was present. The watermark is only moved past them.
+        The watermark is moved, without asking the model, past messages with nothing new (`has_new`)
+        and past chunks for which none of the chat's current people were present.
 
         Args:
             claim: The lease.
@@ -215,7 +216,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _targets(
         self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> list[ConsolidationTarget]:
-        """Return the agents to ask. For agents with nothing new, move the watermark instead."""
+        """Return the agents for which to ask the model; for others, only move the watermark."""
         chat, targets = claim.snapshot.chat, list[ConsolidationTarget]()
         for membership in members:
             agent = read_agent(self.table, chat.tenant, membership.member.id)
@@ -247,7 +248,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
     def _messages(
         self, target: ConsolidationTarget, since: HistoryPosition, until: int
     ) -> Iterator[Message]:
-        """Yield the messages of people and agents that have text or media, read by page.
+        """Yield the messages of people and agents that have text or media, reading page by page.
 
         Memories are shown in other chats. Messages that may repeat words shown by a sharing rule
         are therefore left out.
@@ -306,7 +307,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
         return [newest[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]
 
     def halves(self, batch: Batch) -> Sequence[Batch]:
-        """Split a chunk that led to too many memories; return no chunks if it cannot be split."""
+        """Split a chunk from which too many memories were made; empty if it cannot be split."""
         if isinstance(batch, OwnWordsChunk):
             return batch.halves
         parts = halves(batch.chunk)
@@ -362,8 +363,8 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
         """Release the lease, and set when the chat is due next.
 
         If no messages are left, the due pointer is cleared. If time ran out, or an operator
-        requested more messages meanwhile, a new job is sent at once. If that job is lost, the due
-        pointer leads to another.
+        requested more messages meanwhile, a new job is sent at once. If that job is lost, the tick
+        or the finder sends another one by the due pointer.
 
         Raises:
             Overtaken: Another worker has claimed the chat; nothing is changed.
@@ -404,7 +405,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
 def _together(
     chat: Chat, due: Sequence[tuple[Membership, int]]
 ) -> list[tuple[list[Membership], int]]:
-    """Group the due agents that share a question; each group has the `seq` of its last message.
+    """Group the due agents that share a question, each group with its last message's `seq`.
 
     In a group chat with many due agents, agents with the same watermark and the same number of
     failures share a question, because they read the same chunks.

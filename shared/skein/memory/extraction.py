@@ -68,11 +68,11 @@ class Extraction(NamedTuple):
     removed: tuple[str, ...] = ()
 
     def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
-        """Return the entries for one of the agents that were asked together.
+        """Return the entries for one of the agents that share the question.
 
-        The question shows the memories of all these agents. An entry may therefore replace a memory
-        of another agent. For this agent, such an entry replaces the agent's own memory with the
-        same words, or nothing if there is no such memory.
+        The question shows the memories of all these agents, so an entry may replace another agent's
+        memory. In the result, it replaces this agent's memory with the same words, or nothing if
+        there is no such memory.
 
         Args:
             live: The agent's memories.
@@ -88,7 +88,7 @@ class Extraction(NamedTuple):
         return [found for each in self.removed if (found := self._own(live)(each)) is not None]
 
     def _own(self, live: Sequence[Memory]) -> Callable[[str], str | None]:
-        """Return a function that finds the agent's memory for a memory id in the question."""
+        """Return a function that maps a memory id in the question to the agent's memory id."""
         own = {(memory.kind, normalised(memory.text)): memory.id for memory in live}
         ids = {memory.id for memory in live}
 
@@ -102,7 +102,7 @@ class Extraction(NamedTuple):
 
 
 class KnownMemories(NamedTuple):
-    """The memories that a question shows, numbered from 1: core memories, then journal entries.
+    """The memories that a question shows, numbered from 1, with core memories first.
 
     Attributes:
         numbered: The memories, with the oldest of each kind first.
@@ -150,14 +150,14 @@ def question(
 ) -> Question[Extraction]:
     """Build the question to an agent's model about one chunk of a chat.
 
-    Parsing raises `TooMuch` if the answer has more than 40 entries or was cut off at the token
-    limit.
+    The question's parser raises `TooMuch` if the answer has more than 40 entries or was cut off at
+    the token limit.
 
     Args:
         batch: The chunk.
         known: Memories of the agent that may be shown to the chunk's audience.
         plans: Active plans that were set in the chat and may be shown to the chunk's audience.
-        default_model: The model of agents that do not name one.
+        default_model: The model to ask if the agent has no model of its own.
     """
     target, chunk = batch.target, batch.chunk
     agent, chat, profile = target.agent, target.chat, target.profile(chunk)
@@ -219,7 +219,7 @@ def _part_of(batch: AgentChunk) -> str:
 
 
 def _identity(batch: AgentChunk) -> str:
-    """Return the text that introduces the agents for which the model is asked."""
+    """Return the text that tells the model for which agents it makes the memories."""
     if not batch.others:
         return batch.target.agent.identity
     known = batch.target.names()
@@ -276,8 +276,8 @@ def removed_in(found: Mapping[str, Any] | None, shown: Sequence[Memory]) -> tupl
 def _parts(value: Any) -> tuple[str | None, object]:
     """Split an entry into its text and the number of the memory that it replaces.
 
-    If the text is a number, it is used as text; null becomes an empty text. The text of an invalid
-    entry is None.
+    A number in place of the text becomes a text, and null becomes an empty text. If the entry is
+    invalid, the returned text is None.
     """
     if isinstance(value, dict):
         text = value.get("text")

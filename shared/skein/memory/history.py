@@ -111,10 +111,10 @@ class BackgroundRecords:
     def of_agent(
         self, reach: Reach, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[ReflectionRecord]:
-        """List the reflections of an agent's partition, by page, oldest first.
+        """List the reflections on an agent's memories of one scope, by page, oldest first.
 
         Args:
-            reach: The agent and the partition; only the first scope is used.
+            reach: The agent and the scope; only the first scope is used.
             limit: The maximum size of the page.
             cursor: Where the previous page ended.
 

@@ -1,4 +1,4 @@
-"""Add, forget, restore, read and list the memories of agents."""
+"""Add, remove, restore, read and list the memories of agents."""
 
 import hashlib
 from dataclasses import dataclass
@@ -78,9 +78,9 @@ class Memories(OwnedStore[Memory]):
     ) -> AddedMemory:
         """Add a memory (idempotent with the same `memory_id`).
 
-        If a live memory has the same words, nothing is added. There are two exceptions, as far as
-        `gives_way` allows: a core memory supersedes a journal entry, and an operator's memory
-        supersedes other memories.
+        If a live memory has the same words, nothing is added. There are two exceptions: a core
+        memory supersedes a journal entry with the same words, and an operator's memory supersedes
+        memories that no operator made. Both apply only if `gives_way` allows it.
 
         Args:
             owner: The agent, and the scope, audience and source of the memory.
@@ -91,7 +91,7 @@ class Memories(OwnedStore[Memory]):
                 partition.
             constitutional: Whether prompts always show the memory.
             public: Whether visitors may be shown the memory, too.
-            learned_at: When the agent learned it; None for now.
+            learned_at: When the agent learned the memory; None for now.
             memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
                 None generates an id.
             guard: A check on the run that adds the memory.
@@ -172,7 +172,7 @@ class Memories(OwnedStore[Memory]):
         return self.edit(reach, memory_id, Memory.restored)
 
     def change(self, reach: Reach, memory_id: str, change: "MemoryChange") -> Memory:
-        """Confirm a memory on behalf of an operator, mark it as public, or undo this (idempotent).
+        """Confirm a memory for an operator, mark it as public, or undo either (idempotent).
 
         Only operators can change a confirmed memory.
 

@@ -1,4 +1,4 @@
-"""Own words: make memories from only a person's messages, without the agent's answers.
+"""Own words: make memories only from a person's own messages, without the agent's answers.
 
 A sharing rule may show such a memory to readers who may see each of its source messages. Therefore,
 one question contains only messages to which the same rules apply. Every memory from the answer has
@@ -71,12 +71,12 @@ class OwnWordsChunk(NamedTuple):
 
     @property
     def messages(self) -> list[Message]:
-        """The messages in ascending order."""
+        """The messages of the chunk in ascending order."""
         return [piece.message for piece in self.chunk.pieces]
 
     @property
     def made_from(self) -> MadeFrom:
-        """The source of a memory from this chunk; each message is a separate span."""
+        """The provenance of a memory from this chunk; each message is a separate span."""
         seqs = [one.seq for one in self.messages]
         return MadeFrom.each(
             self.target.chat.id, seqs, [one.sender.person_id for one in self.messages]
@@ -94,7 +94,7 @@ class OwnWordsChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnWordsConsolidation:
-    """The part of a consolidation that makes memories from a person's own words."""
+    """The part of a consolidation that makes memories only from a person's own words."""
 
     table: Table
     clock: Clock
@@ -129,7 +129,7 @@ class OwnWordsConsolidation:
             self._pass_over(membership, since, until)
 
     def _until(self, chat: Chat) -> int:
-        """Return the `seq` of the last message that the person can no longer keep private.
+        """Return the `seq` of the newest message that the person can no longer keep private.
 
         A person can keep a conversation private until the conversation has ended.
         """

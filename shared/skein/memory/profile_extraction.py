@@ -51,7 +51,7 @@ class ProfileDraft(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AskedProfile:
-    """The fields of a person's profile that the model may set from a chunk.
+    """The fields of a person's profile for which the model may find values in a chunk.
 
     Attributes:
         values: The current value of each of these fields; None if a field has no value.

@@ -2,8 +2,8 @@
 
 A journal entry becomes due three days before it fades, so that a failed attempt can be repeated.
 The transaction that writes the core memories also clears the due pointers of all entries about
-which the agent has decided. After a failure, the due pointers remain, and the finder finds the
-entries again a day later.
+which the agent has decided. After a failure, the due pointers remain, and a day later the finder
+(the job that looks for due work) finds the entries again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,12 +58,12 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(slots=True)
 class ReflectionClaim:
-    """A worker's claim on one partition. Several workers at once are harmless.
+    """A worker's claim on the memories of an agent in one scope. Several claims at once do no harm.
 
     Attributes:
         agent: The agent.
         job: The job of the task.
-        left: How many entries may still be promoted.
+        left: How many entries may still be promoted in this job.
     """
 
     agent: Agent
@@ -87,10 +87,10 @@ class ChosenEntries(NamedTuple):
 class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], ChosenEntries]):
     """Background task that promotes at most 10 fading journal entries of a partition per job.
 
-    All entries in one question have the same audience. Open entries also have the same authors and
-    chats. Otherwise, the task might have no right to end some of the entries that the answer
-    promotes (`Readers.changes`). While the tenant is over its budget, entries that would soon fade
-    are kept longer.
+    All entries in one question have the same audience. Open entries in one question also have the
+    same authors and the same chat. Otherwise, the task might have no right to end some of the
+    entries that the answer promotes (`Readers.changes`). While the tenant is over its budget,
+    entries that would soon fade are kept longer.
     """
 
     name: ClassVar[str] = "reflection"
@@ -114,9 +114,9 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         """Read the undecided entries that fade soon, and yield them grouped into questions.
 
         Entries are in the same question only if the same rights are needed to change them. Entries
-        that may repeat words shown by a sharing rule are left to fade: these words must stay in
+        that may repeat words shown by a sharing rule are not promoted: these words must stay in
         their chat, but a core memory could be shown in other chats. Within a question, the oldest
-        entry comes first. A failed question does not stop the others.
+        entry comes first. If one question fails, the others are still asked.
         """
         now = self.clock.now()
         due = islice(
@@ -165,7 +165,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         answer: ChosenEntries,
         usage: TokenUsage,
     ) -> None:
-        """Write core memories for the chosen entries; mark the other entries as considered.
+        """Write a core memory for each chosen entry; mark the other entries as considered.
 
         If more entries are chosen than may be promoted, the rest keep their due pointer, so that
         the next day's job asks about them again. Each attempt reads the entries again (optimistic
@@ -211,11 +211,11 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         claim.left -= promoted
 
     def fail(self, claim: ReflectionClaim, batch: Sequence[Memory], failure: Failure) -> None:
-        """Record the failure. The entries' due pointers lead to the next attempt."""
+        """Record the failure. The entries keep their due pointers, so they are tried again."""
         self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.why))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
-        """If the task must wait, let entries fade later that would fade before the next attempt."""
+        """If the task must wait, postpone the fading of entries that the wait would let fade."""
         if outcome.not_before is not None:
             self._wait(claim.job)
 
@@ -276,7 +276,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     @staticmethod
     def _reach(job: ReflectionJob, entry: Memory, authors: Authors = MANY) -> Reach:
-        """Return the rights of a question about entries with the same audience and chat as `entry`.
+        """Return the reach for a question about entries with the audience and chat of `entry`.
 
         Args:
             job: The job of the task.
@@ -332,7 +332,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 def question(
     agent: Agent, core: Sequence[Memory], fading: Sequence[Memory]
 ) -> tuple[ModelMessage, ...]:
-    """Render the question about the journal entries in `fading`, which it numbers from 1."""
+    """Render the question about the journal entries in `fading`, numbered from 1."""
     names = Names(agent.as_member.ref, {}).joined(named_in([*core, *fading]))
     sources = SourceNames(names.__getitem__)
     known = "\n".join(f"- {dated_line(one, sources)}" for one in core)
@@ -359,13 +359,13 @@ def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memor
 
 
 def _may_hold(entries: Sequence[Memory], memory: Memory) -> bool:
-    """Return whether a question about these entries may show a core memory; see `Actor`."""
+    """Return whether a question about `entries` may show `memory`, a core memory; see `Actor`."""
     first = entries[0]
     return not first.audience.open or first.authors.joined(memory.authors) == first.authors
 
 
 def _rights_on(memory: Memory) -> str:
-    """Return a key for grouping: all entries of a question have the same key."""
+    """Return the key by which entries are grouped into questions: the rights that they need."""
     if not memory.audience.open:
         return memory.audience.model_dump_json()
     return f"{memory.home} {memory.authors.model_dump_json()}"

@@ -32,7 +32,7 @@ CORE_SHARE = 3  # core memories take at most a third of the prompt
 
 @dataclass(frozen=True, slots=True)
 class Memories(SectionItems):
-    """The agent's memories that may be shown, without faded journal entries."""
+    """The agent's memories that may be shown to the readers, without faded journal entries."""
 
     memories: tuple[Memory, ...] = ()
     owned = (Memory.PREFIX,)
@@ -53,9 +53,9 @@ class Memories(SectionItems):
 
 
 def core_memories(given: SectionInput) -> Section | None:
-    """Render the core memories; None without core memories.
+    """Render the core memories; None if there are none.
 
-    If the memories exceed the limit, the run gets a mark.
+    If not all memories fit the token limit, the run gets a mark.
     """
     limit = min(CORE_MEMORY_TOKENS, given.tokens_left // CORE_SHARE)
     core = _untold(given, "core")
@@ -64,14 +64,14 @@ def core_memories(given: SectionInput) -> Section | None:
 
 
 def journal(given: SectionInput) -> Section | None:
-    """Render the journal entries; None without journal entries."""
+    """Render the journal entries; None if there are none."""
     limit = min(JOURNAL_TOKENS, given.list_limit)
     entries = _untold(given, "journal")
     return _remembered("JOURNAL", entries, limit, given, ())
 
 
 def _untold(given: SectionInput, kind: MemoryKind) -> list[Memory]:
-    """Return the memories of a kind that no other part of the prompt already tells.
+    """Return the memories of a kind that no other part of the prompt already says.
 
     Only memories that a consolidation made from messages can be left out. A memory that the agent
     saved with a tool is always shown, because the agent would otherwise save it again.

@@ -14,8 +14,8 @@ MAX_SEARCHED = 5_000  # memories per partition for searches and duplicates; see 
 def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
     """Read all live memories within reach, up to 5,000 per partition.
 
-    Searches and checks for duplicates need more memories than a prompt, which reads up to 500. The
-    cost is one query per partition and 1 MB.
+    Searches and checks for duplicates need more memories than a prompt, which reads up to 500. Each
+    partition takes one query per 1 MB.
     """
     found: list[Memory] = []
     for scope in reach.scopes:

@@ -1,6 +1,6 @@
 """Render a chat as a transcript for the question of consolidation, one line per message.
 
-Everything that a person typed stays inside its own quotes, so that it cannot pass for another
+The words of each message stay inside quotation marks, so that no text can look like another
 message.
 """
 
@@ -34,8 +34,8 @@ from skein.services.visibility.insiders import insiders_at
 class TimeZones:
     """The time zones of the senders of messages, taken from their user records.
 
-    If a person's record has no time zone, the time zone of their phone number's country is used,
-    then the agent's, then UTC.
+    If a person's record has no time zone, the time zone of their phone number's country is used. If
+    that is unknown, the agent's time zone is used, or else UTC.
 
     Args:
         table: The table.
@@ -50,7 +50,7 @@ class TimeZones:
         self._people: dict[str, User] = {}
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """Read the records of the messages' senders that are not known yet, in batches."""
+        """Read the user records of the messages' senders in batches, if they were not read yet."""
         people = {m.sender.id for m in messages if m.sender.kind == "user"} - self._known.keys()
         missing = sorted(people)
         for start in range(0, len(missing), MAX_BATCH_GET_KEYS):
@@ -64,7 +64,7 @@ class TimeZones:
                     self._people[user_id] = user
 
     def person(self, user_id: str | None) -> User | None:
-        """Return the record of a sender; None if the sender has none or was not looked up."""
+        """Return the user record of a sender; None if there is none or `learn` has not read it."""
         return self._people.get(user_id) if user_id is not None else None
 
     def of(self, message: Message) -> ZoneInfo:
@@ -200,7 +200,7 @@ class AgentChunk(NamedTuple):
 
     @property
     def each(self) -> "tuple[AgentChunk, ...]":
-        """The chunk once for each agent that shares the question, without `others`."""
+        """One chunk for each agent that shares the question; the chunks have no `others`."""
         others = (
             AgentChunk(target, self.since, self.chunk, target.owner(self.chunk))
             for target in self.others
@@ -215,8 +215,8 @@ class AgentChunk(NamedTuple):
     def may_hold(self, memory: AgentItem) -> bool:
         """Return whether the question may show a known memory or a plan.
 
-        In an open chat, items with words of people outside the chat are not shown. Otherwise, the
-        consolidation would have no right to replace memories; see `Readers.changes`.
+        In an open chat, items with words of people outside the chat are not shown, because the
+        consolidation would then have no right to replace memories; see `Readers.changes`.
         """
         return not self.owner.audience.open or self.insiders.wrote(memory.authors)
 
@@ -239,7 +239,7 @@ class AgentChunk(NamedTuple):
 
 
 def joins_of(chat: Chat) -> list[int]:
-    """Return the messages after which current people of a private chat joined, ascending.
+    """Return the `seq` of the messages after which current people of a private chat joined.
 
     The list is empty for an open chat, because its messages may be shown to everyone in the tenant.
     """

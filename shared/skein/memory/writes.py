@@ -83,7 +83,7 @@ def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
 
 
 def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
-    """Return whether a caller may supersede an old memory with a new memory.
+    """Return whether a caller with this reach may replace an old memory by a new memory.
 
     Both memories must have the same scope, and the caller needs the right to change the old memory
     (`Readers.changes`). A constitutional memory is never superseded.
@@ -92,15 +92,16 @@ def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
 
 
 def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
-    """Return whether a caller that works in `scope` may end a memory."""
+    """Return whether a caller that changes memories of `scope` may end a memory."""
     return not old.constitutional and old.scope == scope and reach.changes(old)
 
 
 def stands_for(memory: Memory, home: str | None, authors: Authors) -> bool:
     """Return whether a live memory makes a new one with the same words unnecessary.
 
-    A memory from another chat that has further authors does not: it can be hidden from runs that
-    may see the new memory, and is deleted when one of these authors is erased.
+    A memory from another chat does not if it has authors besides those of the new memory. Such a
+    memory can be hidden from runs that may see the new one, and it is deleted when one of its other
+    authors is erased.
 
     Args:
         home: The chat of the new memory.
@@ -112,9 +113,10 @@ def stands_for(memory: Memory, home: str | None, authors: Authors) -> bool:
 
 
 def double_of(new: Memory, live: Sequence[Memory]) -> Memory | None:
-    """Return a live memory that stands for a new one (`stands_for`) and has the same words.
+    """Return a live memory with the same words that makes the new one unnecessary.
 
-    It is a core memory or of the same kind. For an operator's memory, it is an operator's, too.
+    See `stands_for`. The returned memory is a core memory or of the same kind as the new one. If
+    the new memory is an operator's, the returned one is, too.
     """
     words = normalised(new.text)
     same = (
@@ -141,10 +143,10 @@ def remember(
 ) -> MemoryWrites:
     """Build the writes that store a consolidation's results as memories, for one transaction.
 
-    If an existing memory has the same words as an entry and stands for it (`stands_for`), the entry
-    is not stored. If such an entry should replace another memory, the existing memory supersedes
-    that memory. A core memory also supersedes a journal entry with the same words. A memory in
-    `removed` is kept if an entry repeats its words.
+    An entry is not stored if an existing memory has the same words and makes the entry unnecessary
+    (`stands_for`). If the entry should replace a third memory, the existing memory supersedes the
+    third. A core memory also supersedes a journal entry with the same words. A memory in `removed`
+    is kept if an entry repeats its words.
 
     Args:
         owner: The agent, and the scope, audience and source of the memories.
@@ -221,8 +223,8 @@ def remember(
 def normalised(text: str) -> str:
     """Reduce a text to its words, numbers and symbols, so that memories can be compared.
 
-    Case, punctuation that only separates words, and the width of spaces are ignored. If a text has
-    only punctuation, it is kept.
+    Case, punctuation that only separates words, and the width of spaces are ignored. A text with
+    only punctuation is kept unchanged.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     seen = folded.translate(_APOSTROPHES)

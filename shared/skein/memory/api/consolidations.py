@@ -1,4 +1,4 @@
-"""Resources of the HTTP API: consolidations of chats."""
+"""Resources of the HTTP API: consolidations, which make memories from a chat's messages."""
 
 from typing import Annotated, Self
 

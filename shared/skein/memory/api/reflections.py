@@ -1,4 +1,4 @@
-"""Resources of the HTTP API: reflections of agents."""
+"""Resources of the HTTP API: reflections, in which agents choose fading journal entries to keep."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from skein.models.runs.completion import TokenUsage
 
 
 class ReflectionResource(Resource):
-    """One decision about journal entries that were about to fade."""
+    """One decision of an agent about journal entries that were about to fade."""
 
     id: Id
     considered: Annotated[

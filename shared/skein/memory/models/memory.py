@@ -83,9 +83,9 @@ class Memory(MemoryFields, AgentItem):
     def prefixes(*, kind: MemoryKind | None, live: bool, ended: bool) -> tuple[str, ...]:
         """Return the sort key prefixes of memories, live before ended, operators' first.
 
-        Operators' memories of both kinds share one prefix. A faded journal entry keeps its live
-        prefix. The prefixes that can have faded entries are therefore also returned for ended
-        memories.
+        Operators' memories of both kinds share one prefix. A faded journal entry counts as ended,
+        but keeps its live prefix. So with `ended`, the live prefixes that can have faded entries
+        are returned, too.
 
         Args:
             kind: The kind of memories; None for both kinds.
@@ -137,8 +137,8 @@ class Memory(MemoryFields, AgentItem):
     def promotable(self) -> bool:
         """Whether reflection may still promote this journal entry.
 
-        Promotion ends the entry. Reflection has no right to end an operator's entry, or an open
-        entry with too many authors (`Readers.changes`).
+        Promotion makes a core memory of the entry and ends the entry. Reflection has no right to
+        end an operator's entry, or an open entry with too many authors (`Readers.changes`).
         """
         unowned = self.audience.open and self.authors.many
         return not (self.kind == "core" or self.considered or self.by_operator or unowned)
@@ -150,7 +150,7 @@ class Memory(MemoryFields, AgentItem):
     def to_item(self) -> Item:
         """Return the memory as table attributes.
 
-        A journal entry to decide about has a due pointer.
+        A journal entry about which reflection has not decided yet has a due pointer.
         """
         item = super().to_item()
         if self.fades_at is None:

@@ -48,7 +48,8 @@ class KeptCounts(Value):
         journal: How many journal entries were stored.
         superseded: How many older memories were superseded.
         removed: How many memories were removed because they are wrong.
-        doubles: How many memories were not stored, because the agent already had the same memory.
+        doubles: How many memories were not stored, because the agent already had a memory with the
+            same words.
         profile: How many fields of the person's profile were set.
         own_words: How many memories of the person's own words were stored.
     """
