@@ -1,4 +1,4 @@
-"""Resources of the HTTP API: recalled messages, and rebuilds of their index."""
+"""Resources of the HTTP API: recalled messages, and rebuilds of the index of recall."""
 
 from typing import Annotated, Self
 
@@ -11,7 +11,7 @@ from skein.models.outbox.jobs import RecallJob
 
 
 class RebuildResource(Resource):
-    """A requested rebuild of the index of recall, without both ids for all chats."""
+    """A requested rebuild of the index of recall; if both ids are null, for all chats."""
 
     chat_id: Annotated[str | None, Field(description="The only chat to index again.")]
     agent_id: Annotated[str | None, Field(description="The only agent to index again for.")]

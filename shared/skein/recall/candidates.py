@@ -68,15 +68,16 @@ class RecallRequest:
         tokens: The token budget, including headings.
         first_at: If set, only messages from this time on are found; in seconds since 1970.
         last_at: If set, only messages until this time are found; in seconds since 1970.
-        person: If set, only messages of this person or agent are found; an id or a name.
+        person: The id or name of a person or an agent. If set, only messages of this person or
+            agent are found.
         only_chat_id: If set, only messages of this chat are found.
         shown: The messages that the prompt already shows. They are not recalled.
-        thorough: Whether to make additional searches by meaning, for long messages of agents and
-            for messages of a person that the query names. It is false for a prompt, which makes
-            only one search for each scope.
+        thorough: Whether to make additional searches by meaning: for long messages of agents, and
+            for messages of a person whom the query names. False for a prompt, which makes only one
+            search for each scope.
         insiders: The insiders of the run that recalls, which determine whose words it may be shown.
         reader_rules: The sharing rules that apply to the readers; None if no rule can apply.
-        told: The people whose words the run has already been shown by sharing rules, by id.
+        told: The ids of the people whose words sharing rules have already shown to the run.
     """
 
     tenant: str
@@ -153,7 +154,7 @@ class RecallRequest:
         )
 
     def since(self, scope: str | None) -> int:
-        """Return the number of the first message of a scope for which all readers were present."""
+        """Return the `seq` of the first message that all of a scope's readers may see."""
         private = self.chat is not None and scope is not None and scope == scope_of(self.chat)
         return everybody_since(self.chat) if private and self.chat is not None else 1
 
@@ -169,16 +170,16 @@ class RecallRequest:
 
     @property
     def earliest(self) -> int:
-        """The first message of the active chat that may be recalled there."""
+        """The first message of the active chat that may be recalled in this chat."""
         if self.chat is None:
             return 1
         joined = self.member.joined_seq + 1 if self.member is not None else 1
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Return whether to show those messages of a chat that may repeat words shown by a rule.
+        """Return whether to show messages of a chat that may repeat words shown by a sharing rule.
 
-        They may be shown only in their own chat, so the chat must be the active one.
+        Such messages may be shown only in their own chat, so the chat must be the active one.
         """
         return self.chat is not None and self.chat.id == chat_id
 
@@ -203,7 +204,7 @@ class RecallRequest:
 
     @property
     def members(self) -> frozenset[str] | None:
-        """The people of the active chat if it is private, else None; see `few_of_strangers`."""
+        """The people of the active chat if it's private, else None; see `few_of_strangers`."""
         return members_of(self.chat)
 
     def may_hold(self, author: str) -> bool:
@@ -256,7 +257,7 @@ class OwnRequest(RecallRequest):
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The partitions to search, including those of private groups that people joined later."""
+        """The partitions to search, with those of private groups before and after people joined."""
         later = {scope_of(chat): everybody_since(chat) for chat in self.own.values()}
         return tuple(
             recall_partition(self.tenant, agent_id, scope, since=since, answers=answers)
@@ -306,7 +307,7 @@ def readable_lines(
 ) -> tuple[list[Line], dict[str, str]]:
     """Return the found passages that may be read, and the names of their senders by id.
 
-    A passage that two agents have in their indexes is returned once.
+    A passage that is in the indexes of two agents is returned once.
 
     Args:
         items: The passages.
@@ -392,7 +393,7 @@ class CandidateKeys:
         texts: The keys of the messages to read.
         deciding: The keys of the items that decide whether to show the messages: memories, chats
             and memberships.
-        memories: The memories among the messages.
+        memories: For messages that stand for a memory, the memory.
     """
 
     messages: list[MessageRef] = field(default_factory=list)
@@ -407,7 +408,7 @@ class _Reach(NamedTuple):
     Attributes:
         keys: The maximum number of messages, and of items that decide whether to show them.
         tokens: The maximum number of estimated tokens of all messages.
-        posted: The maximum number of messages that are read because of a rare word.
+        posted: The maximum number of messages that are read because they contain a rare word.
     """
 
     keys: int

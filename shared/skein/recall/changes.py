@@ -1,9 +1,9 @@
 """Changes of facts: a newer statement follows the older one that it replaces.
 
-An answer based only on the older statement would be wrong. A newer statement replaces an older one
-if both come from the same sender and share a rare word, and the newer one signals a change. The
-signal is an English word such as "now" or "no longer", or a different number before the rare word,
-as in "16 kilos" after "25 kilos".
+An answer based only on the older statement would be wrong, so recall shows both. A newer statement
+replaces an older one if both come from the same sender and share a rare word, and the newer one
+signals a change. The signal is an English word such as "now" or "no longer", or a different number
+before the rare word, as in "16 kilos" after "25 kilos".
 """
 
 import re
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"(\d[\d.,:]*)[ -]?([^\W\d_]+(?:['\u2019][^\W\d_]+)?)")
 
 
 class ReadPassage(NamedTuple):
-    """A passage that was read, as an entry, with the stems of its words."""
+    """A passage that was read: its entry, and the stems of its words."""
 
     entry: RecalledEntry
     stems: frozenset[str]
@@ -35,9 +35,9 @@ def with_newer(shown: Sequence[ReadPassage], read: Sequence[ReadPassage]) -> lis
     """Return the matching statements, each followed by the newer statement that replaces it.
 
     Args:
-        shown: The statements that match, best first, each with one passage.
-        read: All statements that were read, best first. They may include newer statements that do
-            not match well enough on their own.
+        shown: The statements that match the query, best first, each with one passage.
+        read: All statements that were read, best first, including those that do not match well
+            enough to be shown on their own.
     """
     uses: dict[str, Counter[str]] = defaultdict(Counter)
     for one in read:

@@ -16,9 +16,9 @@ KEPT = timedelta(days=365)
 def stamp_of(
     entries: Iterable[RecalledEntry], reader_rules: ReaderRules | None
 ) -> SharingStamp | None:
-    """Return the versions of the sharing rules that show entries; None if no rule shows any.
+    """Return the versions of the sharing rules that allowed the entries; None if no rule did.
 
-    They are checked later, so that words are not used after a rule or a person's choice has
+    The versions are checked later, so that words are not used after a rule or a person's choice has
     changed.
     """
     by_rule = [entry for entry in entries if entry.rules]

@@ -59,7 +59,7 @@ class IndexTarget:
     """An agent in a chat. The agent's index holds the messages for which the agent was present.
 
     Attributes:
-        membership: The current or former membership; None if the agent never was a member.
+        membership: The agent's current or former membership; None if the agent never was a member.
         covered: The sharing rules and the person to whom they may apply, or None.
     """
 
@@ -89,8 +89,8 @@ class IndexTarget:
 def findable_messages(table: Table, chat: Chat, seqs: range) -> list[Message]:
     """Read the messages of a range that recall can find, in order.
 
-    Only texts and descriptions of files count, not notices, keywords such as STOP, resets or erased
-    messages.
+    Recall finds texts and descriptions of files. It does not find notices, keywords such as STOP,
+    resets or erased messages.
     """
     first, last = (Message.key_of(chat.tenant, chat.id, seq) for seq in (seqs.start, seqs.stop - 1))
     page = table.query(Query(first.pk, first=first.sk, last=last.sk))
@@ -129,10 +129,10 @@ class RecallIndexing:
     def index(self, job: RecallJob, *, deadline: datetime) -> None:
         """Index a range of a chat's messages until 30 seconds before the deadline (idempotent).
 
-        Another job continues with the rest of the range. The same job is sent again if, in the
+        A new job continues with the rest of the range. The same job is sent again if, in the
         meantime, a membership or the chat's scope has changed or the chat was discarded. If an
         agent's first passage has a vector of an earlier embeddings model, a job for the whole chat
-        is also sent. A deleted agent's passages in the range are removed from the index.
+        is sent, too. A deleted agent's passages in the range are removed from the index.
 
         Raises:
             Transient: The table or the queue failed. The job can be repeated.
@@ -165,7 +165,7 @@ class RecallIndexing:
             self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
 
     def _again_when_quiet(self, job: RecallJob, chat: Chat, last_seq: int) -> None:
-        """Send a job to index a person's newest conversation again after it ends, if rules apply.
+        """If sharing rules apply, send a job that indexes the newest conversation after it ends.
 
         If this job is lost, the first message of the next conversation has the same effect
         (`_first_seq`).
@@ -196,7 +196,7 @@ class RecallIndexing:
     def _begins_with_another_model(
         self, chat: Chat, agents: Mapping[str, Membership | None]
     ) -> bool:
-        """Return whether the first passage of an agent has a vector of a different model."""
+        """Return whether an agent's first passage has a vector of another model than now."""
         partition = chat_partition(chat.tenant, chat.id)
         for agent_id, member in agents.items():
             if member is not None:
@@ -207,7 +207,7 @@ class RecallIndexing:
         return False
 
     def _agents(self, snapshot: ChatSnapshot, agent_id: str | None) -> dict[str, Membership | None]:
-        """Return the current or former memberships of the agents for which to index.
+        """Return the agents for which to index, each with its current or former membership.
 
         An agent without a membership may still have passages, which must be deleted. A deleted
         agent counts as one without a membership.
@@ -264,7 +264,7 @@ class RecallIndexing:
     def _memories(
         self, chat: Chat, agents: Iterable[str], seqs: range, covered: AuthorRules | None
     ) -> dict[str, tuple[MemorySources, ...]]:
-        """Read the memories of a person's own words, by agent. Without rules, nothing is read."""
+        """Read the memories of a person's own words, by agent; empty if no rules apply."""
         if covered is None or chat.discarded_at is not None:
             return dict.fromkeys(agents, ())
         memories = {each: [*own_words_memories(self.table, chat, each, seqs)] for each in agents}
@@ -301,7 +301,7 @@ class RecallIndexing:
     ) -> dict[int, Passages]:
         """Return the passages of all messages that the agent's index should hold.
 
-        Stored passages of the same message are used again, so its text is not embedded again.
+        Stored passages of an unchanged message are reused, so that its text is not embedded again.
         """
         made: dict[int, Passages] = {}
         new: list[Message] = []
@@ -328,7 +328,7 @@ class RecallIndexing:
         return made
 
     def _charge(self, target: IndexTarget, embedded: Collection[tuple[str | None, int]]) -> None:
-        """Charge the estimated tokens of a provider's embeddings to the people who wrote the words.
+        """Charge the estimated tokens of a provider's embeddings to the people who wrote the texts.
 
         Args:
             embedded: The payer and the characters of each text.
@@ -389,8 +389,8 @@ class RecallIndexing:
 def _first_seq(job: RecallJob, chat: Chat) -> int:
     """Return the first message to index.
 
-    The first message of a new conversation also reindexes the conversation before it, because a
-    sharing rule may now share the ended conversation with others.
+    If the job is for the first message of a new conversation, the conversation before it is indexed
+    again, too, because a sharing rule may now share the ended conversation with others.
     """
     sharing = chat.sharing
     if sharing is None or not sharing.before or job.first_seq < sharing.before:

@@ -34,8 +34,8 @@ class RecalledEntry:
         audience: The people who may know the message.
         rules: The sharing rules that let the readers see the entry; empty if the readers were
             present.
-        author_version: The version of the author's sharing choices, read before the chat; 0 without
-            rules.
+        author_version: The version of the author's sharing choices, read before the chat; 0 if no
+            rule was needed.
         memory: The memory that is shown instead of its source messages; None for a message.
     """
 
@@ -83,7 +83,7 @@ def recalled_lines(
 
     Args:
         here: The id of the active chat, whose title is not repeated.
-        named: Names the sender of a message.
+        named: A function that returns the name of a message's sender.
     """
     ordered = sorted(entries, key=lambda entry: entry.message.seq)
     groups: dict[tuple[str, str], list[RecalledEntry]] = {}
@@ -148,7 +148,7 @@ def _day_of(entry: RecalledEntry, zone: ZoneInfo) -> str:
 
 
 def _heading(entry: RecalledEntry, here: str | None, zone: ZoneInfo) -> str:
-    """Return the line above the entries of a chat and day; '' for words shown by a rule."""
+    """Return the line above the entries of a chat and day; '' if a sharing rule shows the words."""
     if entry.rules:
         return ""
     day = _day_of(entry, zone)
@@ -158,7 +158,7 @@ def _heading(entry: RecalledEntry, here: str | None, zone: ZoneInfo) -> str:
 
 
 def _line(entry: RecalledEntry, zone: ZoneInfo, named: Named) -> str:
-    """Return an entry as a line; for words shown by a rule, the line does not tell their chat."""
+    """Return an entry as a line; if a sharing rule shows the words, the line omits their chat."""
     sender, text = named(entry.message.sender), quoted(entry.text)
     if not entry.rules:
         return f"  [msg:{entry.message.seq}] {sender}: {text}"

@@ -1,8 +1,8 @@
 """Search the messages that a person may read, with the index of recall.
 
-Indexes belong to agents. A search therefore uses the indexes of the agents in the person's newest
-chats, and finds only messages for which an agent was present. Its cost does not depend on the
-length of the chats.
+Each index belongs to an agent. A search therefore uses the indexes of the agents in the person's
+newest chats, and finds only messages for which an agent was present. The cost of a search does not
+depend on the length of the chats.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ UTC = ZoneInfo("UTC")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSearch:
-    """The service with which people search the messages of their chats; it does not write."""
+    """The service with which people search the messages of their chats. It writes nothing."""
 
     table: Table
     clock: Clock
@@ -38,8 +38,8 @@ class MessageSearch:
     ) -> tuple[RecalledEntry, ...]:
         """Find messages in a person's 50 newest chats, best first.
 
-        Only chats of which the person is currently a member are searched. All statistics of the
-        ranking come from these chats.
+        Only chats of which the person is currently a member are searched. The ranking also uses
+        only statistics of these chats.
 
         Args:
             query: The text to find messages by.
@@ -68,7 +68,7 @@ class MessageSearch:
 
 
 def indexes_of(chats: Iterable[Chat]) -> tuple[tuple[str, str | None], ...]:
-    """Return the indexes that hold the messages of chats, as pairs of agent ID and scope.
+    """Return the indexes that contain the messages of chats, as pairs of agent ID and scope.
 
     For each chat, an agent that joined early is chosen. If there are too many indexes, the indexes
     of the first chats are used.

@@ -1,7 +1,8 @@
 """Passages of memories that were made from a person's own words.
 
-Each passage is stored next to the passages of the last message from which its memory was made. It
-is stored only in partitions that contain all messages from which the memory was made.
+A memory's passage is stored next to the passages of the last message from which the memory was
+made. A partition of the vector index gets the passage only if it contains all messages from which
+the memory was made.
 """
 
 from collections import defaultdict
@@ -23,13 +24,13 @@ from skein.services.visibility.sharing_rules import AuthorRules, SaidMessage
 
 
 class MemorySources(NamedTuple):
-    """A memory with its source messages. A deleted or hidden message is None."""
+    """A memory with its source messages. None stands for a message that is deleted or hidden."""
 
     memory: OwnWordsMemory
     messages: tuple[Message | None, ...]
 
     def seen_by(self, present: Callable[[Message], bool]) -> "MemorySources":
-        """Return a copy with None in place of messages for which the agent was not present."""
+        """Return a copy in which None replaces the messages for which the agent was not present."""
         seen = (each if each is not None and present(each) else None for each in self.messages)
         return self._replace(messages=tuple(seen))
 

@@ -1,7 +1,7 @@
-"""Commit of passages: a message's passages and its words' postings change in one transaction.
+"""Commit passages: a message's passages and its words' postings change in one transaction.
 
-The first passage of a stored message therefore lists all postings that refer to the message. With
-that list, a message can be removed from the index after its text was erased.
+So the first passage of a stored message lists all postings that refer to the message. This list
+makes it possible to remove a message from the index after its text was erased.
 """
 
 from collections import defaultdict
@@ -104,7 +104,7 @@ class PassageCommits:
 
 
 def alike(one: Passages, other: Passages) -> bool:
-    """Return whether two sets of passages are equal except for versions and vectors."""
+    """Return whether two lists of passages are equal, ignoring their versions and vectors."""
     return [_content(passage) for passage in one] == [_content(passage) for passage in other]
 
 
@@ -165,8 +165,8 @@ def posting_after(
     """Return a posting after a change; None if nothing is left to store.
 
     The posting of a common word has no references. When a message with the word is removed, the
-    posting starts again without references, and lists later messages. Otherwise, the word would
-    remain in the table even after all messages with it were erased.
+    posting is no longer common, and begins a new list with later messages. Otherwise, the word
+    would remain in the table even after all messages with the word were erased.
     """
     kept = old
     if old is not None and old.common:

@@ -1,4 +1,4 @@
-"""Passages: parts of a few sentences, in which long messages are compared and shown."""
+"""Passages: parts of a few sentences, into which long messages are split for search and display."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

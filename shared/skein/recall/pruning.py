@@ -1,7 +1,7 @@
 """Pruning of passages: remove erased and expired messages from the index.
 
-Pruning only removes passages, so it needs no embeddings. An erasure prunes the index of each of the
-person's chats after it has erased the messages.
+Pruning only removes passages, so it needs no embeddings. After an erasure has erased a person's
+messages, it prunes the index of each of the person's chats.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class PassagePruning:
 
 
 def _is_of(passage: RecallPassage, message: Message | None) -> bool:
-    """Return whether a passage still belongs to the message with its number."""
+    """Return whether a passage still belongs to `message`, the message at its `seq`."""
     return (
         message is not None
         and message.conversational

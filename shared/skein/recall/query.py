@@ -51,8 +51,8 @@ class PreparedQuery:
     Attributes:
         query: The query that messages are compared with.
         looked_up: The stems whose postings are read, rare ones first.
-        during: The time that the query names; messages of that time rank higher.
-        only_during: Whether the query only asks which messages were posted in that time.
+        during: The time range that the query names; messages of that time rank higher.
+        only_during: Whether the query has only a time, so that all messages of that time match.
     """
 
     query: RecallQuery
@@ -161,7 +161,7 @@ def _words(text: str) -> list[str]:
 
 
 def _counts(part: str) -> bool:
-    """Return whether a part of a name identifies its owner."""
+    """Return whether a part of a name is enough to identify the person."""
     return len(part) >= MIN_NAME and not part.isdigit()
 
 

@@ -48,7 +48,7 @@ class MemoryRef(NamedTuple):
     Attributes:
         key: The key of the memory.
         chat_id: The chat of the messages.
-        seqs: Their numbers, ascending.
+        seqs: The numbers of the messages, ascending.
     """
 
     key: Key
@@ -196,9 +196,9 @@ def _meaning(lines: Sequence[Line], reach: int) -> Values:
 
 
 def _words(stems: frozenset[str], lines: Sequence[Line], reach: int) -> Values:
-    """Return the share of the query's stems in each passage and the messages around it.
+    """Return which share of the query's stems each passage and its neighbours contain.
 
-    Stems are weighted by rarity.
+    Rare stems count more.
     """
     positions: dict[MessageRef, list[int]] = defaultdict(list)
     for position, line in enumerate(lines):

@@ -1,7 +1,7 @@
 """Rare words of a message: names, numbers and words outside the common vocabulary.
 
-Each rare word gets a posting, so their number is limited. The choice depends only on the text and
-costs no read.
+Each rare word gets a posting, so the number of rare words is limited. They are chosen by the text
+alone, without a read of the table.
 """
 
 import re

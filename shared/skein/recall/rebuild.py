@@ -1,7 +1,7 @@
 """Rebuild of the index of recall: send the jobs that index chats again.
 
 Chats are found through their people, and open chats without people through their agents. A chat of
-several people gets one job.
+several people gets only one job.
 """
 
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ class RecallRebuild:
     def _found(self, job: RecallJob) -> Iterator[tuple[str, list[Chat]]]:
         """Yield the chats without people by agent, and then the chats of each person.
 
-        Each list comes with its position, from which another job can continue.
+        Each list comes with a position from which another job can continue.
         """
         stage, _, after = (job.after or AGENTS).partition(" ")
         if stage == AGENTS:

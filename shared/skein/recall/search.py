@@ -1,4 +1,4 @@
-"""Recall: find the messages of an agent's past that match a query and may be shown.
+"""Recall: find old messages of an agent's chats that match a query and may be shown.
 
 A recall has three steps: 1. A vector search for each scope and a batch read of postings, all in
 parallel. 2. A ranking, which only uses CPU time. 3. A batch read of the best messages with their
@@ -77,7 +77,7 @@ class RecallResult:
 
     @property
     def people_of_rules(self) -> frozenset[str]:
-        """The IDs, at the time of the recall, of the people whose words sharing rules show."""
+        """The IDs that people whose words sharing rules show had at the time of the recall."""
         return frozenset(entry.message.sender.id for entry in self.entries if entry.rules)
 
 
@@ -89,9 +89,9 @@ class OngoingRecall:
     """A recall in progress.
 
     Attributes:
-        request: What is recalled.
+        request: What to find, and for which readers.
         prepared: The query.
-        searches: The calls that find passages, which may run in parallel.
+        searches: Functions that find passages. They may be called in parallel.
         posting_keys: The keys of the postings to read.
     """
 
@@ -103,13 +103,13 @@ class OngoingRecall:
 
 @dataclass(frozen=True, slots=True)
 class RankedHits:
-    """The candidates of a recall.
+    """The candidates of a recall, ranked, with the messages to read for them.
 
     Attributes:
         prepared: The query, with the people that the passages name.
         lines: The found passages that are readable.
         choice: The messages to read.
-        authors: The people whose words sharing rules may show, as read before the chats of
+        authors: The people whose words sharing rules may show. They were read before the chats of
             `choice`.
     """
 
@@ -198,7 +198,7 @@ class Recall:
         return OngoingRecall(request, prepared, tuple(map(self._search, searches)), keys)
 
     def postings(self, searching: OngoingRecall) -> list[Item]:
-        """Read the postings of the query's words. Without such postings, nothing is read."""
+        """Read the postings of the query's words; if there are none to read, make no call."""
         keys = searching.posting_keys
         return list(self._table.get_many(keys, consistent=False).values()) if keys else []
 
@@ -207,7 +207,7 @@ class Recall:
     ) -> Mapping[Key, Item]:
         """Read the items that decide which of the found passages sharing rules may show.
 
-        With these items, the ranking can leave out passages that the readers must not know about.
+        With these items, the ranking leaves out passages that the readers must not know about.
         """
         keys = keys_of_shared((item for one in found for item in one), searching.request)
         return self._table.get_many(keys) if keys else {}
@@ -225,7 +225,7 @@ class Recall:
         Args:
             searching: The recall.
             found: The passages that its searches found.
-            known: Items that were read for something else, which are not read again.
+            known: Items that were already read for another purpose, and are not read again.
             rule_items: The items that `read_shared` has read.
         """
         request = searching.request
@@ -252,8 +252,8 @@ class Recall:
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
         """Read the chosen messages, and the items that decide whether to show them, in parallel.
 
-        Texts change only when they are deleted, so an eventually consistent read is enough, which
-        costs half.
+        Texts change only when they are deleted, so they are read with eventual consistency, which
+        costs half as much.
         """
         read = self._table.get_many
         calls = [partial(read, batch, consistent=False) for batch in _batches(choice.texts)]
@@ -276,7 +276,7 @@ class Recall:
             searching: The recall.
             candidates: The ranked passages.
             items: The items that were read.
-            known: Items that were read for something else.
+            known: Items that were already read for another purpose.
         """
         request, prepared = searching.request, candidates.prepared
         shown = _Shown(request, {**known, **items, **candidates.authors})
@@ -380,7 +380,7 @@ def _is_wanted(request: RecallRequest, line: Line, name: str) -> bool:
 
 
 def _sender_of_hit(hit: Hit) -> Authors:
-    """Return the id of a passage's author; empty for agents and words shown by rules."""
+    """Return the author of a passage; empty for agents and for words shown by sharing rules."""
     line = hit.line
     return Authors.of([None if line.by_rule else person_of_author(line.sender_id)])
 
@@ -406,7 +406,7 @@ def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
 
 
 def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> list[RecalledEntry]:
-    """Drop entries shown by sharing rules that exceed the run's limit on the number of people."""
+    """Drop entries of further people if sharing rules would show the run words of too many."""
     readers = request.reader_rules.versions if request.reader_rules is not None else {}
     people, kept = {*request.told, *readers}, list[RecalledEntry]()
     for entry in entries:
@@ -419,7 +419,7 @@ def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """Decides which of the read messages may be shown."""
+    """The check of which messages that were read may be shown."""
 
     request: RecallRequest
     items: Mapping[Key, Item]
@@ -465,7 +465,7 @@ class _Shown:
         return RecalledEntry(last.titled, last.message, (), 0.0, audience, rules, version, memory)
 
     def _found(self, chat_id: str, seq: int) -> "_ShownMessage | None":
-        """Return a message, or None if it is gone or the agent may not see it."""
+        """Return a message, or None if the message is gone or the agent was not present for it."""
         request = self.request
         if chat_id not in self.chats:
             self.chats[chat_id] = self._shown_chat(chat_id)
@@ -519,7 +519,7 @@ class _Shown:
 
 
 class _ShownMessage(NamedTuple):
-    """A message, as stored and with current names, with its chat and its audience."""
+    """A message with its chat and audience: both as stored, and with the current names."""
 
     titled: Chat
     stored: Message

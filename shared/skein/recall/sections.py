@@ -1,7 +1,7 @@
 """RECALLED: old messages that match the message to answer.
 
-- What is read: the search runs in parallel with the second round of a reading, and takes one more
-  round. If recall fails or is late, the reading is completed without it.
+- What is read: the search runs in parallel with the second round of reads, and takes one more
+  round. If recall fails or is late, the prompt is built without it.
 - What is kept: the best matches that may be shown, as many as fit into the budget (`recall/`).
 - Order: by chat and day, oldest first.
 """
@@ -87,8 +87,8 @@ class PromptRecall:
     """The service that recalls old messages for prompts.
 
     Attributes:
-        recall: Returns the service; it is built at its first use.
-        clock: Limits the time that a prompt waits for recall.
+        recall: A function that returns the service, which is built at its first use.
+        clock: The clock, which limits the time that a prompt waits for recall.
         settings: The budget, and the time limit of a reading.
     """
 
@@ -171,7 +171,7 @@ class PromptRecall:
             return RecalledMessages()
 
     def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
-        """Return the token budget, as far as it is known before the settings are read."""
+        """Return the token budget by those settings that are known when the reading begins."""
         agent = Agent.read(prefetched, Agent.key_of(run.tenant, run.agent_id))
         known = effective_in(chat, self.settings) if chat is not None else self.settings
         return known.overridden(agent.settings if agent else {}).recall_tokens
@@ -187,7 +187,7 @@ def _may_need_recall(text: str, now: datetime) -> bool:
 
 
 def query_of(read: SectionReads) -> str:
-    """Return the text to recall old messages by. It may be empty.
+    """Return the text with which to search for old messages. It may be empty.
 
     The text is the first of these that exists:
     - the newest messages of people that the agent has not seen
@@ -251,8 +251,9 @@ def _without_repeats(
 ) -> list[RecalledEntry]:
     """Return the entries without messages that the prompt already shows in another section.
 
-    A neighbour of such a message is also left out if it matches less well: it may have been found
-    only because it is a neighbour. Entries shown by sharing rules are never left out.
+    A neighbour of such a message is also left out if it matches less well than the message: it may
+    have been found only because it is a neighbour. Entries shown by sharing rules are never left
+    out.
     """
     gone: dict[MessageRef, float] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Sweep for changes that the feed has lost: messages that are missing in the index of recall."""
+"""Find messages that are missing in recall's index because the change feed lost a change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ GRACE = timedelta(minutes=5)  # time in which the feed may still be working on a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallSweep:
-    """Sweep that compares the newest passages of a chat with its messages; it only reads.
+    """Sweep that compares the newest passages of a chat with its messages. It writes nothing.
 
     Args:
-        dispatch: Sends the jobs. A job that is lost is sent again by the next sweep.
+        dispatch: Sends the jobs. If a job is lost, the next sweep sends it again.
     """
 
     table: Table
@@ -53,7 +53,7 @@ class RecallSweep:
         self.dispatch.send([self._job(chat, agent) for agent in self._existing(chat, behind)])
 
     def _existing(self, chat: Chat, agents: Sequence[Membership]) -> list[Membership]:
-        """Return the agents that were not deleted; nothing is indexed for deleted ones."""
+        """Return the memberships of agents that still exist; only they have an index."""
         keys = {Agent.key_of(chat.tenant, agent.member.id): agent for agent in agents}
         found = self.table.get_many(list(keys)) if keys else {}
         deleted = {agent.id for agent in Agent.read_each(found) if agent.deleted_at is not None}

@@ -31,9 +31,9 @@ class TimePhrase:
     """A range of time that a text names.
 
     Attributes:
-        phrase: The words that name it.
-        first_at: Its first second, in seconds since 1970.
-        last_at: Its last second, in seconds since 1970.
+        phrase: The words that name the range.
+        first_at: The range's first second, in seconds since 1970.
+        last_at: The range's last second, in seconds since 1970.
     """
 
     phrase: str
@@ -48,7 +48,7 @@ Days = tuple[date, date]
 def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimePhrase | None:
     """Return the past or present range of time that a text names, or None.
 
-    If a text names several ranges, the most exact kind of phrase is used.
+    If a text names several ranges, the phrase of the most exact kind is used.
 
     Args:
         zone: The time zone in which days begin.
@@ -154,7 +154,7 @@ def _weekday(match: re.Match[str], today: date) -> Days:
 
 
 def _span(match: re.Match[str], today: date) -> Days:
-    """Return this or the last week, weekend, month or year; a week begins on Monday."""
+    """Return the range of "this" or "last" week, weekend, month or year; weeks begin on Monday."""
     back = 0 if match["which"].lower() == "this" else 1
     unit = match["unit"].lower()
     if unit == "year":
@@ -202,7 +202,7 @@ _DaysOf = Callable[[re.Match[str], date], Days | None]
 
 
 def _compiled() -> Iterator[tuple[re.Pattern[str], _DaysOf]]:
-    """Yield the phrases, the more exact ones first."""
+    """Yield the patterns of phrases with their functions, the more exact patterns first."""
     unit = r"(?P<unit>day|week|month|year)s?\b"
     phrases: list[tuple[str, _DaysOf]] = [
         (r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)\b", _iso_day),

@@ -14,10 +14,11 @@ OwnWordsText = Annotated[str, StringConstraints(min_length=1, max_length=PASSAGE
 
 
 class OwnWordsMemory(AgentItem):
-    """A memory made only from one person's messages, to which the messages' sharing rules apply.
+    """A memory made only from one person's messages; the sharing rules of these messages apply.
 
-    Its sources are the individual messages of `made_from`. The memory is shown only by a sharing
-    rule. Prompts for the person show other memories, which were made from the whole conversation.
+    Its sources are the individual messages in `made_from`. Only a sharing rule can show this memory
+    to readers. Prompts for the person show other memories, which were made from the whole
+    conversation.
 
     Attributes:
         id: `own_<ulid>`.

@@ -1,7 +1,7 @@
 """The items of the index of recall: passages in chats' partitions, and postings of rare words.
 
-The passages of a message and the postings of its words change in one transaction, so the first
-passage lists all postings that may refer to the message.
+The passages of a message and the postings of its words change in one transaction. So the list of
+postings in the message's first passage is always complete.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class RecallPassage(Stored):
     """A passage of a message in the index of one agent, as stored in the chat's partition.
 
     Attributes:
-        agent_id: The agent. It was present for the message.
+        agent_id: The agent, which was present for the message.
         seq: The number of the message.
         part: The position of the passage in the message, from 0.
         parts: The number of passages of the message; at most 12 are indexed.
@@ -48,7 +48,7 @@ class RecallPassage(Stored):
         version: The optimistic lock.
         recall_scope: The partition of the vector index; see `recall_partition`. A message that
             sharing rules may show has a copy of each passage in each partition for such messages.
-        recall_model: The name of the embeddings' model.
+        recall_model: The name of the model that made the embedding.
         recall_author: The sender; see `author_of`.
         recall_month: The month of the message by UTC, such as `2026-02`.
         vector: The embedding, a unit vector; empty if the item was read without it.
@@ -170,8 +170,8 @@ class PostingRef:
     """A message with a distinctive stem.
 
     Attributes:
-        created_at: When it was posted, in whole seconds since 1970.
-        expires_at: When it expires, in seconds since 1970; None if never.
+        created_at: When the message was posted, in whole seconds since 1970.
+        expires_at: When the message expires, in seconds since 1970; None if never.
     """
 
     chat_id: str
@@ -183,15 +183,16 @@ class PostingRef:
 class Posting(Stored):
     """The newest messages with one distinctive stem, of an agent in one scope.
 
-    The postings of a scope have a separate partition, so that no other query reads them.
+    The postings of an agent in a scope have a partition of their own, so that queries for other
+    items do not read them.
 
     Attributes:
         refs: The newest messages with the stem, newest first; at most `MAX_REFS`.
-        common: Whether more messages than `MAX_REFS` have the stem. Such a posting has no
+        common: Whether more messages than `MAX_REFS` have the stem. A common posting has no
             references, and further messages do not change it. When a message with the stem leaves
-            the index, the posting starts again without references. In the scope of a private chat,
-            postings are never common, because this could reveal earlier messages to people who
-            joined later.
+            the index, the posting is no longer common, and begins a new list of references. In the
+            scope of a private chat, postings are never common, because this could reveal earlier
+            messages to people who joined later.
         version: The optimistic lock.
         expires_at: When the last of the messages expires, in seconds since 1970; None if one of
             them never expires.
