@@ -1,11 +1,11 @@
-"""The fields of each log line: the running function, and the correlation id of its work.
+"""The fields of each log line: the function that runs, and the correlation id of its work.
 
 Correlation ids follow a message through the logs from its webhook to its delivery. A request has a
 correlation id, and its messages, runs and deliveries store the id. A worker uses the id of the item
 that it works on, so that every log line has the id.
 
 On one machine, all functions run in one process at the same time. So the fields of an invocation
-are also kept in a context variable, and not in the logger.
+are kept in a context variable and not in the logger, which all functions share.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,10 +40,10 @@ def follow(correlation_id: str) -> None:
 def correlated(correlation_id: str | None = None) -> Iterator[None]:
     """Run a block of work with its own correlation id, then restore the previous id.
 
-    The work is a segment of the trace with this correlation id (see `skein.tracing`).
+    The block is a segment of the trace with this correlation id (see `skein.tracing`).
 
     Args:
-        correlation_id: The id of the work, if known already; otherwise `follow` sets it.
+        correlation_id: The id of the work, if it is already known; otherwise `follow` sets it.
     """
     before = _following.set(correlation_id or UNKNOWN)
     name = current_invocation().get("function_name", "skein")

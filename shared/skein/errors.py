@@ -221,7 +221,7 @@ class ConditionFailed(SkeinError):
 
 
 class ExtraWriteFailed(SkeinError):
-    """The condition of a write that was added to a post does not hold; nothing was posted."""
+    """A write that was added to a post failed because of its condition; nothing was posted."""
 
 
 class NotActive(SkeinError):
@@ -235,8 +235,8 @@ class LostLease(SkeinError):
 class ReadersChanged(SkeinError):
     """The people who may be shown the content that was used have changed.
 
-    For example, a person has joined the chat that a prompt showed, or a sharing rule has ended. An
-    activation is then built again.
+    For example, a person has joined the chat that a prompt showed, or a sharing rule has ended. The
+    activation's prompt is then built again.
     """
 
 
@@ -245,7 +245,7 @@ class ModelRejected(SkeinError):
 
 
 class GuardrailBlocked(ModelRejected):
-    """The operator's guardrail blocked what was asked or answered.
+    """The operator's guardrail blocked the request to the model or the model's answer.
 
     Args:
         text: What the person reads in place of an answer.

@@ -61,7 +61,7 @@ def webhook_error_response(
 ) -> dict[str, Any]:
     """Log and count the rejection of a webhook, and return its response.
 
-    The reason is in the log and the metric, because the sender does not read the response.
+    The reason is also in the log and the metric, because the sender does not read the response.
 
     Args:
         named: Log fields that name the rejected SMS, if known.

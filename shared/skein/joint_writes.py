@@ -15,7 +15,7 @@ from skein.ports import Table
 
 
 class Joining(Protocol):
-    """A write that waits for the transaction to which it is added."""
+    """An object that adds one write to the next suitable transaction."""
 
     def beside(self, writes: Sequence[Write]) -> Write | None:
         """Return the write to add to the transaction of `writes`; None to add no write."""

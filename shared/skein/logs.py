@@ -35,14 +35,14 @@ logger = logging.getLogger(__name__)
 
 
 class Crashed(SkeinError):
-    """An invocation failed because of a bug; the message has the error's type and place."""
+    """An invocation failed because of a bug; the message names the error's type and its place."""
 
 
 class LogFormatter(LambdaPowertoolsFormatter):
     """Formats log lines with the fields of the invocation, and without what people wrote."""
 
     def serialize(self, log: Any) -> str:
-        """Return one masked line, without an error's notes, which may quote people."""
+        """Return a line with masked phone numbers, without an error's notes (may quote people)."""
         shown = {name: value for name, value in log.items() if name != "exception_notes"}
         shown.update(current_invocation())
         following = current()
@@ -57,7 +57,7 @@ class LogFormatter(LambdaPowertoolsFormatter):
 
 @functools.cache
 def _configured() -> Logger:
-    """Return the logger of this process, and configure all loggers of the package like it.
+    """Return the logger of this process; all loggers of the package get the same configuration.
 
     The logger is built at the first invocation, because Powertools reads the log level from the
     environment.
@@ -114,8 +114,8 @@ def _request_id(event: dict[str, Any]) -> str | None:
 def _reason(event: dict[str, Any]) -> dict[str, Reason]:
     """Return the reason of an error that leaves a handler, as a log field.
 
-    A scheduled invocation has no reason. For the others, the gateway answers a request with 500,
-    and SQS redelivers the jobs of a batch.
+    An HTTP request that fails gets a 500 from the gateway, and the jobs of a failed batch are
+    redelivered by SQS. An invocation on a schedule has no reason.
     """
     if "requestContext" in event:
         return {"reason": Reason.SERVER_ERROR}

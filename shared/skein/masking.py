@@ -31,9 +31,9 @@ def in_our_words(error: BaseException) -> str:
     """Describe an error for logs.
 
     Skein's own errors are described by their type and message. The message of any other error may
-    quote the value that caused the error, which a person may have written. Such an error is
-    described by its type and place only. The same applies to a `ToolError`, whose message is for
-    the model and may quote it.
+    quote the value that caused the error, which a person may have written. So other errors are
+    described by their type and place only. The same applies to a `ToolError`, whose message is for
+    the model and may quote the model's words.
     """
     kind = type(error).__name__
     if isinstance(error, SkeinError) and not isinstance(error, ToolError):

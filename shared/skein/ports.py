@@ -23,7 +23,7 @@ SendRequest = Callable[[HttpRequest], HttpAnswer]
 
 
 class CapturedCall(NamedTuple):
-    """A call of a port in a world, which was recorded instead of carried out."""
+    """A call of a port that was recorded instead of carried out, because it was made in a world."""
 
     port: str
     method: str
@@ -56,7 +56,7 @@ class Extensions(Protocol):
     """The extensions of the core, by name; see `skein/interface/extensions.py`."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
-        """Return the class of the effect that an answer has.
+        """Return the class that carries out what an answer to a question causes, its effect.
 
         Args:
             purpose: The purpose of the question.
@@ -75,13 +75,14 @@ class Extensions(Protocol):
             kind: The kind that the item's sort key names.
 
         Returns:
-            The class, whose `job` continues the work on the item; None for an item of the core.
+            The class, whose attribute `job` is the job that continues the work; None for an item of
+            the core.
         """
         ...
 
 
 class Clock(Protocol):
-    """The time, and the only way to wait."""
+    """The source of the current time, and the only way to wait."""
 
     def now(self) -> datetime:
         """Return the current time in UTC."""
@@ -101,7 +102,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """The source of new ids and of codes."""
+    """The generator of new ids and of random codes."""
 
     def ulid(self) -> str:
         """Return a new ULID: 26 characters that sort by time of creation."""
@@ -183,7 +184,7 @@ class ParallelMap(Protocol):
 
 
 class Files(Protocol):
-    """Pictures and files of messages, by name.
+    """The storage of messages' pictures and files, by name.
 
     Every method may raise `Transient`. A call can be repeated without harm.
     """
@@ -294,14 +295,14 @@ class LanguageModel(Protocol):
 
 
 class Guardrails(Protocol):
-    """Guardrails that operators choose."""
+    """The guardrails that operators have chosen, which check the input and output of models."""
 
     def blocks(self, guardrail: Guardrail, texts: Sequence[str], *, output: bool) -> bool:
         """Return whether a guardrail intervenes in any of the texts.
 
         Args:
             texts: Texts that are not blank.
-            output: Whether a model wrote them; otherwise they go to a model.
+            output: Whether a model wrote the texts; otherwise they are about to be sent to a model.
 
         Raises:
             Transient: The guardrail cannot be asked now. Nothing may pass unchecked.
@@ -369,21 +370,21 @@ class Embeddings(Protocol):
 
 
 class QueryEmbeddings(Embeddings, Protocol):
-    """The embeddings of queries, by the model that embeds messages.
+    """Embeddings of search queries, made by the model that also embeds messages.
 
     If the model is unavailable, the embeddings are empty.
     """
 
 
 class TextEmbeddings(Embeddings, Protocol):
-    """The embeddings of memories and documents, always computed inside the function."""
+    """Embeddings of memories and documents, always computed inside the function."""
 
 
 class VectorIndex(Protocol):
     """The eventually consistent index of the vectors of passages."""
 
     def nearest(self, search: VectorSearch) -> list[Item]:
-        """Return the passages nearest to a vector by cosine, nearest first, without vectors.
+        """Return the passages nearest to a vector by cosine, nearest first; vectors are left out.
 
         Each passage has a `distance`, which is 1 minus the cosine.
 
@@ -456,7 +457,7 @@ class MobilePush(Protocol):
 
 
 class Background(Protocol):
-    """Work that no caller waits for, done one task at a time."""
+    """A worker for tasks that no caller waits for; it runs one task at a time."""
 
     def later(self, seconds: float, task: Callable[[], None]) -> bool:
         """Run a task after a delay; an error of the task is logged.
@@ -486,7 +487,7 @@ class Sms(Protocol):
         ...
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
-        """Find the SMS created after `since` that have the numbers and body of `sms`."""
+        """Find the provider's SMS since `since` that have the same numbers and body as `sms`."""
         ...
 
     def has_number(self, phone: str, channel: str = "sms") -> bool:
@@ -539,7 +540,7 @@ class Secrets(Protocol):
 
 
 class IdentityProvider(Protocol):
-    """The issuer of people's tokens, outside of Skein."""
+    """The external issuer of the tokens with which people sign in."""
 
     def claims(self, token: str) -> Mapping[str, Any]:
         """Verify a token and return its claims.
@@ -632,7 +633,7 @@ class McpClient(Protocol):
 
 
 class Metrics(Protocol):
-    """Counters for the operator."""
+    """The metrics that operators watch."""
 
     def count(
         self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None

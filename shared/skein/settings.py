@@ -318,7 +318,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
 
     @property
     def push_applications(self) -> Mapping[str, str]:
-        """The ARNs of the platform applications that are set, by platform."""
+        """The ARNs of the platform applications that are configured, by platform."""
         known = {"apns": self.apns_application_arn, "fcm": self.fcm_application_arn}
         return {platform: arn for platform, arn in known.items() if arn}
 
@@ -340,8 +340,8 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read the settings from variables such as `SKEIN_TABLE_NAME`; ignore empty variables.
 
-        With `SKEIN_OPENAI_BASE_URL`, `SKEIN_LIGHT_MODEL` defaults to the default model, because a
-        compatible API need not have OpenAI's light model.
+        If `SKEIN_OPENAI_BASE_URL` is set, `SKEIN_LIGHT_MODEL` defaults to the default model,
+        because a compatible API need not have OpenAI's light model.
 
         Raises:
             BadSettings: A variable has an invalid value.

@@ -22,9 +22,9 @@ def process(
 ) -> FailedItems:
     """Forward a batch of changes, and report the first record that failed.
 
-    Lambda retries the batch from that record on. A malformed record fails, too. After the retries,
-    Lambda sends a message about the record to the failure queue. All other changes are forwarded
-    in any case.
+    Lambda retries the batch from that record on. A malformed record fails, too. After the last
+    retry, Lambda sends a message about the record to the failure queue. The other changes are
+    forwarded in any case.
 
     Args:
         event: The event of a DynamoDB stream.

@@ -1,12 +1,12 @@
-"""Traces: one trace follows a message from its webhook to its delivery, if tracing is on.
+"""Traces: if tracing is on, one trace follows a message from its webhook to its delivery.
 
 The trace id is a hash of the correlation id, which messages, runs and deliveries store. So every
 function finds the trace of its work, even if the tick resumed the work hours later. The hash also
 decides whether a trace is sampled, so that a trace is recorded by all functions or by none.
 
 Each piece of work with a correlation id is a segment (see `skein.correlation.correlated`), and
-`span` times a part of a segment. The parent of a segment is the segment that sent its job.
-Without a tracer, nothing is recorded and no library is loaded.
+`span` times a part of a segment. The parent of a segment is the segment that sent its job. If no
+tracer is set, nothing is recorded and no library is loaded.
 """
 
 import hashlib
@@ -27,16 +27,17 @@ class Span:
     """A timed piece of work.
 
     Attributes:
-        name: The name of the function for a segment; the name of a step, such as `model`, for a
-            part.
+        name: For a segment, the name of the function. For a part of a segment, the name of the
+            step, such as `model`.
         correlation_id: The correlation id of the work; None while it is unknown.
         parent: The span that contains this span; None for a segment.
-        sent_by: The trace header of the job that started the segment; None without a header.
+        sent_by: The trace header of the job that started the segment; None if the job had no
+            header.
         id: 16 hex digits.
         started_ns: The start, in nanoseconds since 1970.
         ended_ns: The end; None while the work lasts.
         failed: Whether the work raised an error.
-        attributes: What is known about the work, such as the model; see `docs/alarms.md`.
+        attributes: More data about the work, such as the name of the model; see `docs/alarms.md`.
     """
 
     name: str
@@ -125,7 +126,7 @@ def header() -> str | None:
 
 @contextmanager
 def received(trace_header: str | None) -> Iterator[None]:
-    """Let the segments of the block continue the trace of a received job."""
+    """Make the segments of the block part of a received job's trace."""
     before = _received.set(trace_header)
     try:
         yield
@@ -149,7 +150,7 @@ def identify(correlation_id: str) -> None:
 
 @contextmanager
 def span(name: str, **attributes: Attribute) -> Iterator[None]:
-    """Record the block as a part of the current segment; does nothing without a segment."""
+    """Record the block as a part of the current segment; does nothing if there is no segment."""
     parent = _current.get()
     if parent is None or _Container.tracer is None:
         yield
