@@ -156,7 +156,7 @@ def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
 
 
 def _names(sweep: Sweep) -> Iterator[Key]:
-    """Yield the keys of the name index at which the person may be listed."""
+    """Yield the keys in the name index under which the person may be listed."""
     words = {word for name in sweep.subject.names for word in name_words(name)}
     for user_id in sweep.subject.ids:
         yield from (NameWord.key_of(sweep.tenant, word, user_id) for word in sorted(words))

@@ -92,7 +92,7 @@ class ChatEraser:
             yield chat_id
 
     def _show_last(self, sweep: Sweep, chat_id: str) -> None:
-        """Raise the chat's epoch, and update its preview of the newest message and its briefing."""
+        """Raise the chat's epoch, and update its briefing and its preview of the newest message."""
         chat = read_chat(self._table, sweep.tenant, chat_id)
         change: dict[str, Any] = {"epoch": chat.epoch + 1}
         last = chat.last_message

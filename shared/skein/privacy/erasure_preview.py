@@ -45,7 +45,7 @@ EXCERPT = 40  # characters on each side of the name
 
 
 class NamedText(NamedTuple):
-    """A text by others that contains the person's full name.
+    """A text by someone else that contains the person's full name.
 
     Attributes:
         kind: The kind of item, as in the counts.

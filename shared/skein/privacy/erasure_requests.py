@@ -42,8 +42,8 @@ class Erasures:
 
         Args:
             by: The operator who requests the erasure.
-            named_texts: What happens to texts of others that have the person's full name. If an
-                erasure is in progress, its earlier decision stays in force.
+            named_texts: What happens to other people's texts that contain the person's full name.
+                If an erasure is in progress, its earlier decision stays in force.
 
         Raises:
             NotFound: The person does not exist or is already erased.

@@ -1,8 +1,8 @@
 """Repeat the erasures of the register on a table restored from a backup, and check the result.
 
 A restore brings back people and messages that were erased after the backup. Each entry of the
-register restarts its erasure under the old id, so applying the register twice is harmless. Whether
-an erasure is needed is decided from the table alone.
+register restarts its erasure under the old id, so applying the register twice is harmless. Only the
+content of the table decides whether an erasure is needed.
 """
 
 from collections.abc import Iterator

@@ -42,8 +42,8 @@ class ConsolidationRewind:
 
         Args:
             going: The sources of each item to delete.
-            first: Whether the first sweep also sets the watermarks back to just before the person's
-                first message in each chat.
+            first: Whether, in the first sweep, the watermarks are also set back to just before the
+                person's first message in each chat.
         """
         for erased in sweep.chats.values():
             spans = [made.span_in(erased.chat_id) for made in going]

@@ -62,9 +62,9 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
     """Return whether a message belongs to the person, or was made only from or for the person.
 
     This is the case for a message that the person sent and for a question to the person. It is also
-    the case for a message of an agent or of the team whose author was shown only the person's
-    words, sources and results of tools, and for every message of an agent or of the team in a
-    private chat in which no other person ever was.
+    the case for a message of an agent or of the team if its author was shown only the person's
+    words, sources and results of tools, or if the chat is private and no other person was ever in
+    it.
 
     Args:
         sweep: The sweep of the person.
@@ -86,9 +86,9 @@ def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
 
     This concerns memories from consolidation and reflection. A memory is deleted if the person is
     one of its known writers. If the writers are not known exactly, or if it was made only from
-    agents' messages, two things are required: at least one of its messages is not older than the
-    person's first message, and it was made before the end of the first sweep. An operator's memory
-    is never made again.
+    agents' messages, two conditions must be met: at least one of its source messages is not older
+    than the person's first message, and it was made before the end of the first sweep. An
+    operator's memory is never made again.
     """
     if not isinstance(thing, Memory) or thing.by_operator:
         return False
@@ -113,8 +113,9 @@ def is_from_deleted(sweep: Sweep, thing: MadeItem) -> bool:
 def is_made_again_without(sweep: Sweep, thing: MadeItem) -> bool:
     """Return whether to delete a memory, so that agents make it again without a forgotten message.
 
-    A function that started before the deletion may have read the message. A memory counts if it was
-    made before the longest run time of a function had passed since the deletion.
+    A function that started before the deletion may have read the message. A memory is therefore
+    deleted if it was made before the deletion, or so soon afterwards that such a function may have
+    made it.
     """
     message = sweep.erasure.message
     if message is None or not message.forgotten:
@@ -250,7 +251,7 @@ def is_removed_by_name(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def _without_their_origin(sweep: Sweep, message: Message) -> Message:
-    """Return a message without the person's request that led to it, and without the person's id."""
+    """Return a message without its origin, the person's request, and without the person's id."""
     if message.origin is not None and sweep.is_theirs(message.origin.asker):
         message = message.model_copy(update={"origin": None})
     if message.traced_to in sweep.subject.ids:
@@ -291,8 +292,8 @@ def _data_without(data: Any, ids: Collection[str]) -> Any:
 def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
     """Return an item with the person removed from its audience and its provenance.
 
-    The placeholder `ERASED` replaces the person among the writers. Their number stays the same, so
-    the item never seems to be made only from the words of the other writers.
+    The placeholder `ERASED` replaces the person among the writers. The number of writers stays the
+    same, so the item never seems to be made only from the words of the other writers.
     """
     ids, made = sweep.subject.ids, thing.made_from
     if thing.audience.counts(ids):

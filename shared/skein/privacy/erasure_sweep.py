@@ -87,7 +87,8 @@ class Sweep:
     def without_decision(self) -> "Sweep":
         """Return a copy of this sweep that keeps texts with the person's full name.
 
-        It is for data that the preview does not list.
+        The copy is used for data that the preview does not list, so that the operator could not
+        decide about it.
         """
         kept = self.erasure.model_copy(update={"named_texts": "keep"})
         return replace(self, erasure=kept)

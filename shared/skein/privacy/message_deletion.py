@@ -199,7 +199,7 @@ def commit_deletion(
 
 
 def _question_changed(table: Table, message: Message) -> Iterator[Write]:
-    """Yield the write that removes the chosen option from a question, if the message answered it.
+    """If the message answered a question, yield the write that removes the chosen option from it.
 
     The question stays answered.
     """

@@ -81,7 +81,7 @@ class Erasure(LeasedItem):
         requested_by: The `sub` of the operator's token. For a message, the id of the person who
             deleted it.
         message: The deleted message; None for the erasure of a person.
-        named_texts: What happens to texts of others that have the person's full name.
+        named_texts: What happens to other people's texts that contain the person's full name.
         stage: The current stage; `resting` between two sweeps.
         after: The cursor of the stage.
         sweeps: The counts of each sweep that has begun.
@@ -184,8 +184,8 @@ class ErasedChat(Stored):
         others: All other people who are or were members.
         since: The time from which messages may mention the person.
         first_seq: The first message that the person wrote.
-        shown_in: The other chats with messages whose origin is in this chat, by id, each with the
-            time of the first such message.
+        shown_in: Other chats that have messages whose origin is in this chat: the time of the first
+            such message, by chat id.
     """
 
     tenant: Tenant

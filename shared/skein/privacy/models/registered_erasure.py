@@ -22,8 +22,8 @@ class RegisteredErasure(Stored):
         requested_at: When the erasure was requested. A user record that was created later belongs
             to another person, or to a person who has come back.
         message: The deleted message; None for the erasure of a person.
-        named_texts: What the operator decided about texts of others that have the person's full
-            name. The erasure is repeated with the same decision after a restore.
+        named_texts: What the operator decided about other people's texts that contain the person's
+            full name. The erasure is repeated with the same decision after a restore.
     """
 
     tenant: Tenant
