@@ -44,7 +44,7 @@ CLIENT_ONLY = ("mcp", "mcp.client")
 
 
 class _RefusedError(Exception):
-    """A server answered with a protocol error; the text is its message."""
+    """A server answered with a protocol error; the exception's text is the error's message."""
 
 
 class LibraryMcpClient:

@@ -1,7 +1,7 @@
 """AWS clients, all created from one SDK session per container.
 
-Before its first client, a session loads the list of services and regions and finds the credentials.
-This takes most of the time of creating a client, so further clients of the session are cheap.
+Before a session creates its first client, it loads the list of services and regions, and finds the
+credentials. This takes most of the time, so further clients of the session are cheap.
 """
 
 import threading

@@ -75,7 +75,8 @@ def parsed(name: str, text: str | None) -> Mapping[str, str]:
     """Parse the fields of a secret.
 
     Raises:
-        MissingSecret: The secret is not a JSON object of strings. The message does not quote it.
+        MissingSecret: The secret is not a JSON object of strings. The error's message does not
+            quote the secret.
     """
     try:
         fields: Any = json.loads(text or "")

@@ -36,10 +36,10 @@ IMAGES = ("png", "jpeg", "gif", "webp")
 
 
 class Form(NamedTuple):
-    """What a model accepts, on which the form of its requests depends.
+    """How the requests to a model are built, which depends on what the model accepts.
 
     Attributes:
-        cache: Where the model's cache points may stand.
+        cache: The places where the model accepts cache points.
         left_out: The places where the model has refused cache points.
         text_format: Whether the schema of an answer is sent as the format of its text. Otherwise
             the model is made to call a tool with this schema.

@@ -55,7 +55,7 @@ class Expression:
         return parts
 
     def condition(self, condition: Condition) -> str:
-        """Return a condition as the text of a condition expression."""
+        """Convert a condition to the text of a DynamoDB condition expression."""
         match condition:
             case Exists():
                 text = f"attribute_exists({self.name('pk')})"

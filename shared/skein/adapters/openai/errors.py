@@ -99,7 +99,7 @@ def _names_model(error: APIError) -> bool:
 
 
 def is_filtered(error: APIError) -> bool:
-    """Return whether a content filter refused the request, by the fields of the error.
+    """Return whether a content filter refused the request, judging by the fields of the error.
 
     Azure nests a second code in `innererror`. OpenRouter uses the status as the code, and puts a
     type or the findings of the moderation into `metadata`.

@@ -167,7 +167,7 @@ class OpenAIModel:
             over.set()
 
     def _asked(self, request: ModelRequest, ask: Callable[[OpenAI], ChatCompletion]) -> ModelAnswer:
-        """Call the chat completions, and return their answer."""
+        """Call the chat completions API, and return the model's answer."""
         with self._connected() as connection:
             completion = self._call(connection, ask, request.timeout_seconds)
         try:
@@ -401,7 +401,7 @@ class OpenAIModel:
 
 
 def has_cache_keys(base_url: str | None) -> bool:
-    """Return whether an API takes `prompt_cache_key`: OpenAI's own; others may refuse it."""
+    """Return True for OpenAI's own API; other APIs may refuse `prompt_cache_key`."""
     return base_url is None or urlsplit(base_url).hostname == OPENAI_HOST
 
 

@@ -111,7 +111,7 @@ def merged(text: str) -> str:
 
 
 def _whole_characters(text: str) -> str:
-    """Return an unfinished text without half a character at its end."""
+    """Return an unfinished text; if it ends with half a character, leave that out."""
     first, last = FIRST_HALVES
     if text and first <= text[-1] <= last:
         text = text[:-1]

@@ -1,4 +1,4 @@
-"""A record of one call of the table or of its vector index, for tests of costs."""
+"""A record of one call to the table or its vector index; tests of costs read such records."""
 
 from typing import NamedTuple
 

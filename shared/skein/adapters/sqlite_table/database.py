@@ -35,8 +35,8 @@ CREATE INDEX gsi2 ON items (gsi2pk, gsi2sk, pk, sk)
 class Database:
     """SQLite database with one writer at a time and any number of readers.
 
-    A connection is opened at the first use, so a process may fork before. A database in memory has
-    one connection, which its users share in turn.
+    A connection is opened at the first use, so a process may fork before it uses the database. A
+    database in memory has one connection, which its users share in turn.
 
     Args:
         path: The file; None keeps everything in memory.
@@ -207,7 +207,7 @@ def _commit(connection: sqlite3.Connection) -> None:
 
 
 def meaning_of(error: sqlite3.OperationalError) -> Exception:
-    """Return the error of Skein that stands for an error of SQLite."""
+    """Map an error of SQLite to an error of Skein."""
     match _code(error):
         case sqlite3.SQLITE_FULL:
             return StorageFull("the disk of the local database is full")

@@ -81,7 +81,8 @@ class SqliteTable:
     Args:
         clock: The clock by which items expire; without a clock, no item expires.
         called: Called after each call of the table, with a record of the call.
-        after_write: Called in the transaction of each write; None writes the items alone.
+        after_write: Called in the transaction of each write; if it is None, only the items are
+            written.
         changed: Called after each commit for which `after_write` has returned true.
     """
 
