@@ -212,9 +212,9 @@ class Approvals:
         """Return a step with the calls that people approved in the messages that a run answers.
 
         No model is called for this step. It is recorded and carried out like any other step. A call
-        that another run or activation has already made keeps its outcome. An approved call is
-        refused when the step is carried out if the call was erased with the message that asked for
-        it, if its tool is gone, or if a person of the team has answered in the chat since the
+        that another run or activation has already made keeps its outcome. When the step is carried
+        out, an approved call is refused in three cases: it was erased with the message that asked
+        for it, its tool is gone, or a person of the team has answered in the chat since the
         approval. The refusal tells the model why the approval has no effect.
 
         Args:
@@ -319,8 +319,8 @@ def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
     """Return the call that an answered choice approves, or None if the answer was no.
 
     Args:
-        team_seq: The team's newest message in the chat. A call that was approved before this
-            message gets the version `ANSWERED`, so that it is refused.
+        team_seq: The number of the team's newest message in the chat. A call that was approved
+            before this message gets the version `ANSWERED`, so that it is refused.
     """
     answer = choice.answer
     if answer is None or answer.option is None or not choice.agrees_to_call:

@@ -1,8 +1,8 @@
 """Call services through circuit breakers that all workers share.
 
-A breaker is read together with its tool. It is written only if a call fails, probes, or ends an
-outage. A working service therefore costs no extra database request, and workers do not call a
-service that is known to fail.
+A breaker is read together with its tool. It is written only if a call fails, if a call probes
+whether the service works again, or if a call ends an outage. A working service therefore costs no
+extra database request, and workers do not call a service that is known to fail.
 """
 
 import logging

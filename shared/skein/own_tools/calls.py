@@ -173,8 +173,8 @@ class OwnCalls:
 
         Args:
             person: The only person whose messages the activation answers; None if that is unclear.
-            others: Equal calls that were made before. If there are any, a person must approve the
-                new call.
+            others: Earlier calls that are equal to this one. If there are any, a person must
+                approve the new call.
 
         Returns:
             The tool result for the model, or None if the call needs no approval.
@@ -313,7 +313,7 @@ class OwnCalls:
     def _known(
         self, call: ToolContext, tool: CallableTool, record: RecordedCall, *, reused: bool = False
     ) -> Outcome:
-        """Return the recorded outcome of a call; leave out its result if it may not be shown here.
+        """Return the recorded outcome of a call; leave out a result that the prompt may not show.
 
         Args:
             reused: Whether the record belongs to an equal call that was made before.

@@ -74,7 +74,7 @@ def _in_url(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it appears in a URL: booleans and objects are written as JSON."""
+    """Return a value as text for a URL; booleans and objects are written as JSON."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if isinstance(value, bool | dict):

@@ -39,7 +39,7 @@ class EarlierCalls:
 
     Attributes:
         reused: The recorded call whose outcome is used instead of a new call, or None.
-        others: The equal calls that were made before; empty if one of them is reused.
+        others: The earlier calls that are equal to the new one; empty if one of them is reused.
     """
 
     reused: RecordedCall | None = None

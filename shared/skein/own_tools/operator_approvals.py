@@ -122,7 +122,7 @@ class OperatorApprovals:
 
         Raises:
             NotFound: There is no such approval.
-            Conflict: The opposite was already decided.
+            Conflict: The call was already decided the other way.
         """
 
         def attempt() -> ToolApproval:

@@ -82,7 +82,7 @@ class OwnTools:
 
         Raises:
             Conflict: The tenant has a tool of this name, or too many tools.
-            Unprocessable: A field's value cannot work.
+            Unprocessable: A field's value is invalid.
         """
         tool = self.check(tenant, new, by=by)
         approved = self._approved(tool, (), by)
@@ -108,7 +108,7 @@ class OwnTools:
         """Check a new tool, and return it without storing it.
 
         Raises:
-            Unprocessable: A field's value cannot work.
+            Unprocessable: A field's value is invalid.
         """
         now = self.clock.now()
         tool = OwnTool(
@@ -180,7 +180,7 @@ class OwnTools:
 
         Raises:
             NotFound: There is no such tool.
-            Unprocessable: A field's value cannot work.
+            Unprocessable: A field's value is invalid.
         """
 
         def attempt() -> OwnTool:
@@ -232,7 +232,7 @@ class OwnTools:
 
         Raises:
             NotFound: The tool or the version does not exist.
-            Unprocessable: A field's value cannot work any more.
+            Unprocessable: A field's value is no longer valid.
         """
 
         def attempt() -> OwnTool:
@@ -323,7 +323,8 @@ class OwnTools:
         Raises:
             NotFound: There is no such tool.
             Conflict: The server changed the tool after it was shown.
-            Unprocessable: The tool cannot work.
+            Unprocessable: `name` is not an MCP server, the server does not answer, or models could
+                not call the server's tool.
         """
         shown = {each.listed.name: each for each in self.offered(tenant, name, by=by)}.get(listed)
         if shown is None or shown.state == "gone":
@@ -459,7 +460,7 @@ class OwnTools:
         """Check the address and the arguments in it.
 
         Raises:
-            Unprocessable: The request cannot work.
+            Unprocessable: The address is not allowed, or does not fit the parameters.
         """
         if tool.http is None:
             return

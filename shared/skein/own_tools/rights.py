@@ -35,8 +35,9 @@ SPENT = (
 def only_person(run: Run, reading: Reading) -> str | None:
     """Return the only person whose messages an activation answers, or None if that is unclear.
 
-    It is unclear if an agent, plan or service stands between the person and the run. All messages
-    count from the first one that the run answers to the last one that its prompt showed.
+    The person is unclear if an agent, plan or service stands between the person and the run. The
+    activation answers all messages from the first one that the run answers to the last one that its
+    prompt showed.
     """
     trigger, resumed = run.trigger, run.resumed
     if trigger.type != "chat_message" or trigger.traced_to is not None or run.chain_depth:

@@ -1,8 +1,8 @@
 """DONE BEFORE: what tools already did for the messages that a run answers.
 
 The section is shown after a run was stopped, for example because a person of the team took the chat
-over, or after the prompt of a run was built again for new readers. The next activation reads the
-calls for the messages that it answers, no matter which run made them.
+over. It is also shown after the prompt of a run was built again for new readers. The next
+activation reads the calls for the messages that it answers, no matter which run made them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
