@@ -48,7 +48,7 @@ class _Passage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSearch:
-    """Search over the documents of agents and chats."""
+    """The service that searches the documents of agents and chats."""
 
     table: Table
     indexes: IndexCache

@@ -48,7 +48,7 @@ class Pins:
 
         Raises:
             NotFound: The agent is not a member of a chat with this id, or has no thread with this
-                id that may be shown there.
+                id that may be shown in the chat.
             Conflict: The thread has ended, or the chat is discarded.
         """
         return optimistic(self.clock, lambda: self._pin_once(tenant, chat_id, agent_id, thread_id))

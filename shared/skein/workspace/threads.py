@@ -166,7 +166,8 @@ class Threads(OwnedStore[Thread]):
         """Make an open thread the active one; None makes no thread active.
 
         The thread becomes active only in the last scope of `reach`. The open scope belongs to all
-        open chats, so a run that was shown words of outsiders cannot make a thread active there.
+        open chats, so a run that was shown words of outsiders cannot make a thread active in the
+        open scope.
 
         If the thread is in that same scope and only people of the scope may see it, the run is
         added to the thread's export. The chat of the change is then also added to `chat_ids`, if
@@ -216,7 +217,8 @@ class Threads(OwnedStore[Thread]):
 
         Raises:
             NotFound: The thread, a document or a skill does not exist.
-            Conflict: The thread has ended and the change does not reopen it, or too many are open.
+            Conflict: The thread has ended and the change does not reopen it, or too many threads
+                are open.
             Unprocessable: A value is invalid, or the values contradict each other.
         """
         if given.get("status") == Thread.LIVE_STATUS:

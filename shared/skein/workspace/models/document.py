@@ -204,7 +204,7 @@ class RenamedDocument(Stored):
 
 
 def listed_with(ids: tuple[str, ...], document_id: str, *, listed: bool) -> tuple[str, ...]:
-    """Return the ids with `document_id`, at the end if it is new, or else without it."""
+    """Add `document_id` to the end of the ids, or remove it if not `listed`."""
     if listed:
         return ids if document_id in ids else (*ids, document_id)
     return tuple(each for each in ids if each != document_id)

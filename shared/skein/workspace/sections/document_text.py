@@ -28,7 +28,7 @@ class ShownDocument(NamedTuple):
     """A document in a prompt.
 
     Attributes:
-        document: The document; None if no document has this name any more.
+        document: The document; None if it was deleted.
         of_chat: Whether the active chat owns the document.
     """
 

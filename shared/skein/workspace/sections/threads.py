@@ -82,8 +82,8 @@ class Threads(SectionItems):
         """Return the open threads that may be shown, without documents.
 
         The active thread is the first of the following that is open and may be shown: the run's own
-        active thread, the thread pinned to the chat if the run belongs there, and the active thread
-        of the scope.
+        active thread, the thread pinned to the chat if the run belongs to this chat, and the active
+        thread of the scope.
         """
         run, chat, member, scope = read.run, read.chat, read.member, read.own_scope
         threads = {thread.id: thread for thread in read.shown(Thread)}

@@ -215,10 +215,10 @@ def read_skill(call: ToolContext, name: SkillName) -> str:
 
 
 def changing_reach(call: ToolContext) -> DocumentReach:
-    """Return the reach of the documents that the agent may change.
+    """Return the folders with the documents that the agent may change, and the readers.
 
-    The reach includes the active chat's documents only if the run was triggered in that chat or may
-    post there.
+    The result includes the active chat's documents only if the run was triggered in that chat or
+    may post in it.
     """
     reach, chat = document_reach(call), call.reading.chat
     if chat is None:
