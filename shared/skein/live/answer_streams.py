@@ -63,7 +63,8 @@ class AnswerStreams:
         Args:
             readers: The readers for whom the activation was made.
             people: The ids of the readers who are connected.
-            start_of: Returns the start of an unfinished text that is certain to be posted.
+            start_of: Returns as much of an unfinished text, from its start, as is certain to be
+                posted.
             sharing: What the activation's prompt shows by sharing rules; None if it shows no such
                 content.
         """
@@ -192,7 +193,7 @@ class AnswerStream:
             self._streams.metrics.count("StreamsFailed")
 
     def _send(self) -> None:
-        """Send the new words; send again if there are more, or after a failure."""
+        """Send the new words; send again if more words have come meanwhile, or after a failure."""
         with self._lock:
             self._waiting = False
             text = self._text

@@ -155,7 +155,7 @@ class Devices:
         )
 
     def _forget(self, device: Device) -> None:
-        """Delete a device at the provider, if the deployment still supports the platform."""
+        """Delete a device at the push provider, unless its platform is no longer supported."""
         if device.platform in self.settings.push_applications:
             self.mobile_push().forget(device.address)
 

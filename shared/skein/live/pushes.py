@@ -1,4 +1,4 @@
-"""Pushes: notify the people of a chat, over the live channel, of what has changed there.
+"""Pushes: tell the people of a chat, over the live channel, what has changed in the chat.
 
 A push job only names what has changed. The push reads the current state, and sends it to the people
 who may see it now. So a frame may be missing or arrive twice, but is never wrong.

@@ -1,4 +1,4 @@
-"""The people of a chat who are connected to the live channel when an agent answers there.
+"""The people of a chat who are connected to the live channel when an agent answers in it.
 
 The batch of reads for the prompt also reads their connections, if the answer can be streamed. An
 answer can be streamed in text mode, in the run's own chat, if the chat is not on a line and has at
