@@ -64,7 +64,7 @@ class Fetcher:
 
         Args:
             known: The passages as last read. If a page has not changed, its passages are kept.
-            validators: The validators of the pages as last read.
+            validators: The HTTP validators (`ETag`, `Last-Modified`) of the pages as last read.
             until: When to give up.
 
         Raises:

@@ -103,7 +103,7 @@ class IndexFile:
 
     @classmethod
     def of(cls, sources: Sequence[IndexedSource], dimensions: int) -> "IndexFile":
-        """Index sources, whose vectors have this many components."""
+        """Index sources; `dimensions` is the number of components of their vectors."""
         texts = [
             f"{source.name}\n{each.searched}" for source in sources for each in source.passages
         ]

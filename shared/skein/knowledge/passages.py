@@ -20,8 +20,7 @@ class SourcePassage(NamedTuple):
     """A part of a source.
 
     Attributes:
-        place: Where the part is in the source, such as under which headings, on which page or in
-            which row; may be empty.
+        place: Where the part is in the source: its headings, its page or its row; may be empty.
         text: The text of the part, at most 900 characters.
         url: The address of the web page; None for other sources.
     """

@@ -115,7 +115,7 @@ class Sources:
 
         Raises:
             NotFound: There is no such source.
-            Unprocessable: A field's value cannot work, or all sources together would be too large.
+            Unprocessable: A field's value is invalid, or all sources together would be too large.
         """
         now = self.clock.now()
         given = change.given | {"changed_at": now, "changed_by": by}

@@ -57,7 +57,7 @@ class Knowledge(SectionItems):
 
     Attributes:
         best: The best matches, best first.
-        whole: All passages; empty if they are surely too long for a prompt.
+        whole: All passages; empty if they are certainly too long for a prompt.
         asks: Whether the message to answer asks something.
         state: `read`; `unavailable` if reading the sources failed; or "" if there are no sources
             for the agent and its readers.

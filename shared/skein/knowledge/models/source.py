@@ -105,7 +105,7 @@ class Source(NamedSource, Stored):
         text: The text that agents may use; None until a text was read.
         held: A newer text that is held back until an operator accepts it, if any.
         upload: The file to read; None for a URL, and after the file was read.
-        error: Why the newest text does not replace the previous one; None if it does.
+        error: Why the newest text has not replaced the previous one; None if it has.
         failures: How often in a row the source could not be read.
         files: The files that may be in the bucket for this source.
         checked_at: When the source was last read without an error.
@@ -235,8 +235,8 @@ class KnowledgeHead(Stored):
 
     Attributes:
         version: The optimistic lock.
-        building: The files that a change is about to store. If its worker dies, they stay listed
-            here, and the next change deletes them.
+        building: The files that a change is about to store. If the change's worker dies, the files
+            stay listed, and the next change deletes them.
         stale: Replaced files that are still to be deleted.
     """
 
