@@ -37,7 +37,7 @@ def errands_posted(
 
 
 def _questions(table: Table, errand: Errand) -> Iterator[tuple[str, int]]:
-    """Yield the messages that asked a person; the first is found by its idempotency record."""
+    """Yield the messages that asked a person; the first one is found by its idempotency record."""
     chat_id = errand.choice_chat_id
     if chat_id is None:
         return

@@ -23,7 +23,8 @@ def move_errands(table: Table, tenant: str, old: str, new: NamedMember, now: dat
     """Move the errands that the former user has ordered or is asked in (idempotent).
 
     The merge has ended the former user's open questions. If a question of an errand, or the
-    question whether the time of a meeting suits, is unanswered, the known user is therefore asked.
+    question whether the time of a meeting suits, is unanswered, the known user is therefore asked
+    again.
 
     Args:
         old: The id of the former user.

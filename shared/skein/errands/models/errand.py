@@ -292,8 +292,8 @@ class Errand(Stored):
     def shown_to(self, role: ErrandRole, now: datetime) -> dict[str, Any] | None:
         """Return the attributes that the asker or the asked person may see; None if there are none.
 
-        The asker does not learn whether the other person was asked. The asked person sees the
-        question and their own answer.
+        The asker does not learn whether the question has reached the asked person. The asked person
+        sees the question and their own answer.
         """
         if role == "asked" and self.asked_at is None:
             return None
