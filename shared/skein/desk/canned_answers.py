@@ -26,7 +26,7 @@ class CannedAnswers:
         """Store a new canned answer.
 
         Raises:
-            Conflict: The name is in use, or the tenant has 200 canned answers.
+            Conflict: The name is in use, or the tenant already has 200 canned answers.
         """
         partition = answers_partition(tenant)
         query = Query.under(partition, CannedAnswer.PREFIX, limit=MAX_ANSWERS)

@@ -1,8 +1,8 @@
 """Drafts for the person of the team who holds a chat: an answer, a briefing or a summary.
 
-The model is shown the agent's identity and messages of the chat's current session. The first of
-these messages is the first one that all current readers of the chat may be shown. A draft therefore
-contains nothing that was said elsewhere.
+The model is shown the agent's identity and messages of the chat's current session. Messages that
+one of the chat's current readers may not see are left out. A draft contains nothing that was said
+in other chats.
 """
 
 from collections.abc import Callable, Sequence

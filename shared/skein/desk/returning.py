@@ -1,8 +1,8 @@
 """Hand a chat back to its agents: when its holder asks for it, or after the holder's long silence.
 
 One transaction removes the holder from the chat's item. It also queues a run for each agent that
-has to answer messages that people wrote meanwhile, or whose tool call people approved meanwhile. A
-message that is posted after the transaction starts a run as usual.
+has work left from the time of the hold: messages of people to answer, or a tool call that people
+approved. A message that is posted after the transaction starts a run as usual.
 """
 
 import logging
@@ -234,7 +234,7 @@ class Returns:
 
 
 def _may_be_answered(message: Message, desk: DeskState) -> bool:
-    """Return whether a message started no run only because the chat was held at the desk."""
+    """Return whether the desk, and not a limit, kept a message from starting a run."""
     reasons = {message.reason, *message.reasons.values()}
     return message.seq <= desk.from_seq or Reason.DESK in reasons
 

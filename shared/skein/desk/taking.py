@@ -134,8 +134,8 @@ class Taking:
     def _stopped(self, snapshot: ChatSnapshot, now: datetime) -> _Stopped:
         """Cancel queued runs, end waits, and find the messages that the runs leave unanswered.
 
-        If a run of another chat waits here for a reply, the run resumes in its own chat without the
-        reply.
+        If a run of another chat waits for a reply in this chat, the run resumes in its own chat
+        without the reply.
         """
         busy = [agent for agent in snapshot.agents if not agent.free]
         working = slot_runs(self.table, busy) if busy else {}

@@ -44,8 +44,9 @@ class WaitingStays:
     def look(self, job: DeskJob) -> None:
         """Notify the people of a waiting chat once, and later count it as late (idempotent).
 
-        A chat that was taken over meanwhile gets no notice, because a person is there. If the job
-        names the approval of a tool call instead of a stay, the call is counted when it is late.
+        A chat that was taken over meanwhile gets no notice, because a person of the team already
+        answers. If the job names the approval of a tool call instead of a stay, the call is counted
+        when it is late.
         """
         stay = DeskStay.read(self.table, DeskStay.key_of(job.tenant, job.chat_id, job.stay_id))
         if stay is None:
