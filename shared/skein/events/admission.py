@@ -27,7 +27,8 @@ class LaneLease:
     Attributes:
         lanes: The lanes of the endpoint, as this worker last wrote them.
         fence: The fencing token of the lease.
-        failed: Whether the last call failed; None if its result is recorded or there was no call.
+        failed: Whether the last call failed; None if its result is already recorded, or before the
+            first call.
     """
 
     lane: str

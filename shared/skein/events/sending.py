@@ -75,7 +75,7 @@ class EventSender:
             logger.info("lane of events was taken over")
 
     def _is_due(self, lane: EventLane) -> bool:
-        """Return whether no worker has the lane and the time of its retry has come."""
+        """Return whether a lane can be sent: no worker has it, and its retry is due."""
         now = self.clock.now()
         if lane.busy(now):
             return False

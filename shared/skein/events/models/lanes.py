@@ -82,7 +82,7 @@ class EndpointLanes(Stored):
         )
 
     def ended(self, lane: str, fence: int, now: datetime) -> "EndpointLanes":
-        """Return the lanes after a worker has stopped sending the events of one of them."""
+        """Return the lanes after a worker has stopped sending the events of `lane`."""
         lanes = self
         if self.breaker.probing:
             lanes = lanes.model_copy(update={"breaker": self.breaker.unprobed(now)})
@@ -92,7 +92,7 @@ class EndpointLanes(Stored):
         return lanes.model_copy(update={"held": left})
 
     def wakened(self, now: datetime) -> tuple["EndpointLanes", tuple[str, ...]]:
-        """Remove the waiting lanes that may be sent now; return the rest and the removed names."""
+        """Remove the waiting lanes that may be sent now; return the result and their names."""
         allowed = {"closed": MAX_LANES, "half_open": 1, "open": 0}[self.breaker.state(now)]
         free = max(allowed - sum(lease.held(now) for lease in self.held.values()), 0)
         return self.model_copy(update={"waiting": self.waiting[free:]}), self.waiting[:free]
