@@ -22,7 +22,7 @@ class ChannelSettings(Protocol):
 
     @property
     def sms_answer_characters(self) -> int:
-        """The length of an SMS answer that the prompt asks for, in characters."""
+        """How many characters an answer by SMS may have, as the prompt tells the agent."""
         ...
 
     @property
@@ -121,7 +121,7 @@ class Channel:
         return self.kind.normalised(address)
 
     def characters(self, settings: ChannelSettings) -> int:
-        """Return the length of an answer that the prompt asks for, in characters."""
+        """Return how many characters an answer may have, as the prompt tells the agent."""
         raise NotImplementedError
 
     def shown(self, text: str) -> str:
