@@ -108,7 +108,7 @@ class Firing:
         return started.job
 
     def _watched(self, plan: Plan, now: datetime) -> Plan | None:
-        """Return the plan with its person's last active time; None if that is too long ago.
+        """Return the plan with the last activity of its person; None if that was too long ago.
 
         The time is looked up at most once a day. It is stored on the plan, so that it is still
         known after the person's messages have expired.

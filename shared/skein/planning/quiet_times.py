@@ -67,7 +67,7 @@ class QuietTimes:
         agent: Agent,
         settings: LimitSettings,
     ) -> datetime | None:
-        """Return the end of the quiet hours in which a plan would fire.
+        """Return when the quiet hours end, if the plan would fire during quiet hours.
 
         Args:
             moment: When the plan would fire.
