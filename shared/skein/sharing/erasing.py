@@ -16,10 +16,10 @@ People = frozenset[str]
 
 
 def erase_from_sharing(table: Table, clock: Clock, tenant: str, people: People) -> Iterator[str]:
-    """Remove the names of people from rules, and other people's roles that refer to them.
+    """Remove people's names from sharing rules, and others' roles that refer to these people.
 
-    Rules that name a person were stored by 0.3.0 and have no effect. All such rules are removed.
-    Yields the id of each item that changes (idempotent).
+    Only Skein 0.3.0 stored rules that name a person. These rules have no effect any more, and all
+    of them are removed. Yields the id of each item that changes (idempotent).
     """
     if optimistic(clock, partial(_erase_rules, table, tenant, people)):
         yield "rules"

@@ -263,7 +263,7 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
 def _hidden(
     chat: Chat, message: Message, readers: AskedReaders
 ) -> AccessRefusal | SharingRefusal | None:
-    """Return why a message is never shown, or only in its own chat; None without a reason."""
+    """Return why a message is never shown, or only in its own chat; None if neither is so."""
     if message.kind in {"deleted", "erased"}:
         return AccessRefusal.GONE
     if not readers.elsewhere(chat.id):
