@@ -212,7 +212,7 @@ class Descriptions:
 
 
 def _due(file: MediaFile, at: datetime, fields: dict[str, Any], condition: Condition) -> Update:
-    """Return the write that changes a file and sets when it is due again."""
+    """Return the write that changes a file, and that makes it due again at `at`."""
     pointer = due_pointer("media", file.key, at) | {"due_tries": None}
     return Update(file.key, set=fields | pointer, condition=condition)
 
