@@ -85,7 +85,7 @@ class FileTool(NewTool):
 
 
 class AgentFile(Request):
-    """An agent as a file: all that operators made for it, without ids and secrets."""
+    """An agent as a file: its fields and all that operators made for it, without secrets."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -124,7 +124,7 @@ class AgentExport:
 
 
 def values_of(file: AgentFile) -> dict[str, Any]:
-    """Return a file's values for YAML: all fields of the agent, and no defaults of other items.
+    """Return a file's values for YAML: all fields of the agent; other items omit default values.
 
     The defaults of an agent's fields may differ in another version of Skein.
     """

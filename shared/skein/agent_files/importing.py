@@ -75,8 +75,9 @@ class AgentImport:
             by: The operator who imports the file.
 
         Raises:
-            Conflict: The tenant has another tool or skill of the same name, or too many.
-            Unprocessable: A value cannot work; the message names the field.
+            Conflict: The tenant has a different tool or skill of the same name, or would have too
+                many.
+            Unprocessable: A value is invalid; the message names the field.
         """
         agent_id = self.agents.new_id()
         self._import(tenant, agent_id, file, overwrite=overwrite, by=by)
@@ -151,10 +152,10 @@ class AgentImport:
     # ------------------------------------------------------------------ before the first write
 
     def _check(self, owner: Owner, file: AgentFile, tools: Sequence[FileTool]) -> None:
-        """Check the values that no model of the file checks.
+        """Check the values that the models of the file do not validate.
 
         Raises:
-            Unprocessable: A value cannot work; the message begins with the path of the field.
+            Unprocessable: A value is invalid; the message begins with the path of the field.
         """
         of_file = {tool.name for tool in tools}
         names = file.agent.enabled_tools
@@ -316,7 +317,7 @@ def _check_free(noun: str, names: Sequence[str]) -> None:
 
 @contextmanager
 def _naming(kind: str, name: str) -> Iterator[None]:
-    """Prefix the message of an error in the block with the path of an item in the file."""
+    """Add the path of an item in the file to the message of any error that the block raises."""
     try:
         yield
     except Rejected as error:
