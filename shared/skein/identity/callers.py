@@ -106,7 +106,7 @@ class Callers:
 
 
 def _as_text(value: Any) -> str:
-    """Convert a claim to text, as API Gateway's own authorizer does."""
+    """Convert a claim to text, in the same way as API Gateway's own authorizer."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
