@@ -34,7 +34,7 @@ UNLIMITED = 60  # people per minute, on a line without a rate limit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outreaches:
-    """The service that keeps outreach."""
+    """The service with which operators create, list and change outreach."""
 
     table: Table
     clock: Clock
@@ -124,7 +124,7 @@ class Outreaches:
 
         Raises:
             NotFound: There is no such outreach.
-            Conflict: It was canceled.
+            Conflict: The outreach was canceled.
         """
 
         def attempt() -> Outreach:
