@@ -381,7 +381,7 @@ def ports_of_world(app: Ports, captured: list[CapturedCall], **given: object) ->
     """Return the ports of a world; see `skein.ports.Services.world`.
 
     Args:
-        app: The ports of the app from which the world takes those in `OF_WORLDS`.
+        app: The app's ports; the world uses those that `OF_WORLDS` lists.
         given: Ports of the world, among them its clock.
     """
     from skein.adapters.captured import Captured
