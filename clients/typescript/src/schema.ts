@@ -5727,7 +5727,7 @@ export interface components {
         };
         /**
          * AgentFile
-         * @description An agent as a file: all that operators made for it, without ids and secrets.
+         * @description An agent as a file: its fields and all that operators made for it, without secrets.
          */
         AgentFile: {
             /** @description What such an agent does; templates show it. Default: `""`. */

@@ -5055,7 +5055,7 @@ class RunResource(TypedDict):
 
 class AgentFile(TypedDict):
     """
-    An agent as a file: all that operators made for it, without ids and secrets.
+    An agent as a file: its fields and all that operators made for it, without secrets.
     """
 
     about: NotRequired[str]
