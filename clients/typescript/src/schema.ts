@@ -3879,7 +3879,7 @@ export interface components {
         };
         /**
          * ChatChange
-         * @description Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only.
+         * @description Changes to a chat. Omitted fields stay; null removes only `title` or `consolidate`.
          */
         ChatChange: {
             /** @description 1 to 200 characters; null: the chat has no title. */
@@ -4020,7 +4020,7 @@ export interface components {
         };
         /**
          * ConsentPostResource
-         * @description One chat of a consent, and whether the words were posted there.
+         * @description One chat of a consent, and whether the words were posted in it.
          */
         ConsentPostResource: {
             /** @description The id of a chat. */
@@ -4036,7 +4036,7 @@ export interface components {
         };
         /**
          * ConsentResource
-         * @description A person's yes to words that an agent proposed, and what became of them.
+         * @description A person's agreement to words that an agent proposed, and what became of the words.
          */
         ConsentResource: {
             /** @description The id of a chat. */
@@ -4347,7 +4347,7 @@ export interface components {
             spans?: components["schemas"]["Span"][];
             /** @description The people who wrote these messages, by id. */
             writers?: components["schemas"]["Authors"];
-            /** @description The ids of the agent's items that the model's tool call referred to, sorted. Default: `[]`. */
+            /** @description The ids of the agent's items from which the item was also made, sorted. For example, the items that a tool call named. Default: `[]`. */
             items?: string[];
             /** @description The names of the people and the chat, for prompts; null if there are no names. */
             source?: components["schemas"]["SourceLabel"] | null;

@@ -1945,7 +1945,7 @@ class AccessResource(TypedDict):
 
 class ChatChange(TypedDict):
     """
-    Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only.
+    Changes to a chat. Omitted fields stay; null removes only `title` or `consolidate`.
     """
 
     title: NotRequired[str | None]
@@ -2001,7 +2001,7 @@ class ChoiceResource(TypedDict):
 
 class ConsentPostResource(TypedDict):
     """
-    One chat of a consent, and whether the words were posted there.
+    One chat of a consent, and whether the words were posted in it.
     """
 
     chat_id: str
@@ -2013,7 +2013,7 @@ class ConsentPostResource(TypedDict):
 
 class ConsentResource(TypedDict):
     """
-    A person's yes to words that an agent proposed, and what became of them.
+    A person's agreement to words that an agent proposed, and what became of the words.
     """
 
     chat_id: str

@@ -102,7 +102,7 @@ class NewChat(ChatFields, Request):
 
 
 class ChatChange(ChatFields, ChangeRequest):
-    """Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only."""
+    """Changes to a chat. Omitted fields stay; null removes only `title` or `consolidate`."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"title": "Evening run"}})
 

@@ -110,7 +110,7 @@ class ViaResource(Resource):
 
 
 class ConsentPostResource(Resource):
-    """One chat of a consent, and whether the words were posted there."""
+    """One chat of a consent, and whether the words were posted in it."""
 
     chat_id: IdOfChat
     title: Annotated[str, Field(description="The title as the question showed it.")]
@@ -124,7 +124,7 @@ class ConsentPostResource(Resource):
 
 
 class ConsentResource(Resource):
-    """A person's yes to words that an agent proposed, and what became of them."""
+    """A person's agreement to words that an agent proposed, and what became of the words."""
 
     chat_id: IdOfChat
     choice_seq: Annotated[int, Field(description="The `seq` of the question in its chat.")]

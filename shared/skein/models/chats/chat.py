@@ -366,7 +366,7 @@ class Chat(ChatFields, Stored):
 
     @property
     def scope(self) -> str | None:
-        """The scope of the items that an agent derives here; see `owned_partition`.
+        """The scope of the items that an agent derives from this chat; see `owned_partition`.
 
         None for an open chat; `user:{id}` for a private direct chat with one person; otherwise
         `chat:{id}`.

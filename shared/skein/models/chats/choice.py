@@ -60,7 +60,7 @@ class ChoiceAnswer(Value):
 
 
 class Destination(Value):
-    """A chat in which a text would be posted, and its readers as the person was shown them.
+    """A chat in which a text would be posted, and its readers, as the question shows them.
 
     Attributes:
         title: The title as shown in the question.

@@ -54,8 +54,8 @@ class DeskState(Value):
         from_seq: The chat's `last_seq` when the holder took the chat.
         unanswered: For each agent that was stopped before it answered, the first message without an
             answer, by agent id. For other agents, the first message after `from_seq` counts.
-        due_work: Whether plans and calls of services that become due while the chat is held wait or
-            are dropped.
+        due_work: What happens to plans and calls of webhook services that become due while the chat
+            is held: they wait or are dropped.
     """
 
     session: Identifier

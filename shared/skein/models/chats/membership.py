@@ -172,7 +172,7 @@ class Membership(Stored):
 
     @property
     def busy(self) -> bool:
-        """Whether a run is queued, running or about to resume here; waiting runs do not count."""
+        """Whether a run is queued, running or about to resume in this chat; waits don't count."""
         return self.queued_run is not None or not self.free
 
     def to_item(self, chat: Chat) -> Item:

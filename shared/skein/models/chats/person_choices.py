@@ -75,7 +75,7 @@ class OpenChoice(Value):
 
 
 class OverCode(Value):
-    """A code of a choice that has ended, so that a late SMS gets an explanation.
+    """A code of a choice that has ended, which is kept so that a late SMS gets an explanation.
 
     Attributes:
         chat_id: The chat of the question.

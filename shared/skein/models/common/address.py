@@ -1,7 +1,7 @@
 """Addresses of people and lines, and the routes between them on a channel.
 
-Each address has a kind, such as phone number, and all channels of that kind reach the same person.
-So someone who writes from one number by SMS and by WhatsApp is one person.
+Each address has a kind, such as phone number. All channels that use this kind of address reach the
+same person: someone who writes from one number by SMS and by WhatsApp is one person.
 """
 
 from typing import Annotated, Any, Literal, Self, get_args

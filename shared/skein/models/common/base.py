@@ -155,7 +155,7 @@ class Stored(BaseModel):
     def read_each(
         cls, found: Mapping[Key, Item], keys: Iterable[Key[Self]] | None = None
     ) -> list[Self]:
-        """Return the found entities in the order of `keys`; all found entities by default."""
+        """Return the found entities in the order of `keys`; all of them if `keys` is None."""
         return [
             cls.from_item(found[key]) for key in (found if keys is None else keys) if key in found
         ]

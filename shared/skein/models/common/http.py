@@ -66,7 +66,7 @@ class McpQuestion(Value):
 
     Attributes:
         key: The key under which the server expects the answer.
-        field: The field of the answer.
+        field: The name of the field in which the server expects the chosen value.
         text: The text of the question.
         values: The values that may be chosen; None for yes or no.
         state: The state that the server expects back with the answer.

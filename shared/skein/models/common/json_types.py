@@ -1,7 +1,7 @@
 """Exact types of request bodies and tool arguments, without conversions.
 
 By default, pydantic accepts `"5"` and `false` as numbers, and `0` as false. A client's mistake
-would then be stored as another value. So every number and truth value of a body or of a tool's
+would then be stored as another value. So every number and boolean in a request body or in a tool's
 arguments has one of these types (tests/architecture/test_json_types.py).
 """
 

@@ -1,7 +1,7 @@
 """Reasons: why a message has no answer, or why an answer did not reach its person.
 
-`Reason` is the only list of reasons. Runs, messages and deliveries record them, log lines and the
-metric `RequestsRejected` have them in the field `reason`, and the API shows them.
+`Reason` is the only list of reasons. Runs, messages and deliveries record reasons, and the API
+shows them. Log lines and the metric `RequestsRejected` have them in the field `reason`.
 `docs/reasons.md` lists each reason with what an operator can do (`make reference`).
 """
 

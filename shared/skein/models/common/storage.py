@@ -28,7 +28,7 @@ Entity_co = TypeVar("Entity_co", default=Any, covariant=True)
 
 
 class Key(NamedTuple, Generic[Entity_co]):
-    """The primary key of an item. Its type parameter says what is stored: a `Key[Chat]`, a chat."""
+    """The primary key of an item; a `Key[Chat]` is the key of a chat."""
 
     pk: str
     sk: str

@@ -1,6 +1,6 @@
 """Settings that operators may override without a deployment, and their overrides.
 
-Each setting is defined here once. Its class determines who may override it.
+Each setting is defined once, in this module. The class of a setting determines who may override it.
 `skein.settings.Settings` inherits the classes whose settings have an environment variable. The
 models of the API's requests and answers inherit all classes.
 

@@ -29,7 +29,8 @@ class Pauses(Stored):
 
     Attributes:
         since: When the pause of each kind of work began; work without an entry is not paused.
-        ended_at: When the newest pause ended; cleared once the tick has resumed all of its work.
+        ended_at: When the newest pause ended; cleared once the tick has resumed all work that the
+            pause held back.
     """
 
     since: Mapping[str, Instant] = {}
@@ -39,7 +40,7 @@ class Pauses(Stored):
         return kind in self.since
 
     def with_pause(self, kind: PauseKind, *, on: bool, now: datetime) -> Self:
-        """Return the pauses after a kind of work is paused or resumed; may be unchanged."""
+        """Return the pauses after a kind of work is paused (`on`) or resumed."""
         if on == self.pauses(kind):
             return self
         if on:

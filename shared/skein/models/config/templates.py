@@ -1,8 +1,9 @@
 """Message templates of the provider, for channels that have a window or quick replies.
 
 The operator creates them at the provider, which approves them and gives each an id. A template has
-numbered variables: 1 is the text. With n quick replies, 2 to n + 1 are their titles, and the next n
-their ids. See https://www.twilio.com/docs/content/using-variables-with-content-api.
+numbered variables: variable 1 is the text. If there are n quick replies, variables 2 to n + 1 are
+their titles, and the next n variables are their ids. See
+https://www.twilio.com/docs/content/using-variables-with-content-api.
 """
 
 import re

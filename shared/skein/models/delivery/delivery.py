@@ -203,7 +203,7 @@ class Delivery(Stored):
         return max(self.counted_from, self.send_at or self.counted_from)
 
     def waits_until(self, index: int) -> datetime | None:
-        """Return when the line's pace allows a part; None if the part may be posted at any time."""
+        """Return when the line has capacity for a part; None if the part need not wait."""
         return None if self.announced and index == 0 else self.send_at
 
     def due_while_paused(self) -> dict[str, Any]:

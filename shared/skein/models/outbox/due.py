@@ -1,8 +1,8 @@
 """Due pointers and leases: when work is due, and which worker has it.
 
 The due index (gsi2) finds an item by its due pointer; an item has at most one. The index only
-points to items: a reader of the index must read the item itself to decide. The index is sharded to
-spread its load over partitions.
+points to items: a reader of the index must read the item itself to decide whether its work is due.
+The index is sharded to spread its load over partitions.
 """
 
 from datetime import datetime

@@ -156,8 +156,8 @@ class StableEnd(NamedTuple):
     Attributes:
         messages: The number of messages that stay the same.
         characters: How many characters of the next message stay the same.
-        appended: With a timeline, the end of the timeline in that message, in characters. The next
-            turn only appends to the timeline.
+        appended: If the history is a timeline, where it ends in that message, in characters. The
+            next turn's request only appends to the timeline.
     """
 
     messages: int

@@ -424,7 +424,7 @@ class Run(Stored):
 
     @property
     def posting(self) -> RunPosting:
-        """The fields that each message of the run takes over from it."""
+        """The fields that each message of the run takes over from the run."""
         return RunPosting(
             depth=self.chain_depth + 1,
             run_id=self.id,

@@ -104,7 +104,7 @@ class Trigger(Value):
         """The person whose message led to the trigger; None if there is no such person.
 
         The run's tokens count against this person's limits. The run may post in a private chat
-        other than its own only if this person is a member there.
+        other than its own only if this person is a member of that chat.
         """
         return self.by.id if self.by is not None and self.by_person else self.traced_to
 

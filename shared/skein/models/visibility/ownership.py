@@ -104,7 +104,7 @@ class Owner(Value):
 
 
 class Actor(Value):
-    """The run or the background work that changes items, and whose messages it was shown.
+    """The run or the background work that changes items, with the authors of what it was shown.
 
     The default is an unknown actor, which may have been shown messages of anyone.
 

@@ -208,7 +208,8 @@ class MadeFrom(Value):
     Attributes:
         spans: The messages, by chat and number, without overlaps.
         writers: The people who wrote these messages, by id.
-        items: The ids of the agent's items that the model's tool call referred to, sorted.
+        items: The ids of the agent's items from which the item was also made, sorted. For example,
+            the items that a tool call named.
         source: The names of the people and the chat, for prompts; None if there are no names.
     """
 
@@ -257,7 +258,7 @@ class MadeFrom(Value):
         )
 
     def naming(self, ids: Iterable[str]) -> "MadeFrom":
-        """Return the provenance, extended by more items that the tool call refers to."""
+        """Return the provenance, extended by more of the agent's items."""
         return self.model_copy(update={"items": tuple(sorted({*self.items, *ids}))})
 
     def span_in(self, chat_id: str | None) -> Span | None:
@@ -290,9 +291,9 @@ def few_of_strangers(
 ) -> list[Thing]:
     """Return the items in their order, limited to a maximum number per person.
 
-    The limit prevents that items with other people's words crowd out what the people of a private
-    chat have said. All items with `many` writers count as items of one additional person. Items
-    that only `members` wrote are not limited. If `members` is None, there is no limit.
+    So items with other people's words cannot crowd out what the people of a private chat have said.
+    All items with `many` writers count as items of one additional person. Items that only `members`
+    wrote are not limited. If `members` is None, there is no limit.
     """
     if members is None:
         return list(things)

@@ -33,7 +33,7 @@ RoleName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z][a-z0
 
 
 class BatchReader(Protocol):
-    """A reader of several items at once, strongly consistent."""
+    """Reads several items at once, with strong consistency."""
 
     def get_many(self, keys: Sequence[Key], /) -> dict[Key, Item]: ...
 
