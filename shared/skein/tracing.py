@@ -63,7 +63,7 @@ class Span:
 
     @property
     def parent_id(self) -> str | None:
-        """The id of the parent in the same trace; None without a parent.
+        """The id of the parent in the same trace; None if there is no parent.
 
         The parent is the span that contains this span, or the segment that sent the job.
         """

@@ -66,7 +66,7 @@ def counted(
     overhead: int = MESSAGE_OVERHEAD_TOKENS,
     stays: bool = False,
 ) -> HistoryEntry:
-    """Create an entry and count its tokens."""
+    """Create an entry, with its text's tokens counted."""
     size = counter.count(frame(text))
     return HistoryEntry(seq, text, size, frame, own, current, overhead, stays)
 

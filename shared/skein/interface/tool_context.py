@@ -161,7 +161,7 @@ class ToolContext:
         return self.services.get(kind)
 
     def target(self, chat_id: str | None) -> str:
-        """Return the chat that a call names; if it names none, the active chat.
+        """Return the id of the chat that a call names, or else of the active chat.
 
         Raises:
             Correctable: No chat is active, or the agent could not enter the intended chat.
