@@ -64,7 +64,7 @@ class RecallRequest:
         member: The agent's membership of the active chat, if it was read.
         scopes: The scopes to search; see `scopes_at`.
         readers: The readers to whom messages are shown.
-        query: The text to find messages by.
+        query: The text to search for.
         tokens: The token budget, including headings.
         first_at: If set, only messages from this time on are found; in seconds since 1970.
         last_at: If set, only messages until this time are found; in seconds since 1970.

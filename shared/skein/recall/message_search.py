@@ -42,7 +42,7 @@ class MessageSearch:
         only statistics of these chats.
 
         Args:
-            query: The text to find messages by.
+            query: The text to search for.
 
         Raises:
             Transient: The table or the vector index failed.

@@ -33,7 +33,7 @@ class RecallPreview:
         """Find old messages as the tool `recall` would in a chat.
 
         Args:
-            query: The text to find messages by.
+            query: The text to search for.
             chat_id: One of the agent's chats, whose members are the readers; None for messages that
                 everyone may see.
             tokens: The token budget, including headings.

@@ -62,7 +62,7 @@ class PreparedQuery:
 
     @property
     def says_something(self) -> bool:
-        """Whether the query has a word or a time to find messages by."""
+        """Whether the query contains a word or a time that can be searched for."""
         return bool(self.query.stems) or self.during is not None
 
 

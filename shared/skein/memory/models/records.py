@@ -95,13 +95,13 @@ class ConsolidationRecord(BackgroundRecord):
 class ReflectionRecord(BackgroundRecord):
     """The record of one question about journal entries.
 
-    It has the ids of the memories, but not their text.
+    The record has the ids of the memories, but not their text.
 
     Attributes:
         id: `ref_<ulid>`.
         scope: The scope of the journal entries; see `owned_partition`.
         considered: The ids of the journal entries in the question.
-        promoted: The ids of the core memories that were made from some of them.
+        promoted: The ids of the core memories that were made from some of these entries.
     """
 
     scope: str | None = None

@@ -50,7 +50,7 @@ class RecallPassage(Stored):
             sharing rules may show has a copy of each passage in each partition for such messages.
         recall_model: The name of the model that made the embedding.
         recall_author: The sender; see `author_of`.
-        recall_month: The month of the message by UTC, such as `2026-02`.
+        recall_month: The month of the message (UTC), such as `2026-02`.
         vector: The embedding, a unit vector; empty if the item was read without it.
         weight: The weight of the passage in a mean of several; see `Embedding`.
         name: The name of the sender at the time of indexing.
@@ -211,7 +211,7 @@ class Posting(Stored):
 
     @staticmethod
     def partition_of(tenant: str, agent_id: str, scope: str | None) -> str:
-        """Return the key of the partition of all postings of an agent in a scope."""
+        """Return the partition key of an agent's postings in a scope."""
         return f"{owned_partition(tenant, agent_id, scope)}#WORDS"
 
     @staticmethod
