@@ -54,8 +54,8 @@ class History(SectionItems):
         messages: The history window, and the trigger's message if it is older than the window.
         before: The summary of the messages before the history window.
         fuller: The newest summary, if it covers more messages than `before`. The prompt shows
-            `fuller` instead of `before` if not all messages of the window fit, and `fuller` covers
-            those that are left out.
+            `fuller` instead of `before` if messages that `before` does not cover are left out for
+            lack of room.
         seen_to: If not all messages were read, the SEEN watermark that the agent gets with this
             prompt. If None, SEEN moves to the newest message.
     """

@@ -436,7 +436,7 @@ class Run(Stored):
 
     @property
     def while_active(self) -> ActiveItem | None:
-        """The item that must be active when the run writes to people; None after a reply to it."""
+        """The item that must be active when the run writes to people; None after a reply."""
         replied = self.resumed is not None and self.resumed.seq is not None
         return None if replied else self.started_by
 
