@@ -88,8 +88,8 @@ def streamed_completion(
         The answer; None if there was no chunk.
 
     Raises:
-        AttributeError, TypeError: A chunk has an unexpected form. ValueError: The stream ended
-        before the answer was complete.
+        AttributeError, TypeError: A chunk has an unexpected form.
+        ValueError: The stream ended before the answer was complete.
     """
     answer = None
     for chunk in chunks:
