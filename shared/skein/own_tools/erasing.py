@@ -14,7 +14,7 @@ def approvals_erased(
 ) -> Iterator[Write]:
     """Yield the writes that delete the requests for approval of a person's calls.
 
-    From the requests of other people, only the id of the person among the readers is removed.
+    From requests for other people's calls, only the person's id among the readers is removed.
 
     Args:
         ids: All ids of the person.

@@ -512,7 +512,7 @@ class OwnTools:
 
 
 def secrets_of_tools(settings: Settings, tenant: str) -> str:
-    """Return the beginning of the names of all secrets of a tenant's tools."""
+    """Return the prefix that the names of all secrets of a tenant's tools begin with."""
     return f"{settings.stack_name}-tools/{tenant}/"
 
 

@@ -315,7 +315,7 @@ class _RefusedByService(Correctable):
 
 
 def _without(secret: str | None, text: str) -> str:
-    """Return a text in which parts of a secret, which a service may repeat, are replaced."""
+    """Replace all parts of a secret in a text; a service may repeat the secret it was sent."""
     for part in SECRET_PART.findall(secret or ""):
         text = text.replace(part, "[secret]")
     return text
