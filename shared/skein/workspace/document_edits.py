@@ -47,8 +47,8 @@ class Author:
     """The author of a change to a document or thread; an operator by default.
 
     Attributes:
-        audience: The people who may see everything that the change is made from. A new document
-            gets this audience.
+        audience: The people who were present for everything that the change is made from. A new
+            document gets this audience.
         authors: The people whose words the run was shown, by digest.
         made_from: The messages and items from which the change is made.
         source_chat_id: The chat in which the change is made.
