@@ -42,7 +42,7 @@ class LiveTicket(Stored):
 
     @staticmethod
     def key_of(ticket_hash: str) -> "Key[LiveTicket]":
-        """Return the key of a ticket. The webhook that reads it does not know the tenant."""
+        """Return the key of a ticket. Only the ticket says which tenant a client belongs to."""
         return Key(f"TICKET#{ticket_hash}", META)
 
     @property
