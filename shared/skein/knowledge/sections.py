@@ -163,7 +163,7 @@ def _head(read: SectionReads) -> KnowledgeHead:
 
 
 def common_roles(read: SectionReads) -> frozenset[str]:
-    """Return the roles that all readers of a private chat have; none for other chats."""
+    """Return the roles that all readers of a private chat have; an empty set for other chats."""
     people = read.readers.people
     if read.readers.open or not people:
         return frozenset()
@@ -190,7 +190,7 @@ def knowledge_whole(given: SectionInput) -> Section | None:
 
 
 def knowledge(given: SectionInput) -> Section | None:
-    """Render the best passages, or say that nothing fits if the message asks something."""
+    """Render the best passages; if the message asks something that none answers, say so."""
     found = given.reading.of(Knowledge)
     if found.state == "unavailable" and found.asks:
         return one_line("KNOWLEDGE", render("knowledge_unavailable"), given.counter)
