@@ -3,7 +3,7 @@
 One transaction stores the holder in the chat's item, ends the agents' queued runs there, and
 resumes or ends runs that wait for a reply. Each post is conditional on the chat's item, so no agent
 can post after the transaction. Runs in progress are stopped afterwards. A crash before that does no
-harm, because their posts fail and the next claim cancels them.
+harm: posts of these runs fail, and the next worker that claims such a run cancels it.
 """
 
 from dataclasses import dataclass
