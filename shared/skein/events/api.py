@@ -73,7 +73,7 @@ class EndpointPage(Page[EndpointResource]):
 
 
 class ParkedEventResource(Resource):
-    """An event that failed for a day."""
+    """An event that could not be delivered for a day."""
 
     id: Id
     type: Annotated[EventType, Field(description="What has happened.")]

@@ -101,7 +101,7 @@ class QueuedEvent(Stored):
 
 
 class ParkedEvent(QueuedEvent):
-    """An event that failed for a day; it is sent again only when an operator requests it.
+    """An event that could not be sent for a day; it is sent again only when an operator asks.
 
     Attributes:
         error: Why the last attempt failed.
