@@ -63,7 +63,7 @@ class WhatsappChannel(TextChannel):
         return "the question is too long for one message of WhatsApp; shorten it"
 
     def confirms_stop(self, body: str, opt_out_type: str | None) -> bool:
-        """Return whether Twilio confirms a STOP; on WhatsApp, only Advanced Opt-Out does."""
+        """Return whether Twilio confirms a STOP; for WhatsApp, only with Advanced Opt-Out."""
         return bool(opt_out_type)
 
     def may_answer(self, person: str, line: str, countries: Sequence[str]) -> bool:
