@@ -35,8 +35,8 @@ class PlanChats:
 
         Args:
             chat_id: The plan's chat.
-            user_id: A person, instead of a chat: the plan gets the person's direct chat with the
-                agent that has the newest message.
+            user_id: A person, instead of a chat. Of the person's direct chats with the agent, the
+                plan gets the one with the newest message.
 
         Raises:
             NotFound: The agent is not a member of the chat, or the person does not exist.
@@ -85,7 +85,7 @@ class PlanChats:
         return chat
 
     def _direct_chat(self, agent: Agent, user_id: str) -> Chat:
-        """Return the direct chat of a person and an agent that has the newest message.
+        """Of a person's direct chats with an agent, return the one with the newest message.
 
         The index orders chats by activity hour, so the search ends at the first page that has a
         direct chat of the two.
