@@ -181,7 +181,7 @@ class Explanations:
     def of_summary(
         self, agent: Agent, chat_id: str, readers: AskedReaders, *, by_agent: bool
     ) -> Explanation:
-        """Explain the summary of a chat, or with `by_agent` the agent's own summary of it.
+        """Explain the summary of a chat or, with `by_agent`, the agent's own summary of the chat.
 
         Raises:
             NotFound: There is no such chat or summary.
