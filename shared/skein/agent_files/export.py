@@ -74,7 +74,7 @@ class AgentExport:
     def export(self, tenant: str, agent_id: str) -> ExportedAgent:
         """Export an agent.
 
-        Only items that were written only by operators are exported. Items that a run has made or
+        Items are exported if only operators have written them. Items that a run has made or
         changed, and items of a chat, can contain words of people.
 
         Raises:
