@@ -221,7 +221,7 @@ def _of_erasure(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_source(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the event of a source of knowledge that could not be read three times in a row."""
+    """Yield the event of a knowledge source after reading it failed three times in a row."""
     source = change.after or {}
     if change.alters("failures") and source.get("failures") == SOURCE_FAILURES:
         data = {"source_id": source["id"], "failures": SOURCE_FAILURES}
