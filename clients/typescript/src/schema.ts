@@ -8296,7 +8296,7 @@ export interface components {
         };
         /**
          * ParkedEventResource
-         * @description An event that failed for a day.
+         * @description An event that could not be delivered for a day.
          */
         ParkedEventResource: {
             /** @description The id, an opaque text. */

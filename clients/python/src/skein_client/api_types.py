@@ -3216,7 +3216,7 @@ class OutreachResource(TypedDict):
 
 class ParkedEventResource(TypedDict):
     """
-    An event that failed for a day.
+    An event that could not be delivered for a day.
     """
 
     id: str
