@@ -76,6 +76,7 @@ NAMES = {member.id: member.name for member in (*PEOPLE, *VISITORS, *AGENTS)} | {
 FULL_NAMES = {person.id: f"{person.name} Ward" for person in (*PEOPLE, *VISITORS)}
 FULL_NAME = re.compile("|".join(FULL_NAMES.values()))
 PAGE = "tool:knowledge"  # the author of all sources
+TRIED = "When does the shop of this script open?"  # what the script of trials says
 LOOK_ALIKE = {ALICE.id: "\u0410lice", BOB.id: "\u0412ob", CAROL.id: "\u0421arol"}
 """The names with a first letter in Cyrillic."""
 

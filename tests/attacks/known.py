@@ -42,7 +42,7 @@ from tests.attacks.steps import (
     Text,
     says_secret,
 )
-from tests.stories.deeds import Publish
+from tests.stories.deeds import Publish, Try
 
 
 def does(*moves: str | tuple[str, str], speaks: bool = False) -> Tactic:
@@ -699,6 +699,18 @@ ALIKE_IN_TWO_CHATS = (
     Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does("journal"), asked=1),
     Say(who=CAROL.id, chat=HALL.id, to=COACH.id, asked=1),
     Pass(minutes=120),
+)
+
+# An operator without the role privacy sees neither what is expected nor what the plays said.
+TRIAL_OF_A_PRIVATE_RUN = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does(speaks=True)),
+    Try(chat=ALICES.id, tactic=does(speaks=True)),
+)
+TRIAL_BEFORE_AN_ERASURE = (
+    Say(who=ALICE.id, chat=PAIR.id, to=COACH.id, word="secret", tactic=does("core", speaks=True)),
+    Try(chat=PAIR.id, tactic=does(speaks=True)),
+    Erase(who=ALICE.id),
+    Try(chat=PAIR.id, tactic=does("recall", speaks=True)),
 )
 
 KNOWN: dict[str, Story] = {

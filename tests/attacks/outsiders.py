@@ -11,7 +11,7 @@ from skein.models.common.storage import Query
 from skein.models.directory.address_index import AddressOwner
 from skein.models.visibility.ownership import owned_partition
 from skein.workspace.models.thread import Thread
-from tests.attacks.cast import AGENTS, SECRETS, named, titled
+from tests.attacks.cast import AGENTS, COACH, SECRETS, named, titled
 from tests.attacks.files import files_in, words_in
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage, device_of
@@ -22,7 +22,7 @@ from tests.support.recalling import recalled
 TIME = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d\d:\d\d(?::\d\d)?\b|(?<=expires=)[\d.]+"
 )
-SIZE = re.compile(r'"(?:total_)?tokens": \d+')
+SIZE = re.compile(r'"(?:total_|planned_)?tokens": \d+')
 RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Z]{26}|[0-9a-f]{26})(?![0-9A-Za-z])")
 
 RECALLS = f"what was said between us about {' and '.join(SECRETS)}, please?"
@@ -102,6 +102,8 @@ def seen_by_everybody(stage: Stage) -> list[View]:
         views.append((f"what {agent.name} recalls in no chat", _recalled(stage, agent.id, None)))
         views += _exported_threads(stage, admin, agent.id)
         views += _supported(replace(admin, scope="support"), agent.id)
+    for trial_id in stage.trials:
+        views += _tried(replace(admin, scope="support"), trial_id)
     return views
 
 
@@ -154,6 +156,24 @@ def _supported(support: Client, agent_id: str) -> Iterator[View]:
     runs = support.get(f"/v1/agents/{agent_id}/runs", limit=100).body["items"]
     shown = [json.dumps(run["preview"]) for run in runs if not run["withheld"]]
     yield f"the runs of {named(agent_id)} that an operator sees", "\n".join(shown)
+
+
+def _tried(support: Client, trial_id: str) -> Iterator[View]:
+    """What an operator without the role privacy sees of a trial of Coach, its cases and its plays.
+
+    Of the case of a private run, that is also how its plays ended, which is not compared.
+    """
+    agent = f"/v1/agents/{COACH.id}"
+    trial = support.get(f"{agent}/trials/{trial_id}")
+    for case in trial.body["cases"]:
+        kept = support.get(f"{agent}/cases/{case['id']}")
+        plays = support.get(f"{agent}/trials/{trial_id}/results", case_id=case["id"])
+        if case["private"]:
+            for name in ("verdict", "blocks", "passed", "plays"):
+                del case[name]
+        yield "a case", _body(kept)
+        yield "the plays of a case", _body(plays)
+    yield "a trial", _body(trial)
 
 
 def _loaded(stage: Stage, client: Client) -> Iterator[str]:

@@ -29,7 +29,15 @@ from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat, AddressOwner
-from skein.models.outbox.jobs import ConsentJob, ErrandJob, Job, NumberCodeJob, RecallJob, RunJob
+from skein.models.outbox.jobs import (
+    ConsentJob,
+    ErrandJob,
+    Job,
+    NumberCodeJob,
+    RecallJob,
+    RunJob,
+    TrialJob,
+)
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
@@ -61,6 +69,7 @@ from tests.attacks.cast import (
     ROOMS,
     STRANGER,
     STRANGERS_PHONE,
+    TRIED,
     VISIT,
     VISITORS,
     Word,
@@ -197,6 +206,7 @@ class Stage(World):
         givers: The people who have given the order so far.
         given: The names of each person that operators or the issuer gave.
         outreaches: The ids of all outreach so far.
+        trials: The ids of all trials of Coach so far.
         previewed: The ids of texts that the preview of the newest erasure listed by name.
         step: The number of the step that is being played, from 1.
         permissions: The roles and the sharing rules, and what they let agents tell.
@@ -248,6 +258,8 @@ class Stage(World):
         self._invited: dict[tuple[str, str], Invitation] = {}  # those of them who are still invited
         self._furnish()
         self.outreaches: list[str] = []
+        self.trials: list[str] = []
+        self._tries = False  # whether a case of a trial is played
         self._connections: defaultdict[str, list[str]] = defaultdict(list)
         self._changes = TableFeed(self.table, self.clock)
 
@@ -461,7 +473,9 @@ class Stage(World):
             self._look_after(job)
             return
         if not isinstance(job, RunJob):
+            self._tries = isinstance(job, TrialJob)
             super().handle(job)
+            self._tries = False
             if isinstance(job, ConsentJob):  # the words count as typed by the person
                 self._scan()
                 self.givers |= {job.user_id} if self.givers else set()
@@ -911,6 +925,8 @@ class Stage(World):
                 check_reading(self, request)
             return Calls((), malicious_model.structured(seen, str(request.answer_schema)))
         check_paired(request)
+        if self._tries:
+            return self._tried(request, seen)
         if self._drafts is not None:
             self._note_prompt(self._drafts, request, seen)
             return malicious_model.answer(seen, Tactic(speaks=True))
@@ -918,17 +934,31 @@ class Stage(World):
         place = self._place(run, fresh=seen.answered == 0)
         self._insiders.setdefault((run.id, run.activation), self._people_in(_chats_of(run)))
         self._note_prompt(place, request, seen)
-        for (chat_id, person), invitation in self._invited.items():
-            fresh = self.clock.now() < invitation.at + INVITED_FOR
-            if fresh and person in place.readers and chat_id in seen.text:
-                self._leak = Leak(f"{place} shows {chat_id}, to which {named(person)} was invited")
-                raise self._leak
+        self._check_invited(place, seen)
         asked, steps = self._meanwhile
         if steps and seen.answered == asked:
             self._meanwhile = (0, ())
             self._begin_meanwhile()
             Context().run(self._happen, steps)  # not with the worker's permissions
         return self._moves(seen)
+
+    def _check_invited(self, place: Prompt, seen: malicious_model.Seen) -> None:
+        """Check that a prompt shows no chat to which one of its readers is only invited.
+
+        Raises:
+            Leak: It shows one.
+        """
+        for (chat_id, person), invitation in self._invited.items():
+            fresh = self.clock.now() < invitation.at + INVITED_FOR
+            if fresh and person in place.readers and chat_id in seen.text:
+                self._leak = Leak(f"{place} shows {chat_id}, to which {named(person)} was invited")
+                raise self._leak
+
+    def _tried(self, request: ModelRequest, seen: malicious_model.Seen) -> Calls:
+        """What the model does in a trial; each operator reads what a script leads to."""
+        if TRIED in seen.text:
+            self._note_prompt(Prompt(self.step, COACH.id, NO_CHAT, EVERYBODY), request, seen)
+        return malicious_model.answer(seen, self._tactic)
 
     def _moves(self, seen: malicious_model.Seen) -> Calls:
         """What the model does in a turn."""

@@ -1,13 +1,14 @@
 """The steps that the stories of leaks do not have: plain data that prints as a sentence."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tests.attacks.cast import COACH, PAGE, ROOMS, Word, named, titled
+from tests.attacks.cast import COACH, PAGE, ROOMS, TRIED, Word, named, titled
 from tests.attacks.steps import Step
 from tests.stories.tasks import TASKS
+from tests.support.api_client import WHY, Client
 from tests.support.builders import TENANT
 from tests.support.desk import Desk
 from tests.support.sources import read_source
@@ -188,6 +189,47 @@ class Import(Deed):
         """See `Step`."""
         how = "as a new agent" if self.new else f"for {COACH.name} again"
         return f"An operator exports {COACH.name} as a file, and imports it {how}."
+
+
+@dataclass(frozen=True)
+class Try(Deed):
+    """Operators keep a script and the newest run of a chat as cases, and try a prompt on them.
+
+    The operator without the role privacy does all that they may. A private run is then kept and
+    tried by one who has the role and a reason, and who writes down what the agent may not say.
+    """
+
+    chat: str = ""
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        support, path = replace(town.admin, scope="support"), f"/v1/agents/{COACH.id}"
+        ended = [run for run in town.runs(self.chat) if run.ended and run.agent_id == COACH.id]
+        script = {"people": [{"name": "Ann"}], "turns": [{"from": "Ann", "text": TRIED}]}
+        open_case: dict[str, Any] = {"name": f"Case {town.step}", "expect": [{"says_not": ["Closed"]}]}
+        sources: list[dict[str, Any]] = [{"script": script}, *({"run_id": run.id} for run in ended[-1:])]
+        made = [support.post(f"{path}/cases", open_case | source) for source in sources]
+        self._try(town, support, [each.body["id"] for each in made if each.status == 201])
+        if made[-1].status == 403:
+            hidden = (
+                open_case | sources[-1] | {"expect": [{"says_not": [town.secret, *town.asked_for]}]}
+            )
+            kept = town.admin.post(f"{path}/cases", hidden, reason=WHY)
+            if kept.status == 201:
+                self._try(town, town.admin, [kept.body["id"]], reason=WHY)
+
+    @staticmethod
+    def _try(town: "Town", client: Client, cases: list[str], **query: str) -> None:
+        candidate = {"changes": {"system_prompt": "You help."}}
+        new = {"candidate": candidate, "cases": cases, "repeats": 1}
+        begun = client.post(f"/v1/agents/{COACH.id}/trials", new, **query)
+        if begun.status == 202:
+            town.trials.append(begun.body["id"])
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"Operators try a prompt on a script and on the newest run in {titled(self.chat)}."
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,17 @@ from skein.models.runs.requested_call import CallData
 from skein.models.runs.run import ENDED, Run
 from skein.models.runs.step import Step
 from skein.services.common.quoting import in_quotes
-from tests.attacks.cast import PEOPLE, PHONES, named, titled
+from skein.trials.models.trial import Trial
+from tests.attacks.cast import COACH, PEOPLE, PHONES, named, titled
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
 from tests.attacks.services import BOOK, NOTIFY, Call, shows
 from tests.stories.deeds import BY_PHONE
 from tests.stories.erased import left_of
 from tests.stories.grammar import faults_in
+from tests.stories.tasks import task_of
 from tests.stories.town import Asked, Shown, Town
+from tests.support.api_client import WHY
 from tests.support.builders import NOON, TENANT
 from tests.support.limits import counted, days_of, most_calls
 
@@ -290,6 +293,33 @@ def erased_is_gone(town: Town) -> Iterator[str]:
         yield from left_of(town.mortal, who)
 
 
+def each_trial_ends(town: Town) -> Iterator[str]:
+    """A trial ends, whatever stops its workers."""
+    for trial in trials(town):
+        if trial.state == "running":
+            yield f"{trial.id} is running"
+
+
+def no_trial_tells_of_the_erased(town: Town) -> Iterator[str]:
+    """No play of a case says what an erased person asked for, and no private case expects it."""
+    theirs = {task_of(n) for n, asked in town.tasks.items() if asked.who in town.erased}
+    for trial in trials(town):
+        for ref in trial.cases:
+            asked = {"case_id": ref.id, "reason": WHY}
+            path = f"/v1/agents/{trial.agent_id}"
+            shown = str(town.admin.get(f"{path}/trials/{trial.id}/results", **asked).body)
+            if ref.private:
+                shown += str(town.admin.get(f"{path}/cases/{ref.id}", reason=WHY).body)
+            for task in theirs.intersection(TASK.findall(shown)):
+                yield f"{trial.id} tells of {task}"
+
+
+def trials(town: Town) -> list[Trial]:
+    """The trials of a story."""
+    keys = (Trial.key_of(TENANT, COACH.id, each) for each in town.trials)
+    return [Trial.must_read({key: town.table.get(key) or {}}, key) for key in keys]
+
+
 CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
     all_queues_drain,
     no_effect_is_done_twice,
@@ -308,4 +338,6 @@ CHECKS: tuple[Callable[[Town], Iterator[str]], ...] = (
     nobody_pays_for_what_others_cause,
     services_that_fail_are_left_alone,
     erased_is_gone,
+    each_trial_ends,
+    no_trial_tells_of_the_erased,
 )

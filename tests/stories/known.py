@@ -21,6 +21,7 @@ from tests.stories.deeds import (
     Meanwhile,
     Pause,
     Setting,
+    Try,
     Write,
 )
 from tests.stories.tasks import task_of
@@ -207,6 +208,14 @@ KNOWN: Mapping[str, Known] = {
             _writes("book", chat=TEAM.id),
         ),
         shows(TEAM.id, "I look after this."),
+    ),
+    "an erasure after a trial": Known(
+        (_writes("talk"), Try(chat=ALICES.id), Erase(who=ALICE.id), Try(chat=ALICES.id)),
+        lambda town: len(town.trials) > 2,  # two of the script, and one of the run
+    ),
+    "the death of a worker of a trial": Known(
+        (_writes("talk"), Fault(at=3), Try(chat=ALICES.id), Pass(minutes=130)),
+        lambda town: town.deaths == 1 and len(town.trials) > 1,
     ),
     "an erasure after an errand": Known(
         (

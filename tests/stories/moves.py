@@ -69,6 +69,7 @@ from tests.stories.deeds import (
     Setting,
     StopRun,
     TakeDown,
+    Try,
     Write,
 )
 from tests.stories.tasks import TASKS
@@ -519,6 +520,7 @@ _LIST: tuple[Move, ...] = (
     ),
     Move("page", "operator", _always(Publish())),
     Move("no page", "operator", _always(TakeDown()), impossible=no_page, needs="page"),
+    Move("try", "operator", lambda p: Try(chat=p.chat), impossible=no_run, needs="talk"),
     Move("import", "operator", _always(Import())),
     Move("import anew", "operator", _always(Import(new=True))),
     Move("pause runs", "operator", _always(Pause()), undo="resume runs"),

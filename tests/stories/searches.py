@@ -65,6 +65,7 @@ _LEAKS = Search(
         Scene(("say | model is down + return", "hours pass"), _ROOMS),
         Scene(("say", "return", "@say"), _ROOMS, None),
         Scene(("say", "LETS IN", "@say"), _ROOMS, None),
+        Scene(("confide: KEEPS, speak", "try", "erase"), PRIVATE),
         Scene(("say", "minutes pass", "@say")),
         Scene(("say", "minutes pass", "@say")),
         *_FILLED,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.attacks.known import KNOWN as LEAKS
 from tests.attacks.known_codes import ENCODED
 from tests.attacks.search import search
 from tests.attacks.steps import Story
@@ -35,7 +36,13 @@ def test_open_defect_keeps_all_promises(story: Story) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["forget_with_full_places", "question_shows_other_words_than_are_sent"]
+    "name",
+    [
+        "forget_with_full_places",
+        "question_shows_other_words_than_are_sent",
+        "trial_before_an_erasure",
+        "trial_of_a_private_run",
+    ],
 )
 def test_known_leak_is_closed(name: str) -> None:
-    search(ENCODED[name])
+    search((LEAKS | ENCODED)[name])

@@ -211,6 +211,11 @@ class Town(Stage):
             self.without_yes.append(call)
 
     @property
+    def asked_for(self) -> list[str]:
+        """What people have asked for, in the words of the tasks."""
+        return [task_of(number) for number in self.tasks]
+
+    @property
     def operators_decide(self) -> bool:
         """Whether operators, and not people, decide whether a table is booked."""
         tool = OwnTool.read(self.table, OwnTool.key_of(TENANT, BOOK))
@@ -377,6 +382,11 @@ class Town(Stage):
             self._job = mine
         self._request = request
         return super().asked(request, seen)
+
+    def _tried(self, request: ModelRequest, seen: malicious_model.Seen) -> Calls:
+        if self._tactic != QUIET or not self.honest:
+            return super()._tried(request, seen)
+        return answer(request, self._uses)
 
     def _moves(self, seen: malicious_model.Seen) -> Calls:
         run = self._run()
