@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from bench.eval.stage import Stage
-from skein.trials.models.expectation import Expectation, PartOfCall, Played
+from skein.trials.models.expectation import Expectation, PartOfCall, Played, missing_of
 
 Ability = Literal[
     "knows who asked",
@@ -45,7 +45,7 @@ class Expected(NamedTuple):
 
     def missing(self, texts: Sequence[str]) -> Missing:
         """Return the expectations that the texts don't meet, in words; None if they meet all."""
-        found = (each.missing(Played(texts=tuple(texts))) for each in self.expect)
+        found = missing_of(self.expect, Played(texts=tuple(texts)))
         return "; ".join(filter(None, found)) or None
 
 

@@ -206,8 +206,14 @@ class Try(Deed):
         support, path = replace(town.admin, scope="support"), f"/v1/agents/{COACH.id}"
         ended = [run for run in town.runs(self.chat) if run.ended and run.agent_id == COACH.id]
         script = {"people": [{"name": "Ann"}], "turns": [{"from": "Ann", "text": TRIED}]}
-        open_case: dict[str, Any] = {"name": f"Case {town.step}", "expect": [{"says_not": ["Closed"]}]}
-        sources: list[dict[str, Any]] = [{"script": script}, *({"run_id": run.id} for run in ended[-1:])]
+        open_case: dict[str, Any] = {
+            "name": f"Case {town.step}",
+            "expect": [{"says_not": ["Closed"]}],
+        }
+        sources: list[dict[str, Any]] = [
+            {"script": script},
+            *({"run_id": run.id} for run in ended[-1:]),
+        ]
         made = [support.post(f"{path}/cases", open_case | source) for source in sources]
         self._try(town, support, [each.body["id"] for each in made if each.status == 201])
         if made[-1].status == 403:

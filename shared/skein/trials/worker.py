@@ -21,6 +21,7 @@ from skein.services.quotas.rate_limits import OverLimit
 from skein.services.quotas.usage import UsageCounters
 from skein.trials.judging import Judge
 from skein.trials.models.case import Case
+from skein.trials.models.expectation import missing_of
 from skein.trials.models.trial import (
     MAX_JOBS,
     SIDES,
@@ -258,15 +259,16 @@ def _result(
 ) -> PlayResult:
     """Return what a play gave, with what it does not meet."""
     played = replace(play.played, judged=judged)
-    missing = case.missing(played)
-    sure = [each for each in case.expect if each.judge is None and each.missing(played)]
+    found = zip(case.expect, missing_of(case.expect, played), strict=True)
+    missing = [(each, why) for each, why in found if why is not None]
+    sure = any(each.judge is None for each, _ in missing)
     mark: PlayMark = "failed" if sure else "judged" if missing else "passed"
     return PlayResult(
         tenant=trial.tenant,
         agent_id=trial.agent_id,
         **unit.model_dump(),
         mark=mark,
-        missing=missing,
+        missing=tuple(why for _, why in missing),
         effects=play.effects,
         usage={},
         seconds=0,

@@ -7,10 +7,12 @@ from pydantic import ValidationError
 
 from skein.trials.models.expectation import (
     Expectation,
+    PartOfCall,
     Played,
     PlayedCall,
     PlayedQuestion,
     covers,
+    missing_of,
     plain,
 )
 
@@ -63,6 +65,30 @@ def test_number_is_never_a_part_of_another_number(phrase: str, text: str) -> Non
 def test_long_text_is_compared_in_linear_time() -> None:
     assert plain("1,000" * 100_000)
     assert missing(said("a " * 500_000), says=["b"] * 20)
+
+
+def expected(*days: str) -> list[Expectation]:
+    """The calls of bookings, each for a day, or for any day."""
+    parts = [{"day": day} if day else {} for day in days]
+    return [Expectation(calls=PartOfCall(tool="book", arguments=part)) for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("days", "booked", "missed"),
+    [
+        (("Friday", "Friday"), ("Friday", "Friday"), 0),
+        (("Friday", "Friday"), ("Friday", "Sunday"), 1),
+        (("", "Friday"), ("Friday", "Sunday"), 0),  # any day takes Sunday
+        (("", "Friday", "Sunday"), ("Friday", "Sunday", "Monday"), 0),
+        (("", "Friday"), ("Friday",), 1),
+    ],
+)
+def test_each_expected_call_takes_a_call_of_its_own(
+    days: tuple[str, ...], booked: tuple[str, ...], missed: int
+) -> None:
+    played = Played(calls=tuple(PlayedCall("book", {"day": day}) for day in booked))
+    found = missing_of(expected(*days), played)
+    assert len([each for each in found if each is not None]) == missed
 
 
 BOOK = PlayedCall("book", {"day": "Friday", "seats": 4, "who": {"name": "Ann", "vip": True}}, "ok")

@@ -23,7 +23,7 @@ from skein.models.directory.agent import agent_partition
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord
 from skein.models.visibility.sharing_rules import RoleName
-from skein.trials.models.expectation import Expectation, PartOfCall, Played
+from skein.trials.models.expectation import Expectation, PartOfCall, Played, missing_of
 
 MAX_CASES = 200  # of an agent
 MAX_CASE_BYTES = 50_000
@@ -174,8 +174,7 @@ class NamedCase(CaseFields):
 
     def missing(self, played: Played) -> tuple[str, ...]:
         """Return in words which expectations a play does not meet."""
-        found = (each.missing(played) for each in self.expect)
-        return tuple(each for each in found if each is not None)
+        return tuple(each for each in missing_of(self.expect, played) if each is not None)
 
 
 class Case(NamedCase, Stored):

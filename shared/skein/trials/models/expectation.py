@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -197,10 +197,12 @@ class Expectation(Value):
         return None if said is None else f"says: {said}"
 
     def _calls(self, played: Played) -> str | None:
-        return None if _made(self.calls, played) else f"does not call {self.calls}"
+        return missing_of((self,), played)[0]
 
     def _calls_not(self, played: Played) -> str | None:
-        return f"calls {self.calls_not}" if _made(self.calls_not, played) else None
+        part = self.calls_not
+        made = part and any(part.fits(each.tool, each.arguments) for each in played.calls)
+        return f"calls {part}" if made else None
 
     def _silent(self, played: Played) -> str | None:
         return f"says: {played.texts[0]}" if played.texts else None
@@ -229,8 +231,28 @@ class Expectation(Value):
         return played.judged.get(self.judge or "", "was not judged")
 
 
-def _made(part: PartOfCall | None, played: Played) -> bool:
-    return any(part.fits(each.tool, each.arguments) for each in played.calls) if part else False
+def missing_of(expect: Sequence[Expectation], played: Played) -> list[str | None]:
+    """Return for each expectation what a play does not meet; each expected call takes one call."""
+    taken: dict[int, int] = {}  # the expectation that each call meets
+
+    def takes(n: int, tried: set[int]) -> bool:
+        """Find a call for an expectation; another one may have to take another call."""
+        part = expect[n].calls
+        for at, call in enumerate(played.calls):
+            if part is None or at in tried or not part.fits(call.tool, call.arguments):
+                continue
+            tried.add(at)
+            if at not in taken or takes(taken[at], tried):
+                taken[at] = n
+                return True
+        return False
+
+    def missing(n: int, each: Expectation) -> str | None:
+        if each.calls is None:
+            return each.missing(played)
+        return None if takes(n, set()) else f"does not call {each.calls}"
+
+    return [missing(n, each) for n, each in enumerate(expect)]
 
 
 def _listed(phrases: Iterable[str]) -> str:
