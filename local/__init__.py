@@ -1,4 +1,4 @@
-"""Local stack on one machine, never deployed."""
+"""The local stack: all of Skein on one machine, for development. It is never deployed."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Command `python -m local`, which is the command `skein` of an installed package.
 
-`make run` is `python -m local run --day`: the demo's agent Coach, and the recorded day
-(`local.day`).
+`make run` runs `python -m local run --day`, which serves the demo's agent Coach and the recorded
+day (`local.day`).
 """
 
 import sys

@@ -1,7 +1,8 @@
 """`skein agent export` and `skein agent import`: an agent as a YAML file, over the HTTP API.
 
-`--url` or `SKEIN_URL` names the address of the API. The default is the stack that runs on this
-machine. The token is `SKEIN_TOKEN`. Without a token, a local stack issues one.
+`--url` or `SKEIN_URL` names the address of the API. By default, the command uses the stack that
+runs on this machine. `SKEIN_TOKEN` is the token to use. If it is not set, the command gets a token
+from the local stack.
 """
 
 import argparse
@@ -31,8 +32,8 @@ class CommandError(Exception):
 def add_agent_command(commands: Any) -> None:
     """Add `agent export` and `agent import` to the subcommands of a parser.
 
-    Each of the two sets `command`, a function that takes the parsed arguments and returns the exit
-    status.
+    Each subcommand sets `command` to a function that takes the parsed arguments and returns the
+    exit status.
     """
     agent = commands.add_parser("agent", help="export an agent as a file, or import one")
     verbs = agent.add_subparsers(required=True, metavar="command")
@@ -102,7 +103,7 @@ def _connected(url: str) -> httpx2.Client:
 
 
 def _path_of(http: httpx2.Client, named: str) -> str:
-    """Return the path, in the API, of the agent that has this name or id.
+    """Return the API path of the agent that has this name or id.
 
     Raises:
         CommandError: There is no such agent, or several have the name.

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Child:
-    """Running child process.
+    """A running child process.
 
     Args:
         name: The child's name in messages.
@@ -99,7 +99,7 @@ class Child:
             )
 
     def _last_line_of_log(self) -> str:
-        """Return the last line of the child's log in brackets, or nothing if the log is empty."""
+        """Return the last line of the child's log in brackets; empty if the log is empty."""
         lines = self._log.read_text(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f" ({last[:LAST_LINE_CHARACTERS]})" if last else ""

@@ -28,19 +28,19 @@ class Config:
 
     Attributes:
         port: TCP port; 0 for any free port.
-        next_port: Whether the next free port is used if `port` is in use.
+        next_port: Whether the stack takes the next free port if `port` is in use.
         live_port: TCP port of the live channel; 0 for any free port.
         host: The IP address to listen on, in addition to 127.0.0.1; `0.0.0.0` or `::` for all.
-        data_dir: The folder of all data that is kept between starts.
+        data_dir: The folder with all data that stays between starts.
         openai_api_key: Key of the OpenAI API. Without this key and without `openai_base_url`, the
             stack uses the local model.
-        openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own.
-        provider_keys: Keys of further providers of models, by their names; the key of `azure`
-            is in `AZURE_API_KEY`.
-        cors_origins: The origins whose pages may call the API; every origin if empty.
+        openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own API.
+        provider_keys: Keys of further model providers, by provider name. The environment variable
+            `AZURE_API_KEY`, for example, has the key of `azure`.
+        cors_origins: The origins whose pages may call the API. If empty, pages of every origin may.
         settings: Skein's own settings, as environment variables.
         template: The path of the CloudFormation template.
-        day: Whether the stack has the recorded day (`local.day`).
+        day: Whether the stack serves the recorded day (`local.day`).
     """
 
     port: int = DEFAULT_PORT
@@ -63,7 +63,7 @@ class Config:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, day: bool = False) -> "Config":
-        """Read the configuration from the environment variables of docs/settings.md.
+        """Read the configuration from the environment variables that docs/settings.md describes.
 
         Raises:
             BadConfigError: `SKEIN_PORT` or `SKEIN_LIVE_PORT` is not a port, `SKEIN_HOST` is not an
@@ -97,7 +97,7 @@ class Config:
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:
-    """Return the TCP port in a variable.
+    """Return the TCP port that an environment variable names.
 
     Raises:
         BadConfigError: The value is not a port.

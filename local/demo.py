@@ -1,4 +1,4 @@
-"""Demo agent and line, created at the first start for the README's first example."""
+"""The demo's agent and line for the first example of the README, created at the first start."""
 
 from local import tokens
 from local.model.small_answer import DEMO_AGENT

@@ -1,4 +1,4 @@
-"""The demo's tool, which shows new users a tool call: the hours of a gym that does not exist."""
+"""The demo's tool, which shows new users a tool call: the opening hours of an invented gym."""
 
 from typing import Annotated, Literal
 

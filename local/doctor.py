@@ -1,4 +1,4 @@
-"""`skein doctor`: what a start needs, what is missing, and how to fix it."""
+"""`skein doctor`: what the stack needs to start, what is missing, and how to fix it."""
 
 import os
 import sys
@@ -24,12 +24,12 @@ FAILED = 1
 
 
 class Finding(NamedTuple):
-    """One requirement of a start.
+    """A requirement for starting the stack, and whether it is met.
 
     Attributes:
         what: The name of the requirement.
         is_well: Whether the requirement is met.
-        told: What was found, or how to fix it.
+        told: What was found, or how to meet the requirement.
     """
 
     what: str
@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 
 def doctor(environment: Mapping[str, str]) -> int:
-    """Print all findings. Return 0 if a start can work, and `FAILED` otherwise."""
+    """Print all findings. Return 0 if the stack could start, otherwise `FAILED`."""
     findings = list(examine(environment))
     for what, is_well, told in findings:
         print(f"{'ok   ' if is_well else 'fix  '} {what:<9} {told}")
@@ -46,7 +46,7 @@ def doctor(environment: Mapping[str, str]) -> int:
 
 
 def examine(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check everything that a start needs."""
+    """Check everything that the stack needs to start."""
     yield _python()
     yield _packages()
     try:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 
 class EndSignal:
-    """Signals that end this process; create it in the main thread.
+    """Signals that end this process. Create this object in the main thread.
 
     Python writes the number of each received signal to a socket, and `wait` reads from this socket.
-    Therefore, `wait` also returns for a signal that arrives just before it blocks. If `wait` waited
-    for a lock that a signal handler releases, such a signal could be lost: Python runs handlers
-    only in the main thread, which would be blocked.
+    So a signal that arrives just before `wait` blocks is not missed. If `wait` waited for a lock
+    that a signal handler releases, such a signal would be missed: Python runs handlers only in the
+    main thread, and this thread would be blocked.
 
     Args:
         numbers: The numbers of the signals.
@@ -32,14 +32,14 @@ class EndSignal:
         return received
 
     def close(self) -> None:
-        """Stop listening; the signals' handlers stay."""
+        """Stop listening. The signals' handlers stay installed."""
         signal.set_wakeup_fd(-1)
         self._receiver.close()
         self._sender.close()
 
 
 def _keep(_number: int, _frame: object) -> None:
-    """Do nothing: a signal with a handler does not end the process.
+    """Do nothing. A signal that has a handler does not end the process.
 
-    `EndSignal.wait` reads the number of the signal, which Python has written to the socket.
+    Python also writes the number of the signal to the socket that `EndSignal.wait` reads.
     """

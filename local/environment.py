@@ -1,4 +1,4 @@
-"""Environment of the local functions: variables, settings and secrets."""
+"""The environment of local functions: environment variables, settings and secrets."""
 
 import json
 import os
@@ -63,14 +63,15 @@ CREDENTIALS = {
 
 @dataclass(frozen=True)
 class StackEnvironment:
-    """Local endpoints and names that the functions' environment is built from.
+    """Local URLs and names from which the functions' environment variables are made.
 
     Attributes:
         base_url: The URL of the stack.
-        model_url: The URL of an OpenAI-compatible API; None for OpenAI's own.
-        names: Values of references to the template's table and queues.
+        model_url: The URL of an OpenAI-compatible API; None for OpenAI's own API.
+        names: The local names of the template's table and queues, for references to them.
         live_url: The URL of the live channel.
-        chosen: Skein's settings from the user or for the local model, as environment variables.
+        chosen: Skein's settings that the user has chosen or that the local model needs, as
+            environment variables.
     """
 
     base_url: str
@@ -145,7 +146,7 @@ def new_twilio_account() -> dict[str, str]:
 
 
 def new_services_key() -> dict[str, str]:
-    """Create the key for the secrets of webhook services."""
+    """Create the key that encrypts the secrets of webhook services."""
     return {"key": secrets.token_hex(32)}
 
 
@@ -170,7 +171,7 @@ def lambda_environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 class LocalSecrets:
-    """Secrets (see `skein.ports.Secrets`) that keep the model's key in memory, never on disk.
+    """Secrets (see `skein.ports.Secrets`). The model's key is kept in memory and never on disk.
 
     Args:
         others: The source of all other secrets.
@@ -186,10 +187,10 @@ class LocalSecrets:
 
 @dataclass(frozen=True)
 class KeptSecrets:
-    """Secrets (see `skein.ports.Secrets`) from a mapping, and the secrets of tools from a file.
+    """Secrets (see `skein.ports.Secrets`) from a mapping. The secrets of tools are in a file.
 
     Attributes:
-        tools: A JSON file with the secrets of tools by name, which only its owner may read.
+        tools: A JSON file with the secrets of tools, by name. Only the file's owner may read it.
     """
 
     secrets: Mapping[str, Mapping[str, str]]

@@ -48,11 +48,11 @@ class PortInUseError(LocalError):
 
 
 class RestlessError(LocalError):
-    """The stack was not idle in time.
+    """The stack was still busy when the time to wait was over.
 
     Args:
-        message: Why, in one sentence.
-        report: What was done and what waits, as JSON values.
+        message: Why the stack was busy, in one sentence.
+        report: What was done and what still waits, as JSON values.
     """
 
     def __init__(self, message: str, report: Mapping[str, object] | None = None) -> None:

@@ -132,7 +132,7 @@ def _joined(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _body(request: Request) -> tuple[str, bool]:
-    """Return a body as text, and whether it is in base64.
+    """Return the body of a request as text, and whether this text is in base64.
 
     As on API Gateway, a body is in base64 unless its media type is a text type. The media type of
     form fields is not a text type.
@@ -233,13 +233,13 @@ def stream_change(
     at: float,
     expired: bool = False,
 ) -> Event:
-    """Create the record of a changed item, without its id, sequence number and size.
+    """Create the stream record of a changed item, still without id, sequence number and size.
 
     Args:
         before: The item before the change; None for a new item.
         after: The item after the change; None for a deleted item.
         at: The time of the change, in seconds since 1970.
-        expired: Whether the table deleted the item because the item has expired.
+        expired: Whether the table deleted the item because it had expired.
 
     Raises:
         ValueError: Neither item is given.
@@ -277,9 +277,9 @@ def sequence_number(record: Event) -> str:
 def given_up(
     function_arn: str, records: Sequence[Event], *, condition: str, calls: int, now: datetime
 ) -> Event:
-    """Create the message about stream records that were given up.
+    """Create the message about stream records that are no longer retried.
 
-    As on AWS, the message gives the position of the records in the stream, and not their content.
+    As on AWS, the message has the position of the records in the stream, but not their content.
 
     Args:
         records: The records, oldest first.
@@ -321,7 +321,9 @@ def _arrival(record: Event) -> str:
 def socket_event(
     route_key: str, connection_id: str, *, now: datetime, headers: Mapping[str, str] | None = None
 ) -> Event:
-    """Create the event of a WebSocket API's connection; the caller adds a frame's text as `body`.
+    """Create the event of a connection to a WebSocket API.
+
+    For a frame, the caller adds the frame's text as `body`.
 
     Args:
         now: The time of the event, which is also used as the time of the connection.

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file atomically; only its owner can read and write the new file."""
+    """Replace a file atomically. Only the file's owner can read and write the new file."""
     partial = path.with_name(f"{path.name}.part")
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)

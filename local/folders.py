@@ -14,23 +14,23 @@ DEFAULT_URL = "http://127.0.0.1:8787"
 
 
 def cache_folder() -> Path:
-    """Return the folder of the model, the token ranks and the embeddings (`SKEIN_CACHE_DIR`)."""
+    """Return the folder with the model, the token ranks and the embeddings (`SKEIN_CACHE_DIR`)."""
     return _folder("SKEIN_CACHE_DIR", ".cache", "XDG_CACHE_HOME", Path(".cache"))
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of all data that is kept between starts (`SKEIN_DATA_DIR`)."""
+    """Return the folder with all data that stays between starts (`SKEIN_DATA_DIR`)."""
     in_home = Path(".local", "share")
     return _folder("SKEIN_DATA_DIR", ".data", "XDG_DATA_HOME", in_home, environment)
 
 
 def default_url() -> str:
-    """Return the address in `SKEIN_URL`, or else of the stack that uses the user's data folder."""
+    """Return the URL in `SKEIN_URL`; if unset, that of the stack on the user's data folder."""
     return os.environ.get("SKEIN_URL") or running_url()
 
 
 def running_url(folder: Path | None = None) -> str:
-    """Return the address of the stack that uses a data folder, by default the user's."""
+    """Return the URL of the stack that uses a data folder; by default, the user's data folder."""
     try:
         return ((folder or data_folder()) / URL_FILE).read_text(encoding="utf-8")
     except OSError:

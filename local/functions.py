@@ -21,7 +21,7 @@ Handler = Callable[[Event, "LambdaContext"], Any]
 
 
 class LambdaContext:
-    """Lambda context object of one invocation."""
+    """The context object that Lambda passes to a handler with each invocation."""
 
     client_context = None
     identity = None
@@ -51,7 +51,7 @@ class Invoker(Protocol):
 
 
 class Functions:
-    """Invoker that imports the functions' handlers and calls them in this process.
+    """Imports the functions' handlers and calls them in this process; see `Invoker`.
 
     Args:
         functions: The template's functions.
@@ -74,7 +74,7 @@ class Functions:
 
 
 def concurrency(function: Function, most: int = MAX_CONCURRENCY) -> int:
-    """Return a function's maximum number of concurrent batches per queue, at most `most`."""
+    """Return how many batches of a queue a function may handle at once, at most `most`."""
     allowed = (source.concurrency or most for source in function.queues)
     return min(most, max(allowed, default=most))
 

@@ -20,11 +20,11 @@ IPV6 = 6
 
 
 def greeting(stack: Stack, servers: Sequence[ModelServer] = ()) -> str:
-    """Return the greeting of a stack that is ready; the last line is an address.
+    """Return the greeting of a stack that is ready. Its last line is a URL.
 
     Args:
-        servers: The model servers of this machine. If the stack uses the small model, the greeting
-            offers them.
+        servers: The model servers on this machine. If the stack uses the small local model, the
+            greeting suggests these servers.
     """
     return (
         _of_demo(stack, servers) if stack.agent is None else _of_file(stack, servers, stack.agent)
@@ -82,7 +82,7 @@ def _by_sms(stack: Stack, text: str) -> str:
 
 
 def port_lines(stack: Stack) -> str:
-    """Return the greeting's lines about a port other than the configured one, or an empty text."""
+    """Return the greeting's lines about a port other than the configured one; empty if none."""
     port = urlsplit(stack.url).port
     if not stack.config.next_port or port == stack.config.port:
         return ""
@@ -92,10 +92,10 @@ def port_lines(stack: Stack) -> str:
 
 
 def clock_line(ahead: timedelta, url: str) -> str:
-    """Return the clock's offset in words, and how to reset it if it was turned.
+    """Say how far the clock is ahead of real time and, if it is ahead, how to reset it.
 
     Args:
-        ahead: The offset of the clock from real time; shown in whole seconds.
+        ahead: The offset of the clock from real time. It is shown in whole seconds.
     """
     if not ahead:
         return "real time"
@@ -105,10 +105,10 @@ def clock_line(ahead: timedelta, url: str) -> str:
 
 
 def network_lines(host: str, port: int | None) -> str:
-    """Return the greeting's lines about other machines; empty if they cannot connect.
+    """Return the greeting's lines about access from other machines; empty if there is none.
 
     Args:
-        host: The IP address of `SKEIN_HOST`.
+        host: The IP address in `SKEIN_HOST`.
     """
     address = ipaddress.ip_address(host)
     if address.is_loopback:

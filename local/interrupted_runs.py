@@ -1,7 +1,7 @@
-"""Interrupted runs: when the stack stops or dies, let another worker take its runs at once.
+"""Interrupted runs: when the stack stops or crashes, another worker can continue its runs at once.
 
-On Lambda, the lease of a worker that dies lasts until the time-out of its function. On a local
-stack, all workers are threads of one process, so their leases are ended together with the process.
+On Lambda, the lease of a worker that dies lasts until its function's time-out. On a local stack,
+all workers are threads of one process, so their leases can end with the process.
 """
 
 import logging
@@ -20,7 +20,8 @@ def hand_over_runs(table: Table, leases: RunLeases, *, lost: bool) -> None:
     """End the leases of all runs that a worker is processing, and queue the runs again.
 
     Args:
-        lost: Whether the workers died. If not, their work does not count as attempts.
+        lost: Whether the workers died. If they were stopped instead, the interrupted work does not
+            count as an attempt.
     """
     for pointer in list(DueIndex(table).pointers("run")):
         item = table.get(key_of(pointer))
@@ -36,7 +37,10 @@ def hand_over_runs(table: Table, leases: RunLeases, *, lost: bool) -> None:
 
 
 def hand_over_at_stop(table: Table, leases: RunLeases) -> None:
-    """When the stack stops, queue its running runs again; if this fails, the next start does it."""
+    """Queue the running runs again, because the stack stops.
+
+    If this fails, the next start does it.
+    """
     try:
         hand_over_runs(table, leases, lost=False)
     except SkeinError as error:

@@ -36,11 +36,12 @@ def function_arn(logical_id: str) -> str:
 
 
 class Resolver:
-    """Resolver of references and intrinsic functions.
+    """Evaluates references and intrinsic functions.
 
     Args:
-        names: Values of `Ref` targets by logical id, and of attributes as `Id.Attribute`.
-        conditions: The template's conditions, unresolved.
+        names: The values of references: of `Ref` by logical id, and of attributes by
+            `Id.Attribute`.
+        conditions: The template's conditions, not yet evaluated.
         mappings: The template's mappings.
     """
 
@@ -55,7 +56,7 @@ class Resolver:
         self._mappings = mappings
 
     def of(self, value: Any) -> Any:
-        """Evaluate all intrinsic functions in a value; lists leave out elements without a value.
+        """Evaluate all intrinsic functions in a value. List elements without a value are dropped.
 
         Raises:
             BadTemplateError: A reference has no local value, or a function is not supported.

@@ -1,7 +1,8 @@
-"""Logs of the local stack: a file that is rotated, and short lines for the terminal.
+"""Logs of the local stack: a file that is rotated, and short lines in the terminal.
 
-The functions write JSON lines to their standard output, as on Lambda. The stack's own lines join
-them in the file. The terminal also shows the text of messages, which the file never contains.
+The functions write JSON lines to their standard output, as on Lambda. The file contains these lines
+and those of the stack itself. The terminal also shows the texts of messages; the file never
+contains them.
 """
 
 import io
@@ -26,10 +27,10 @@ NO_FUNCTION = "-"
 class LogFile(io.TextIOBase):
     """Text stream that appends whole lines to a file and rotates the file.
 
-    Threads may write at the same time: a line is written when its end has arrived.
+    Several threads may write at the same time: a line is written only when it is complete.
 
     Args:
-        path: The file; older content is kept.
+        path: The file. Its older content is kept.
         max_bytes: The size at which the file is renamed to `<name>.1` and a new file begins.
     """
 

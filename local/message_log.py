@@ -1,4 +1,4 @@
-"""Lines on the terminal about each SMS and each message of the app, in both directions."""
+"""Lines in the terminal about each SMS and each message of the app, in both directions."""
 
 import logging
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ def show_sms_sent(sms: Sms) -> None:
 class MessageLog:
     """Table (see `skein.ports.Table`) that shows each new message of the app.
 
-    Each message is stored by a transaction, so this table sees all of them. Messages that travel as
-    SMS are left out, because the Twilio sandbox shows them.
+    Every message is stored by a transaction, so this table sees all messages. It doesn't show those
+    that are received or sent as SMS, because the Twilio sandbox shows them.
 
     Args:
         table: The wrapped table.
-        twilio_account: The id of the Twilio account, with which the client id of each received SMS
-            begins.
+        twilio_account: The id of the Twilio account. The client id of each received SMS begins with
+            this id.
     """
 
     table: Table

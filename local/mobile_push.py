@@ -1,4 +1,4 @@
-"""Push provider of the local stack: keeps the notifications that phones would show."""
+"""Push provider of the local stack, which keeps the notifications that phones would show."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -50,7 +50,10 @@ class LocalPush:
         """See `skein.ports.MobilePush`."""
 
     def notify(self, address: str, notification: Notification) -> None:
-        """See `skein.ports.MobilePush`; the phone keeps one notification of each chat."""
+        """See `skein.ports.MobilePush`.
+
+        As on phones, a new notification of a chat replaces the last one of this chat.
+        """
         platform, _, token = address.partition("/")
         if token == GONE:
             raise DeviceGone("the app is no longer on the device")

@@ -52,7 +52,10 @@ class AccessDeniedError(Exception):
 
 
 class Permission(NamedTuple):
-    """An action on a resource; the resource is a logical id, with an index such as `Table/gsi1`."""
+    """An action that is allowed on a resource.
+
+    The resource is a logical id of the template; an index is added, as in `Table/gsi1`.
+    """
 
     action: str
     resource: str
@@ -65,7 +68,7 @@ class Permissions:
     Attributes:
         allowed: The permissions of each function, by its logical id.
         table: The logical id of the table.
-        queues: The logical ids of the queues, by the queue names of jobs.
+        queues: The logical ids of the queues, by the queue name that jobs have.
     """
 
     allowed: Mapping[str, frozenset[Permission]]
@@ -90,10 +93,11 @@ class Permissions:
     def check(self, action: str, resource: str | None = None) -> None:
         """Check that the running function may call `action` on `resource`.
 
-        Outside of an invocation, everything is allowed.
+        When no function is running, everything is allowed.
 
         Args:
-            resource: The logical id of the resource; None if permission for any resource is enough.
+            resource: The logical id of the resource. If None, the permission for any one resource
+                is enough.
 
         Raises:
             AccessDeniedError: The role of the function does not allow the call.
@@ -118,7 +122,7 @@ class PermittedTable:
     """A `Table` that refuses the calls that the running function may not make.
 
     Attributes:
-        resource: The logical id of the table, if it is not the main table.
+        resource: The logical id of the table; None for the main table.
     """
 
     table: Table
@@ -165,9 +169,9 @@ class PermittedVectors:
 
 @dataclass(frozen=True)
 class PermittedFiles:
-    """`Files` that refuse the calls that the running function may not make.
+    """`Files` that refuses the calls that the running function may not make.
 
-    A signed URL can do no more than the function that signed it.
+    A signed URL is checked in the same way: it permits no more than the function that signed it.
     """
 
     files: Files
@@ -210,7 +214,7 @@ class PermittedFiles:
 
 @dataclass(frozen=True)
 class PermittedQueues:
-    """`Queues` that refuse the jobs that the running function may not send."""
+    """`Queues` that refuses the jobs that the running function may not send."""
 
     queues: Queues
     permissions: Permissions
@@ -223,7 +227,7 @@ class PermittedQueues:
 
 @dataclass(frozen=True)
 class PermittedSockets:
-    """`Sockets` that refuse the frames that the running function may not send."""
+    """`Sockets` that refuses the frames that the running function may not send."""
 
     sockets: Sockets
     permissions: Permissions
@@ -263,8 +267,8 @@ class PermittedSecrets:
     """`Secrets` that refuses the secrets that the running function may not read.
 
     Attributes:
-        resources: The parameter or the logical id of each secret of the template, by the secret's
-            name. All other secrets belong to tools.
+        resources: For each secret of the template, by the secret's name: the parameter with its
+            ARN, or its logical id. All other secrets belong to tools.
     """
 
     secrets: Secrets
@@ -277,9 +281,9 @@ class PermittedSecrets:
 
 
 def permissions_of(template: Template, logical_id: str) -> frozenset[Permission]:
-    """Return the permissions that a function's policies allow.
+    """Return the permissions that a function's policies grant.
 
-    Statements that deny something are not applied; `denials_of` returns them.
+    `Deny` statements are not applied; `denials_of` returns them.
     """
     return frozenset(
         permission
@@ -290,7 +294,7 @@ def permissions_of(template: Template, logical_id: str) -> frozenset[Permission]
 
 
 def denials_of(template: Template, logical_id: str) -> list[Mapping[str, Any]]:
-    """Return the statements of a function's policies that deny something."""
+    """Return the `Deny` statements of a function's policies."""
     return [
         statement
         for statement in statements_of(template, logical_id)

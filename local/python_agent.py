@@ -4,8 +4,8 @@
     prompt = "You answer texts to the restaurant Luigi's. Be short."
 
 Functions with `@tool` in the file are the agent's tools. `model` and `tools` (names of built-in
-tools) are optional. The name identifies the agent: if an agent of this name exists, a start changes
-it, and its chats are kept.
+tools) are optional. The name identifies the agent: if an agent with this name exists, a start
+updates it, and keeps its chats.
 """
 
 import logging
@@ -49,12 +49,12 @@ class BadAgentError(LocalError):
 
 @dataclass(frozen=True)
 class PythonAgent:
-    """An agent as its file describes it.
+    """An agent as a Python file describes it.
 
     Attributes:
         path: The file.
         module: The imported file.
-        new: The agent, with the names of its tools.
+        new: The fields of the agent, with the names of its tools.
     """
 
     path: Path
@@ -67,7 +67,7 @@ class PythonAgent:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Import a file.
+        """Import the file of an agent.
 
         Raises:
             BadAgentError: There is no such file, or it lacks a prompt or has a wrong value.
@@ -92,11 +92,11 @@ class PythonAgent:
         return cls(path, module, new)
 
     def serve(self, app: App, data_dir: Path) -> Agent:
-        """Create or change the agent and its tools, and give it the line (idempotent).
+        """Create or update the agent and its tools, and assign the line to the agent (idempotent).
 
         Args:
             app: The app of the stack.
-            data_dir: The data folder; `my_tools.py` may be next to it.
+            data_dir: The data folder. The user's `my_tools.py` may be next to this folder.
 
         Raises:
             BadAgentError: A value of the file is invalid.
@@ -177,9 +177,9 @@ def _give_line(lines: Lines, agent: Agent) -> None:
 
 @contextmanager
 def reloading(path: Path, data_dir: Path, app: App) -> Iterator[None]:
-    """Serve the file again whenever it changes, within the block.
+    """Update the agent whenever its file changes, within the block.
 
-    An error in the file is logged, and the agent stays as it was.
+    If the file has an error, the error is logged and the agent stays as it was.
     """
     ends = threading.Event()
     watch = threading.Thread(

@@ -1,7 +1,7 @@
 """Tools in Python on the local stack: the demo's tools, and those in the user's `my_tools.py`.
 
-The file is next to the data folder. Each of its functions with `@tool` becomes a tool of the demo
-tenant, and the agent Coach gets each new tool.
+`my_tools.py` is next to the data folder. Each of its functions with `@tool` becomes a tool of the
+demo tenant, and each new tool is enabled for the agent Coach.
 """
 
 import logging
@@ -44,11 +44,11 @@ class BadToolsError(LocalError):
 def load_tools(data_dir: Path, *files: ModuleType) -> Mapping[str, Tool]:
     """Load the functions of the demo and of the user's files, and return them.
 
-    The recorded day's function is loaded, too, but not returned: only the tenant of that day has a
-    tool for it.
+    The function of the recorded day is loaded, too, but not returned: only the day's own tenant has
+    a tool that calls it.
 
     Args:
-        data_dir: The data folder; `my_tools.py` may be next to it.
+        data_dir: The data folder. The user's `my_tools.py` may be next to this folder.
         files: Further modules of the user.
 
     Raises:
@@ -62,7 +62,7 @@ def load_tools(data_dir: Path, *files: ModuleType) -> Mapping[str, Tool]:
 
 
 def make_tools(app: App, functions: Mapping[str, Tool]) -> None:
-    """Create the tools of functions that are new, and give them to Coach (idempotent).
+    """Create tools for new functions, and enable them for Coach (idempotent).
 
     Raises:
         BadToolsError: A function cannot be a tool.
@@ -79,10 +79,10 @@ def make_tools(app: App, functions: Mapping[str, Tool]) -> None:
 
 
 def create_tools(app: App, functions: Mapping[str, Tool]) -> Sequence[str]:
-    """Create the tools of functions, and return the names of the new ones (idempotent).
+    """Create tools for functions, and return the names of new tools (idempotent).
 
     The functions run inside the stack, so their tools have the privacy `keeps_by_person`. If a
-    function has changed from one that reads to one that writes, or back, its tool is changed, too.
+    function that read now writes, or the other way round, its tool is changed, too.
 
     Raises:
         BadToolsError: A function cannot be a tool.
@@ -114,7 +114,8 @@ def _exists(tools: OwnTools, name: str) -> bool:
 def imported(path: Path) -> ModuleType:
     """Import a file of the user, which may import modules beside it.
 
-    The module's name cannot hide a module of Skein or of a library, such as `tools`.
+    The file is imported under a name that hides no module of Skein or of a library, such as
+    `tools`.
 
     Raises:
         BadToolsError: The file cannot be imported.
@@ -149,7 +150,7 @@ def _check_first_parameter(tool: Tool, path: Path) -> None:
 
 
 def _reporting(tool: Tool, path: Path) -> Callable[..., str]:
-    """Return the function of a tool, wrapped to show its errors to the local user, too."""
+    """Wrap the function of a tool, so that its errors are also shown to the local user."""
 
     @wraps(tool.function)
     def reporting(*given: Any, **arguments: Any) -> str:
@@ -174,7 +175,7 @@ def _text(error: BaseException) -> str:
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """Return a file and, if it is known, the line of the file that raised an error."""
+    """Return the file that raised an error, with the line if it is known."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"{path}, line {error.lineno}"
     lines = [each.lineno for each in extract_tb(error.__traceback__) if each.filename == str(path)]

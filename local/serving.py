@@ -1,7 +1,7 @@
 """`skein run` and `make run`: run the local stack until Ctrl-C.
 
-The stack has the agent of a file or the demo's agent. The quick checks come first: the file and the
-port, then the downloads, and then the stack.
+The stack serves the agent in a file, or the demo's agent. Quick checks come first: of the file and
+the port. Then missing files are downloaded, and then the stack starts.
 """
 
 import os
@@ -33,10 +33,11 @@ def run(path: Path | None, *, port: int | None, model: str | None, day: bool, re
 
     Args:
         path: The file of the agent; None for the demo's agent.
-        port: The port; None for `SKEIN_PORT`, or else 8787 or the next free.
-        model: The name of a model of a server on this machine.
-        day: Whether the stack has the recorded day (`local.day`).
-        reload: Whether the file is served again when it changes.
+        port: The port. If None, the port is `SKEIN_PORT`; if this is not set, 8787 or the next free
+            port.
+        model: The name of a model that a server on this machine has; None for the configured model.
+        day: Whether the stack serves the recorded day (`local.day`).
+        reload: Whether the agent is updated when its file changes.
     """
     environment = {**os.environ, **({} if port is None else {"SKEIN_PORT": str(port)})}
     try:
@@ -70,7 +71,7 @@ def _prepare(environment: Mapping[str, str], chosen: str | None) -> None:
 def _configured(
     environment: Mapping[str, str], *, day: bool, model: str | None
 ) -> tuple[Config, Sequence[ModelServer]]:
-    """Return the configuration, and the model servers of this machine that it could use."""
+    """Return the configuration, and the model servers on this machine that the stack could use."""
     config = Config.from_environment(environment, day=day)
     servers = model_servers() if config.uses_local_model else []
     return (with_model(config, model, servers) if model else config), servers

@@ -113,16 +113,16 @@ logger = logging.getLogger(__name__)
 
 
 class Stack:
-    """Local stack, as a context manager that starts and stops the stack.
+    """The local stack. As a context manager, it starts and stops.
 
     Args:
-        agent: The agent of a file, which has the line; by default, the demo's agent Coach.
-        template: The template, if it is already loaded; by default, the stack loads the template
-            that `config` names.
-        inbox: Wraps the inbox that holds the queues' messages.
+        agent: The agent of a Python file, which gets the line; by default, the demo's agent Coach.
+        template: A template that is already loaded; by default, the stack loads the template that
+            `config` names.
+        inbox: Wraps the inbox of the queues, so that a test can change how messages are delivered.
         model: Wraps the language model.
         max_concurrency: The maximum number of batches of a queue that are handled at once.
-        step: Gets the name of each step of the start as it begins.
+        step: Called with the name of each step of the start, when the step begins.
     """
 
     _libraries: Sequence[str] = LIBRARIES  # imported in the background, for the first message
@@ -166,7 +166,7 @@ class Stack:
             self._parts = parts.pop_all()
 
     def check_model(self) -> None:
-        """Check the model's API in the background, and log its problems; call once."""
+        """Check the model's API in the background, and log problems. Call this only once."""
         if self._check is not None:
             self._check.start()
 
@@ -198,7 +198,10 @@ class Stack:
         return self._answer(request)
 
     def listen(self) -> Server:
-        """Listen on the port, or on the first free one of the next ports if the user chose none."""
+        """Listen on the configured port.
+
+        If the user chose no port and the default is in use, listen on the next free port.
+        """
         port = self.config.port
         *first, last = range(port, port + (NEXT_PORTS if self.config.next_port else 1))
         for each in first:
@@ -216,7 +219,7 @@ class Stack:
         return Functions(self.template.functions)
 
     def _model_list(self, model: OpenAIModel) -> ModelList:
-        """Return the list of the models that the provider offers."""
+        """Return the port that lists the models of the provider."""
         return model
 
     def _sockets(self, server: LiveServer) -> Sockets:
@@ -293,7 +296,7 @@ class Stack:
         sms_log: SmsLog,
         day: RecordedDay,
     ) -> Callable[[], None]:
-        """Wire and start all parts behind the server; return a function that empties caches."""
+        """Wire and start all parts behind the server; return a function that empties the caches."""
         folder, template = self.config.data_dir, self.template
         clock = self._clock = TurnableClock(folder / CLOCK_FILE)
         settings = environment.settings(template)
@@ -423,7 +426,7 @@ class Stack:
         files: LocalFiles,
         signer: TokenSigner,
     ) -> Callable[[], None]:
-        """Return a function that gives the handlers a new app with empty caches."""
+        """Return a function that gives the handlers a new app, whose caches are empty."""
         key = self.config.openai_api_key or NO_KEY
         model = OpenAIModel(
             api_key=lambda: key,
@@ -468,7 +471,7 @@ class Stack:
         return use_new_app
 
     def _provider(self, name: str, base_url: str, settings: Settings) -> LanguageModel:
-        """Return the models of a further provider."""
+        """Return the client for the models of a further provider."""
         key = self.config.provider_keys.get(name, NO_KEY)
         return OpenAIModel(
             api_key=lambda: key, base_url=base_url, reasoning_tokens=settings.reasoning_tokens
@@ -492,7 +495,7 @@ class Stack:
         return poller
 
     def _config_response(self, account: Mapping[str, str], signer: TokenSigner) -> dict[str, str]:
-        """Return the response of `GET /local/config`, without the time."""
+        """Return the response of `GET /local/config`, except for the time."""
         return {
             "twilio_account_sid": account["account_sid"],
             "twilio_auth_token": account["auth_token"],
@@ -519,7 +522,7 @@ def _answers(
     files: LocalFiles,
     chat_page: ChatPage,
 ) -> Callable[[Request], Response]:
-    """Return the function that passes each request to the part that serves its path."""
+    """Return a function that passes each request to the part of the stack that serves its path."""
 
     def answer(request: Request) -> Response:
         if request.path.startswith(f"{TWILIO_PREFIX}/"):
@@ -536,7 +539,7 @@ def _answers(
 
 
 def _people(tenants: Sequence[str]) -> list[Person]:
-    """Return the first people of some tenants, by id."""
+    """Return the first people of each tenant, sorted by id."""
     users = bootstrap.app().get(Users)
     return [
         Person(user.id, user.name, tenant)
@@ -548,7 +551,7 @@ def _people(tenants: Sequence[str]) -> list[Person]:
 def _aws(settings: Settings) -> "Aws":
     """Return the factory of AWS clients.
 
-    Its module is imported here, because most local stacks do not need the AWS SDK.
+    The factory's module is imported only here, because most local stacks do not need the AWS SDK.
     """
     aws: Aws = import_module("skein.adapters.aws.clients").Aws(settings)
     return aws

@@ -1,7 +1,7 @@
-"""The steps of a program, such as the start of the stack. The terminal names each as it begins.
+"""The steps of a program, such as the start of the stack. The terminal shows each when it begins.
 
-A step that takes long is named again and again, so that it does not look like a hang. The module
-needs only the standard library, because the installers of all other libraries use it.
+A step that takes long is shown again at intervals, so that the program does not seem to hang. This
+module needs only the standard library, because the installers of all other libraries use it.
 """
 
 import sys
@@ -19,7 +19,7 @@ class Steps:
     Args:
         program: The word at the beginning of each line.
         output: Where the lines go; standard output by default.
-        every: The seconds after which a step is named again.
+        every: The seconds after which a step is shown again.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ CHECKSUM = "x-amz-checksum-sha256"
 
 
 class LocalFiles:
-    """`Files` in a folder; the stack serves the signed URLs.
+    """`Files` in a folder. The stack itself serves the signed URLs.
 
     A URL is valid until the stack stops, or until it expires.
 
@@ -36,7 +36,7 @@ class LocalFiles:
         self._key = secrets.token_bytes(32)
 
     def put(self, name: str, content: bytes, content_type: str) -> None:
-        """See `skein.ports.Files`; the type is not stored, because the signed URLs contain it."""
+        """See `skein.ports.Files`. The type is not stored, because the signed URLs contain it."""
         path = self._path(name)
         path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         write_whole(path, content)
@@ -118,7 +118,7 @@ class LocalFiles:
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
 
     def _path(self, name: str) -> Path:
-        """Return the path of a file; parts that are too long are hashed."""
+        """Return the path of a file. Parts of the name that are too long are replaced by hashes."""
         parts = [
             part if len(part.encode()) <= MAX_NAME else hashlib.sha256(part.encode()).hexdigest()
             for part in name.split("/")

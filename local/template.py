@@ -45,7 +45,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Route:
-    """Method and path of the HTTP API, and whether the authorizer must find a caller."""
+    """Method and path of a route of the HTTP API, and whether the route requires a caller."""
 
     method: str
     path: str
@@ -68,12 +68,12 @@ class StreamSource:
 
     Attributes:
         batch_size: The maximum number of records in a batch.
-        partial_failures: Whether the function reports which record failed.
+        partial_failures: Whether the function reports which records failed.
         bisects: Whether a batch that failed as a whole is split in two.
         max_retries: How often a batch is retried; None for no limit.
         max_age: The age in seconds at which a record is no longer retried; None for no limit.
         failures: The logical id of the queue for batches that were given up, if there is one.
-        patterns: The filters, as JSON texts; a record passes if one of them matches.
+        patterns: The filters, as JSON texts. A record passes if one of the filters matches.
     """
 
     batch_size: int
@@ -87,7 +87,10 @@ class StreamSource:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Schedule of a function: a `rate(...)` expression; `input` replaces the event if set."""
+    """Schedule of a function: a `rate(...)` expression.
+
+    If `input` is set, it replaces the event.
+    """
 
     name: str
     expression: str
@@ -115,7 +118,7 @@ class Template:
 
     Args:
         document: The template as data, with short tags in their long form.
-        root: The folder that the template's paths are relative to.
+        root: The folder to which the template's paths are relative.
     """
 
     def __init__(self, document: Mapping[str, Any], root: Path = ROOT) -> None:
@@ -144,7 +147,7 @@ class Template:
                 yield logical_id, resource.get("Properties") or {}
 
     def parameters(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return all parameters: the given value, else the default, else an empty string."""
+        """Return the value of each parameter: the given value, the default, or an empty string."""
         declared = self.document.get("Parameters", {})
         return {name: (given or {}).get(name, p.get("Default", "")) for name, p in declared.items()}
 
@@ -155,8 +158,8 @@ class Template:
         The vector index is left out, because DynamoDB Local does not support it.
 
         Raises:
-            BadTemplateError: Besides the erasure register and the assigned numbers, the template
-                does not declare exactly one table.
+            BadTemplateError: The template does not declare exactly one table besides those of the
+                erasure register and the assigned numbers.
         """
         logical_id, properties = self._table
         indexes = [
@@ -188,9 +191,9 @@ class Template:
 
     @cached_property
     def vectors(self) -> dict[str, Any]:
-        """The further arguments of `create_table` for an engine with vector indexes.
+        """The additional arguments of `create_table` for an engine that has vector indexes.
 
-        They replace the arguments of `table` that have the same names.
+        These arguments replace arguments of `table` with the same names.
         """
         _, properties = self._table
         names = ("AttributeDefinitions", "VectorIndexes")
@@ -325,12 +328,13 @@ class Template:
         return None if default is None else str(default)
 
     def resolve(self, value: Any, names: Mapping[str, Any]) -> Any:
-        """Replace the references in a value by their local values.
+        """Replace the references in a value by the names of local resources.
 
         Args:
             value: Any part of the template.
-            names: Values of `Ref` targets by logical id, and of attributes as `Id.Attribute`.
-                Other parameters and pseudo parameters take their defaults.
+            names: The values of references: of `Ref` by logical id, and of attributes by
+                `Id.Attribute`. Parameters and pseudo parameters that are not in it have their
+                default values.
 
         Raises:
             BadTemplateError: A reference has no local value, or a function is not supported.
@@ -383,7 +387,7 @@ def _stream(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variable(text: Any) -> str | None:
-    """Return the logical id in the last variable of a `Sub`, apart from pseudo parameters."""
+    """Return the logical id in the last variable of a `Sub`. Pseudo parameters are skipped."""
     template = text.get("Fn::Sub", "") if isinstance(text, dict) else ""
     template, values = template if isinstance(template, list) else (template, {})
     found = re.findall(r"\$\{(\w+)\}", template)
@@ -423,5 +427,5 @@ def _stream_source(properties: Mapping[str, Any]) -> StreamSource:
 
 
 def _limit(value: Any) -> int | None:
-    """Return a limit of a stream's event source, in which -1 stands for no limit."""
+    """Return a limit of a stream's event source; None for -1, which stands for no limit."""
     return None if value is None or int(value) < 0 else int(value)

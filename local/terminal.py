@@ -1,4 +1,4 @@
-"""`skein chat` and `skein tail`: a running stack in the terminal."""
+"""`skein chat` and `skein tail`: use a running stack from the terminal."""
 
 import sys
 import time
@@ -55,7 +55,7 @@ def connected(url: str) -> Client:
 
 
 def agent_of(client: Client, name: str | None) -> Mapping[str, Any]:
-    """Return the agent with this name or, without a name, the agent of the demo's line.
+    """Return the agent with this name; without a name, the agent of the demo's line.
 
     Raises:
         NoStackError: There is no such agent.
@@ -109,9 +109,9 @@ def _tail(url: str, name: str | None, *, follow: bool) -> None:
 
 
 def run_line(run: Mapping[str, Any]) -> str:
-    """Return a run in one line: its time, what was asked, and the answer or the reason.
+    """Describe a run in one line: its time, what was asked, and the answer or the reason.
 
-    If the run has not ended and has no reason to wait, the line is empty.
+    The line is empty while the run has not ended and has no reason why it waits.
     """
     if not run["ended_at"] and not run["meaning"]:
         return ""

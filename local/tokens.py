@@ -1,4 +1,4 @@
-"""Tokens that a local stack issues to anybody on this machine."""
+"""Tokens that a local stack issues to everyone on this machine, without signing in."""
 
 import httpx2
 
@@ -17,7 +17,7 @@ def local_token(url: str, *, sub: str, scope: str, name: str | None = None) -> s
         url: The URL of the stack.
         sub: The id of the person or operator.
         scope: The scopes, separated by spaces.
-        name: The name of the person; None for the id.
+        name: The name of the person; if None, the id is the name.
 
     Raises:
         NoStackError: No local stack answers at the URL.

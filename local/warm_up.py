@@ -1,7 +1,7 @@
-"""Warm-up of the local stack, which loads what the first message needs in the background.
+"""Warm-up of the local stack: loads in the background what the first message needs.
 
-The libraries take longer to import than the rest of the start. The stack therefore answers requests
-before they are loaded.
+Importing the libraries takes longer than the rest of the start. So the stack answers requests
+before the libraries are loaded.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The actors of the recorded day: people and an operator, who call the stack as clients do."""
+"""The actors of the recorded day: people and an operator. They call the stack as clients do."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Actors:
         self._posted = 0
 
     def local(self, method: str, name: str, body: object = None, **query: str) -> Any:
-        """Call the developer API."""
+        """Call the developer API of the local stack, under `/local`."""
         return self._call(method, f"/local/{name}", body, query, token=None)
 
     def operator(self, method: str, path: str, body: object = None, **query: str) -> Any:
@@ -52,7 +52,7 @@ class Actors:
         self.local("POST", "drain")
 
     def say(self, person: str, name: str, chat: str, text: str) -> int:
-        """Post a message in the app, wait until the stack is idle, and return its number."""
+        """Post a message in the app, wait until the stack is idle; return the message's number."""
         self._posted += 1
         body = {"text": text, "client_id": f"day-{self._posted}"}
         posted = self.person(person, name, "POST", f"/v1/chats/{chat}/messages", body)
@@ -60,7 +60,7 @@ class Actors:
         return int(posted["seq"])
 
     def wait_until(self, moment: datetime) -> None:
-        """Advance the clock to a moment, and wait until the work that became due is done."""
+        """Move the clock forward to `moment`, and wait until all work due by then is done."""
         now = datetime.fromisoformat(self.local("GET", "config")["now"])
         left = max((moment - now).total_seconds(), 0.0)
         self.local("POST", "clock", {"advance_seconds": left})

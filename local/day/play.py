@@ -1,8 +1,9 @@
 """Play the recorded day in a separate process, with a clock that begins three days ago.
 
-`python -m local.day.play <folder> <offset>` plays it on a local stack whose data is in a new
-folder, writes the tour to `tour.json` there when all is done, and waits for SIGTERM. The offset, in
-seconds, is the clock offset of the stack for which the day is played.
+`python -m local.day.play <folder> <offset>` plays the day on a local stack with its data in a new
+folder. When all is done, it writes the tour to `tour.json` in this folder, and waits for SIGTERM.
+`<offset>` is the offset of the other stack's clock from real time, in seconds: the stack for which
+the day is played.
 """
 
 import json
@@ -36,7 +37,10 @@ SETTINGS = {
 
 
 class _PlayedStack(Stack):
-    """Local stack that does not import the client of a model, which would take half a second."""
+    """A local stack that does not import the client of a model.
+
+    The import would take half a second.
+    """
 
     _libraries = ()
 
@@ -63,9 +67,9 @@ def playing(folder: Path, ahead: timedelta) -> Iterator[tuple[Actors, list[Step]
     """Play the recorded day on a stack in a folder; yield the actors and the tour.
 
     Args:
-        folder: The data folder, which can already contain the keys of another stack.
-        ahead: The clock offset of the stack for which the day is played. The day ends at the
-            present time of that clock.
+        folder: The data folder. It may already contain the keys of another stack.
+        ahead: The offset of the clock of the stack for which the day is played. The day ends at the
+            current time of this clock.
     """
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     end = datetime.now(UTC) + ahead

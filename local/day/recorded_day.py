@@ -1,4 +1,4 @@
-"""The recorded day of a data folder: when it is played, and how its rows get into the table."""
+"""The recorded day in a data folder: when it is played, and how its rows get into the table."""
 
 import hashlib
 import json
@@ -56,14 +56,14 @@ logger = logging.getLogger(__name__)
 
 
 class RecordedDay:
-    """The recorded day of a data folder.
+    """The recorded day in a data folder.
 
-    A child process plays the day if the folder does not have the day yet, or if the day was played
-    by an older version of the code.
+    A child process plays the day if the folder does not contain it yet, or if an older version of
+    the code has played it.
 
     Args:
         folder: The data folder.
-        database: The database of the table, into which the rows are copied.
+        database: The database with the stack's table, into which the rows are copied.
         sms_log: The log to which the SMS of the day are added.
     """
 
@@ -80,10 +80,10 @@ class RecordedDay:
         self._state = "off"
 
     def play(self, ahead: timedelta) -> None:
-        """Start to play the day, unless the folder has a day of this version.
+        """Start to play the day, unless the folder contains a day that this version has played.
 
         Args:
-            ahead: The offset of the stack's clock.
+            ahead: The offset of the stack's clock from real time.
         """
         version, kept = _version(), self._read()
         if kept.get("version") == version:
@@ -104,17 +104,17 @@ class RecordedDay:
         )
 
     def copy(self, replaced: Callable[[], None]) -> None:
-        """Copy the rows in the background as soon as the day is played.
+        """Copy the day's rows in the background, as soon as the day has been played.
 
         Args:
-            replaced: Called after rows of an older day, which may be cached, were replaced.
+            replaced: Called if the rows replaced those of an older day, which may still be cached.
         """
         self._replaced = replaced
         if self._child is not None:
             self._copied.start()
 
     def stop(self) -> None:
-        """Stop playing (idempotent); the next start plays again."""
+        """Stop playing (idempotent). The next start plays the day again from its beginning."""
         self._stopping = True
         if self._child is not None:
             self._child.stop()
@@ -122,7 +122,7 @@ class RecordedDay:
             self._copied.join()
 
     def state(self) -> dict[str, object]:
-        """Return the state and, once the day was played, the tour."""
+        """Return the state and, once the day has been played, the tour."""
         return {"state": self._state, "tenant": TENANT, "steps": self._tour or []}
 
     def _copy_when_played(self) -> None:

@@ -1,4 +1,4 @@
-"""The model of the recorded day: it answers real prompts with answers written in the story."""
+"""The model of the recorded day. It answers real prompts with answers written in the story."""
 
 import json
 import threading
@@ -33,8 +33,10 @@ class ScriptedModel:
     """Language model (see `skein.ports.LanguageModel`) with the answers of the story.
 
     Attributes:
-        memories: The memories to make from a conversation, by a word that occurs in its messages.
-        count: Returns the number of tokens of a text, so that the recorded usage fits the prompts.
+        memories: The memories to make from a conversation, by a word that occurs in the
+            conversation's messages.
+        count: Returns the number of tokens of a text, so that the recorded usage matches the
+            prompts.
     """
 
     memories: Mapping[str, Mapping[str, object]]

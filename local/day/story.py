@@ -1,7 +1,7 @@
 """The story of the recorded day: what four people, an agent and an operator do in three days.
 
-The people's words and the model's answers are written here. All else, such as prompts, memories,
-reasons and the audit log, comes from the code that runs in a deployment.
+The people's words and the model's answers are written here. Everything else, such as prompts,
+memories, reasons and the audit log, is made by the code that also runs in a deployment.
 """
 
 from collections.abc import Callable
@@ -55,8 +55,9 @@ class Step:
     Attributes:
         title: What the step shows.
         text: What to look at.
-        path: The page, as in the console's address.
-        subject: The private chat, run or person of the page; None if nothing there is private.
+        path: The page, as a path in the console's URL.
+        subject: The private chat, run or person that the page shows; None if the page shows nothing
+            private.
     """
 
     title: str
@@ -66,7 +67,7 @@ class Step:
 
 
 class Story:
-    """The story, played by actors with a scripted model.
+    """The story, which actors play with a scripted model.
 
     Args:
         midnight: The beginning of the first day, in UTC.
@@ -80,7 +81,7 @@ class Story:
         self._agent = ""
 
     def play(self, end: datetime) -> list[Step]:
-        """Play all days until a moment; return the tour."""
+        """Play all days until `end`; return the tour."""
         self._open_the_clinic()
         self._first_day()
         seen = self._second_day() | self._third_day()
@@ -234,7 +235,7 @@ class Story:
         self._actors.wait_until(self._midnight + timedelta(days=day, hours=hour))
 
     def _text(self, person: Person, text: str, *answers: str | Call) -> None:
-        """Send an SMS. After a person's first SMS, the operator names the person."""
+        """Send an SMS. After a person's first SMS, the operator gives the person a name."""
         self._model.say(*answers)
         self._actors.sms(person.phone, text)
         if person.name not in self._ids:
@@ -258,7 +259,7 @@ class Story:
         self._text(LEO, text, Call("ask_a_person", reason))
 
     def _step_in(self, person: Person, text: str) -> None:
-        """Take a chat over, answer there, and hand it back with a briefing."""
+        """Take a chat over as the operator, answer in it, and hand it back with a briefing."""
         desk = f"/v1/chats/{self._chat_of(person)['chat_id']}/desk"
         call: Callable[..., Any] = self._actors.operator
         call("PUT", desk, {"holder": "me", "name": OPERATOR_NAME}, reason=REASON)
@@ -271,6 +272,6 @@ class Story:
         return self._actors.operator("GET", f"/v1/users/{self._ids[person.name]}/chats")["items"][0]
 
     def _newest_run(self) -> str:
-        """Return the id of the agent's newest run of the day."""
+        """Return the id of the newest run that the agent has had today."""
         path = f"/v1/agents/{self._agent}/runs"
         return str(self._actors.operator("GET", path, limit="1")["items"][0]["id"])

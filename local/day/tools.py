@@ -1,4 +1,4 @@
-"""The tool of the recorded day: the free times of a clinic that does not exist."""
+"""The tool of the recorded day: free times of an invented clinic."""
 
 from typing import Annotated
 

@@ -1,1 +1,1 @@
-"""Serve the small local model, check the model at the start, and report failures."""
+"""Serve the small local model, check the model's API at the start, and report its failures."""

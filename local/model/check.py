@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 class ModelCheck:
     """Check, in a separate thread, that the API is reachable, accepts the key and has the models.
 
-    The check lists the API's models, which costs nothing. A model that is not listed is asked for
-    one token, because some APIs list no models, or list them under longer names.
+    The check lists the API's models, which costs nothing. If a model is not in the list, the check
+    asks the model for one token, because some APIs list no models, or list them under longer names.
 
     Args:
         model: The client of the API.
@@ -36,7 +36,7 @@ class ModelCheck:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the check to end, if it was started, for at most `STOP_SECONDS`."""
+        """Wait until the check has ended, for at most `STOP_SECONDS`."""
         if self._thread.ident is not None:
             self._thread.join(STOP_SECONDS)
 
@@ -55,7 +55,7 @@ class ModelCheck:
                 return
 
     def _answers(self, name: str, listed: frozenset[str]) -> bool:
-        """Ask a model for one token; log why it does not answer."""
+        """Ask a model for one token. If it does not answer, log why."""
         try:
             self._model.probe(name, seconds=PROBE_SECONDS)
         except ModelRejected as error:

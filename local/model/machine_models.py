@@ -1,4 +1,4 @@
-"""Model servers that run on this machine: Ollama, LM Studio and llama.cpp, on their usual ports."""
+"""Finds model servers on this machine: Ollama, LM Studio and llama.cpp, on their usual ports."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ class ModelServer:
 
     Attributes:
         name: The name of the program that usually has this port.
-        models: The names of its models; at least one.
+        models: The names of the server's models; at least one.
     """
 
     name: str
@@ -40,7 +40,7 @@ class ModelServer:
         """Return one line that says how to use the server.
 
         Args:
-            command: The beginning of the command that starts a stack with a model.
+            command: The beginning of the command that starts a stack, to which the model is added.
         """
         first, *others = self.models[:MAX_SHOWN]
         also = f" (also {', '.join(others)})" if others else ""
@@ -48,10 +48,10 @@ class ModelServer:
 
 
 def model_servers(ports: Sequence[tuple[str, int]] = PORTS) -> list[ModelServer]:
-    """Return the model servers that answer now.
+    """Return the model servers on this machine that answer now.
 
     Args:
-        ports: Names and ports to look at.
+        ports: The names of programs, each with the port to look at.
     """
     found = ((name, port, _models(port)) for name, port in ports)
     return [ModelServer(name, port, models) for name, port, models in found if models]
@@ -60,7 +60,7 @@ def model_servers(ports: Sequence[tuple[str, int]] = PORTS) -> list[ModelServer]
 def with_model(config: Config, model: str, servers: Sequence[ModelServer]) -> Config:
     """Return a configuration that uses a model of a server on this machine.
 
-    If the user has set a key or the address of an API, the model is used from that API instead.
+    If the user has configured an API by its key or URL, this API is used for the model instead.
 
     Raises:
         NoSuchModelError: No server of this machine has the model.

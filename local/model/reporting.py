@@ -1,4 +1,4 @@
-"""Reports to the local user about a model that does not answer, and how to fix this."""
+"""Tell the local user when the model does not answer, and how to fix this."""
 
 import logging
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class ModelApi:
     """The model API of a stack, as the local user configured it.
 
     Attributes:
-        base_url: The base URL; None for OpenAI's own.
+        base_url: The base URL; None for OpenAI's own API.
         default_model: The value of `SKEIN_DEFAULT_MODEL`.
         light_model: The value of `SKEIN_LIGHT_MODEL`.
     """
@@ -86,7 +86,10 @@ class ReportingModel:
         self._failing = False
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Call the model (see `skein.ports.LanguageModel`); log a failure, and the recovery."""
+        """Call the model (see `skein.ports.LanguageModel`).
+
+        Log when the model fails, and when it works again.
+        """
         return self._reported(request, lambda: self._model.complete(request))
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:

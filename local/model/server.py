@@ -1,13 +1,13 @@
 """Server of a small local language model, with an OpenAI-compatible API on loopback.
 
-The model is Gemma 3 270M, quantized to 4 bits (253 MB). It answers within seconds on two cores and
-shows that the stack works. Because it only continues texts, the server writes its prompts and
-checks its answers (`local.model.small_model`).
+The model is Gemma 3 270M, quantized to 4 bits (253 MB). It answers within seconds on two cores,
+which is enough to show that the stack works. The model can only continue a text, so the server
+writes the prompts and checks the answers (`local.model.small_model`).
 
-`/v1/embeddings` answers with the static embeddings of the layer, so that you can try the embeddings
-of a provider without having a provider.
+`/v1/embeddings` returns the static embeddings that Skein ships, so that you can try a provider's
+embeddings without a provider.
 
-`python -m local.model.server <file for the URL>` serves until SIGTERM.
+`python -m local.model.server <file>` writes the server's URL to the file, and serves until SIGTERM.
 """
 
 import json
@@ -59,7 +59,7 @@ class LocalModel:
     """Local model server in a child process.
 
     Args:
-        folder: The folder of the server's log and URL file.
+        folder: The folder for the server's log and for the file with its URL.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -102,7 +102,7 @@ def model_file() -> Path:
 
 
 def library_path() -> str:
-    """Return the folders in which loaders search for libraries (`tools/install/openmp.py`)."""
+    """Return the folders in which the loader looks for libraries (`tools/install/openmp.py`)."""
     folders = [os.environ.get("LD_LIBRARY_PATH", ""), str(LIBRARIES)]
     return os.pathsep.join(folder for folder in folders if folder)
 
@@ -110,8 +110,8 @@ def library_path() -> str:
 def serve(url_file: Path) -> None:
     """Serve the model until SIGTERM.
 
-    The API's URL is written to `url_file` at once, so that the stack need not wait for the model to
-    be loaded. Requests wait until the model is loaded.
+    The API's URL is written to `url_file` at once, so that the stack can start before the model is
+    loaded. Requests wait until it is.
     """
     end = EndSignal([signal.SIGTERM])
     loaded: Future[SmallModel] = Future()
@@ -170,12 +170,12 @@ class _Server(ThreadingHTTPServer):
 
 
 def make_server(complete: Complete) -> ThreadingHTTPServer:
-    """Return a server of chat completions on loopback, which does not serve yet."""
+    """Return a server of chat completions on loopback. The caller starts it."""
     return _Server((HOST, 0), _handler(complete))
 
 
 def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
-    """Return a handler of `/v1/models`, `/v1/chat/completions` and `/v1/embeddings`."""
+    """Return a request handler for `/v1/models`, `/v1/chat/completions` and `/v1/embeddings`."""
     embeddings = StaticEmbeddings()
     slots = threading.BoundedSemaphore(SLOTS + MAX_WAITING)
 
@@ -212,13 +212,13 @@ def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(data)
 
         def log_message(self, *arguments: object) -> None:
-            """Log nothing: the stack logs its calls."""
+            """Log nothing, because the stack logs its own calls."""
 
     return Handler
 
 
 def _encoded(payload: Payload) -> tuple[str, bytes]:
-    """Return the media type and the body of a response; chunks are server-sent events."""
+    """Return the media type and the body of a response. Chunks become server-sent events."""
     if isinstance(payload, dict):
         return "application/json", json.dumps(payload).encode()
     events = [*map(json.dumps, payload), "[DONE]"]
@@ -239,7 +239,7 @@ def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, Payload]:
 
 
 def _embedded(embeddings: StaticEmbeddings, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Answer a request for embeddings; refuse a malformed one, or another model or size."""
+    """Answer a request for embeddings. Refuse a malformed request, and another model or size."""
     try:
         request = json.loads(body)
         given, model = request["input"], request["model"]

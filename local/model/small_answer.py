@@ -1,9 +1,9 @@
-"""Answers of the local model: whole sentences, at most two SMS, and no claims to knowledge.
+"""Answers of the local model: whole sentences, at most two SMS, and no invented facts.
 
-The model makes things up. Rules remove the sentences that it cannot know to be true: times, plans,
-what others said, and what it could do besides writing. Messages that ask for such things, small
-talk and symptoms get fixed answers from the demo agent. Other agents have rules of their own,
-which a fixed answer would ignore.
+The model makes things up. So rules remove sentences about things that it cannot know: times, plans,
+what others said, and what it could do besides writing. The demo agent has fixed answers to messages
+that ask for such things, to small talk and to symptoms. Other agents get no fixed answers, because
+these would ignore the rules in the agents' own prompts.
 """
 
 import re
@@ -46,7 +46,7 @@ UNFINISHED = re.compile(r"(?:\b(?:e\.g|i\.e|Dr|Mr|Mrs|Ms|St|vs|approx|no)|\b[A-Z
 
 
 def _any(words: str) -> str:
-    """Return a pattern that matches any of the words in a text."""
+    """Return a regular expression that matches any of the words."""
     return rf"(?:{'|'.join(words.split())})"
 
 
@@ -195,7 +195,7 @@ NAMED = re.compile(r"\b(?:[Ii](?:'m| am)|[Mm]y name(?:'s| is)|[Tt]his is) (?P<na
 
 
 def gym_day(question: str) -> str | None:
-    """Return the day for which a message asks the gym's hours; None for other messages."""
+    """Return the day whose gym hours a message asks for; None for other messages."""
     text = question.translate(PLAIN).casefold()
     found = re.search(DAY, text)
     if found is None or not re.search(r"\bgym\b.*\bopen\b|\bopen\b.*\bgym\b", text):
@@ -210,13 +210,13 @@ def wants_picture(question: str) -> bool:
 
 
 def wants_person(question: str) -> bool:
-    """Return whether a message asks for a person of the team."""
+    """Return whether a message asks for a human of the team."""
     text = question.translate(PLAIN)
     return any(pattern.search(text) for pattern in WANTS_PERSON)
 
 
 def refusal(question: str, offered: Collection[str]) -> str | None:
-    """Return why the agent cannot do what a message asks for; None if it asks for no action.
+    """Return why the agent can't do what a message asks for; None if it asks for nothing.
 
     Args:
         offered: The names of the tools that the agent may call.
@@ -229,7 +229,7 @@ def refusal(question: str, offered: Collection[str]) -> str | None:
 
 
 def emergency_rule(question: str, character: str) -> str | None:
-    """Return the agent's own rule for a message about illness, pain or danger, or None.
+    """Return the agent's own rule for messages about illness, pain or danger; None for others.
 
     Args:
         character: The agent's system prompt, on one line.
@@ -274,11 +274,12 @@ def shaped(text: str, *, whole: bool, name: str) -> str:
 
     Args:
         text: The text that the model wrote.
-        whole: Whether the model ended the text itself. Otherwise its last words may be cut off.
-        name: The agent's name; the model may not give itself another one.
+        whole: Whether the model ended the text itself. Otherwise, the text may be cut off.
+        name: The agent's name. A sentence in which the model gives itself another name is removed.
 
     Returns:
-        One to `MAX_SENTENCES` sentences of at most two SMS; `CANNOT_SAY` if none may be sent.
+        One to `MAX_SENTENCES` sentences, at most two SMS long; `CANNOT_SAY` if no sentence may be
+        sent.
     """
     line = " ".join(text.translate(PLAIN).split())
     said: list[str] = []
@@ -302,7 +303,10 @@ def _other_name(sentence: str, name: str) -> bool:
 
 
 def _sentences(line: str, *, whole: bool) -> Iterator[str]:
-    """Split a line into sentences. An unfinished last sentence counts only if the text is whole."""
+    """Split a line into sentences.
+
+    If the text was cut off (not `whole`), an unfinished last sentence is dropped.
+    """
     begin = 0
     for match in SENTENCE.finditer(line):
         sentence = line[begin : match.end()].strip()

@@ -53,7 +53,7 @@ class SmallModel:
     """Chat completions of the local model, as JSON of OpenAI's API.
 
     Args:
-        continued: Continues a prompt; called by many threads at once.
+        continued: Continues a prompt. Many threads call it at the same time.
     """
 
     def __init__(self, name: str, continued: Callable[[str], Continuation]) -> None:
@@ -63,8 +63,8 @@ class SmallModel:
     def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a chat completion.
 
-        A request with a schema gets the smallest answer that fits the schema, because this model
-        would make up a summary or a memory.
+        If the request has a schema, the answer is the smallest value that fits the schema. The
+        model itself would only invent a summary or a memory.
 
         Args:
             request: The request's body, with a list of `messages`.
@@ -84,7 +84,7 @@ class SmallModel:
     def _after_call(
         self, request: Mapping[str, Any], conversation: Conversation, result: str
     ) -> dict[str, Any]:
-        """Answer with the result of the demo's tool; end the run after any other tool's call."""
+        """Answer with the result of the demo's tool. After any other tool's call, end the run."""
         found = GYM_ANSWER.match(result)
         if found is None:
             return self._completion({"content": NO_REPLY}, None)
@@ -93,7 +93,7 @@ class SmallModel:
     def _answered(
         self, request: Mapping[str, Any], conversation: Conversation, asked: str
     ) -> dict[str, Any]:
-        """Answer a message or the instruction of a due plan.
+        """Answer a message, or the instruction of a plan that has come due.
 
         The answer is the first of the following that exists: the agent's own rule, a scripted
         answer, a tool call, or what the model writes.
@@ -189,7 +189,7 @@ def chunks_of(completion: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _said_of_files(question: str, conversation: Conversation) -> str | None:
-    """Return the reply to a message about files, which the model can't see; None for others."""
+    """Return the reply to a message about files, which the model can't see; otherwise None."""
     demo, last = conversation.name == DEMO_AGENT, conversation.last
     if demo and wants_picture(question):
         return NO_PICTURE
@@ -222,7 +222,7 @@ def _schema_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _emptiest(schema: Mapping[str, Any]) -> Any:
-    """Return the smallest value of a JSON schema, of the kinds that Skein uses."""
+    """Return the smallest value that fits a JSON schema, for the schemas that Skein uses."""
     match schema.get("type"):
         case "object":
             properties = schema.get("properties", {})

@@ -48,7 +48,7 @@ class Turn:
     """One message of a conversation, on one line.
 
     Attributes:
-        own: Whether the agent wrote the message.
+        own: Whether the message is the agent's own.
         pictures: The numbers of the message's pictures, such as 12.1.
         file: Whether the message has other files, or pictures that were not loaded.
     """
@@ -60,7 +60,7 @@ class Turn:
 
     @classmethod
     def of(cls, text: str, captions: str = "", *, own: bool) -> "Turn":
-        """Return the turn of a text. The captions of its files are in the text or in `captions`."""
+        """Return the turn of a message. Captions of its files are in the text or in `captions`."""
         found = list(CAPTION.finditer(f"{text} {captions}"))
         loaded = [one["kind"] == "picture" and "not loaded" not in one["more"] for one in found]
         pictures = tuple(one["number"] for one, is_one in zip(found, loaded, strict=True) if is_one)
@@ -74,7 +74,7 @@ class Conversation:
     Attributes:
         character: The agent's system prompt, shortened, on one line.
         turns: The last messages, oldest first.
-        by_tool: Whether the agent reaches people only by the tool `send_message`.
+        by_tool: Whether only the tool `send_message` sends a text to people.
         instruction: The instruction of the plan that started the run in a chat; None if no plan
             started it.
     """
@@ -87,7 +87,7 @@ class Conversation:
 
     @property
     def question(self) -> str | None:
-        """The message to answer; None if the agent wrote last, or there are no messages."""
+        """The message to answer; None if the agent wrote the last message, or there are none."""
         if not self.turns or self.turns[-1].own:
             return None
         return self.turns[-1].text
@@ -118,10 +118,10 @@ class Conversation:
 
 
 def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Conversation:
-    """Return the conversation of a chat completion's messages.
+    """Return the conversation in the messages of a chat completion.
 
-    Prompts of Skein hold the history as messages or as a timeline. Any other request is a system
-    prompt and messages.
+    In Skein's prompts, the history has the form of messages or of a timeline. Any other request has
+    a system prompt and messages.
     """
     system = "\n\n".join(_text(one) for one in messages if one.get("role") == "system")
     found = IDENTITY.match(system)
@@ -174,7 +174,10 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def _on_one_line(text: str, longest: int) -> str:
-    """Return a text on one line, cut between words, without the `|` that begins further lines."""
+    """Return a text on one line, shortened between words to at most `longest` characters.
+
+    A `|` at the beginning of further lines is removed.
+    """
     lines = (line.removeprefix("|") for line in text.splitlines())
     words = " ".join(" ".join(lines).split())
     return words if len(words) <= longest else words[:longest].rpartition(" ")[0]

@@ -1,8 +1,8 @@
-"""The answers of the tutorial's agent, so that they are the same with and without a key.
+"""The answers of the tutorial's agent, which are the same with and without a model's API key.
 
-The small model cannot follow the tutorial: it calls no tools and mixes up facts. The agent of
-docs/tutorial.md therefore has scripted answers to the messages of that page, like the agent of the
-recorded day. An agent with another name or another system prompt never gets these answers.
+The small local model is not good enough for the tutorial: it calls no tools and mixes up facts. So
+the agent of docs/tutorial.md has scripted answers to the messages on that page, like the agent of
+the recorded day. An agent with another name or another system prompt never gives these answers.
 """
 
 import re
@@ -41,7 +41,9 @@ class ScriptedCall:
 
 
 def scripted(asked: str, *, name: str, character: str, prompt: str) -> str | ScriptedCall | None:
-    """Return the answer of the tutorial's agent to a message, or to the instruction of a due plan.
+    """Return the scripted answer of the tutorial's agent.
+
+    It answers a message, or the instruction of a plan that has come due.
 
     Args:
         asked: The message or the instruction.

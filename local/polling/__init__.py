@@ -1,1 +1,1 @@
-"""Take messages of queues and changes of the table, and call functions with them."""
+"""Call functions with the messages of queues and the changes of the table."""

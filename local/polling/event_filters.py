@@ -1,7 +1,7 @@
 """Filters of event sources, evaluated as Lambda evaluates them.
 
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html lists the operators. A
-numeric comparison is refused, because numbers are texts in the records of a DynamoDB stream.
+numeric comparison is refused, because the records of a DynamoDB stream contain numbers as texts.
 """
 
 import json
@@ -22,7 +22,7 @@ Test = Callable[[Any], bool]
 
 
 class EventFilters:
-    """Filters of one event source; without filters, each event passes.
+    """Filters of one event source. Without filters, every event passes.
 
     Args:
         patterns: The filters, as JSON texts.
@@ -56,7 +56,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _pattern(pattern: Mapping[str, Any]) -> Test:
-    """Return a check of an object, in which all fields of the pattern must match."""
+    """Return a test of an object that passes if all fields of the pattern match."""
     tests = [(name, _field(name, inner)) for name, inner in pattern.items()]
 
     def check(value: Any) -> bool:
@@ -85,7 +85,7 @@ def _field(name: str, inner: Any) -> Test:
 
 
 def _leaf(rules: Sequence[Test]) -> Test:
-    """Return a check of a value: a rule must match the value, or one of its elements."""
+    """Return a test that passes if a rule matches the value or, for a list, one of its elements."""
 
     def check(value: Any) -> bool:
         if isinstance(value, dict):
@@ -121,5 +121,5 @@ def _rule(rule: Any) -> Test:
 
 
 def _same(value: Any, wanted: Any) -> bool:
-    """Return whether two JSON values are equal; true does not equal 1."""
+    """Return whether two JSON values are equal. True and 1 are not equal here."""
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)

@@ -1,12 +1,12 @@
-"""Feed: emulation of Lambda's pollers of a DynamoDB stream, which call functions with changes.
+"""Feed: calls functions with the table's changes, as Lambda does for a DynamoDB stream.
 
-A batch holds a feed's oldest unread changes, in order. A batch that fails is retried, and blocks
-the changes after it. It is split if the function failed as a whole and the template says so. After
-the last retry, a message about the batch is sent to the queue that the template names, and the feed
-continues with the next changes.
+A batch contains the oldest changes that a feed has not handled, in order. A batch that fails is
+retried, and blocks the changes after it. If the function failed for the whole batch, the batch is
+split in two, if the template says so. After the last retry, a message about the batch is sent to
+the queue that the template names, and the feed continues with the next changes.
 
-There is one batch at a time for each feed, as for each shard of a stream. `ParallelizationFactor`
-and the batching window are not emulated.
+Each feed handles one batch at a time, as Lambda does for each shard of a stream.
+`ParallelizationFactor` and the batching window are not emulated.
 """
 
 import logging
@@ -40,26 +40,27 @@ class FeedSource(NamedTuple):
 
 
 class Changes(Protocol):
-    """The unread changes of the table, separately for each feed.
+    """The changes of the table that are not handled yet, separately for each feed.
 
-    Every method may raise if the changes cannot be reached; the poller then tries again.
+    Every method may raise an exception if the changes cannot be read. The poller then tries again.
     """
 
     def read(self, source: FeedSource) -> list[Event]:
         """Return the next batch of changes that the feed's filters accept, oldest first.
 
-        The changes stay unread, so that a killed process gets them again.
+        The changes stay stored until `done`, so that they are read again after the process was
+        killed.
         """
         ...
 
     def done(self, source: FeedSource, last: Event) -> None:
-        """Forget the changes of a feed up to and including `last`."""
+        """Delete the changes of a feed up to and including `last`, because they were handled."""
         ...
 
     def give_up(
         self, source: FeedSource, changes: Sequence[Event], *, condition: str, calls: int
     ) -> None:
-        """Send a message about changes to the feed's queue for failures, and forget the changes.
+        """Send a message about changes to the feed's queue for failures, and delete the changes.
 
         Args:
             source: The feed.
@@ -77,9 +78,9 @@ class Batch:
     Attributes:
         changes: The changes, oldest first.
         due_at: When to call the function.
-        read_at: When the changes were first read; the age of a change counts from then.
+        read_at: When the changes were first read. The age of the changes is counted from this time.
         calls: How often the function was called for the changes.
-        retries: How many retries were used; splitting a batch does not count as one.
+        retries: How often the batch was retried. Splitting a batch does not count as a retry.
     """
 
     source: FeedSource
@@ -91,7 +92,7 @@ class Batch:
 
     @property
     def failed(self) -> bool:
-        """Whether the function has failed for the batch."""
+        """Whether the function has already failed for the batch."""
         return self.calls > 0
 
 
@@ -127,7 +128,7 @@ class FeedPoller(Sweeper):
         self._sweeping = threading.Lock()  # held while batches are read and changed
 
     def stop(self, *, seconds: float) -> None:
-        """Stop polling; unfinished changes stay unread for the next start.
+        """Stop polling. Changes that were not handled are read again at the next start.
 
         Args:
             seconds: The maximum real time to wait for a running batch.
@@ -137,16 +138,16 @@ class FeedPoller(Sweeper):
             self._thread.join(seconds)
 
     def next_due(self) -> datetime | None:
-        """Return when the earliest retry is due; None if no batch waits for one."""
+        """Return when the earliest retry is due; None if no batch waits for a retry."""
         return min((batch.due_at for batch in self.waiting()), default=None)
 
     def waiting(self) -> list[Batch]:
-        """Return the next batch of each feed that waits for a retry."""
+        """Return, for each feed, its next batch if this batch waits for a retry."""
         with self._sweeping:
             return [feed.batches[0] for feed in self._feeds if _waits(feed)]
 
     def shift(self, by: timedelta) -> int:
-        """Change the due times of all batches that wait for a retry; return their number."""
+        """Move the due times of all batches that wait for a retry; return the number of batches."""
         with self._sweeping:
             count = sum(_waits(feed) for feed in self._feeds)
             for feed in self._feeds:
@@ -156,7 +157,7 @@ class FeedPoller(Sweeper):
         return count
 
     def _sweep(self) -> int:
-        """Handle the next batch of each feed that is due; return the number of batches."""
+        """Handle each feed's next batch that is due; return the number of batches."""
         with self._sweeping:
             return sum(self._handle_next(feed) for feed in self._feeds)
 
@@ -189,7 +190,7 @@ class FeedPoller(Sweeper):
         return True
 
     def _left(self, batch: Batch) -> list[Batch]:
-        """Call the function with a batch; return the batches that are left for a retry."""
+        """Call the function with a batch; return the batches that have to be retried."""
         source, changes = batch.source, batch.changes
         numbers = [sequence_number(change) for change in changes]
         try:
@@ -216,7 +217,7 @@ class FeedPoller(Sweeper):
         return [replace(batch, changes=rest, due_at=due_at, calls=calls, retries=retries)]
 
     def _condition(self, batch: Batch) -> str | None:
-        """Return why a batch is given up; None if its function may be called for it (again)."""
+        """Return why a batch is given up; None if its function may be called."""
         settings = batch.source.settings
         if not batch.failed:
             return None

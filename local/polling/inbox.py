@@ -23,7 +23,7 @@ class Held:
     """Received message that is not finished.
 
     Attributes:
-        failures: How often its function has failed for it.
+        failures: How often the function has failed for this message.
     """
 
     source: PolledQueue
@@ -44,7 +44,7 @@ class Held:
 class Inbox(Protocol):
     """Messages of all queues that have a function.
 
-    Every method may raise if the queues cannot be reached; the poller then tries again.
+    Every method may raise an exception if the queues cannot be read. The poller then tries again.
     """
 
     @property
@@ -57,15 +57,18 @@ class Inbox(Protocol):
         ...
 
     def waiting(self) -> list[Held]:
-        """Return all messages that are not taken, due or not."""
+        """Return all messages that no batch has taken, whether they are due or not."""
         ...
 
     def shift(self, by: timedelta) -> int:
-        """Change the due times of all waiting messages; return the number of messages."""
+        """Move the due times of all waiting messages; return the number of messages."""
         ...
 
     def take(self, source: PolledQueue) -> list[Held]:
-        """Take a queue's next batch of due messages, tenants in turn; the batch may be empty."""
+        """Take the next batch of due messages from a queue.
+
+        The batch may be empty. Tenants take turns in it.
+        """
         ...
 
     def succeed(self, held: Held) -> None:
@@ -73,9 +76,9 @@ class Inbox(Protocol):
         ...
 
     def fail(self, held: Held) -> None:
-        """Hide a failed message for its visibility timeout, or move it to the dead letters."""
+        """Hide a failed message for its visibility timeout, or move it to the dead-letter queue."""
         ...
 
     def release(self) -> None:
-        """Make all unfinished messages visible to the next start."""
+        """Make all unfinished messages visible again, for the next start."""
         ...

@@ -72,20 +72,20 @@ class Poller(Sweeper):
         return self._stopping
 
     def sleep(self, seconds: float) -> None:
-        """Wait in real time, but not longer than until the poller stops."""
+        """Wait in real time; return early if the poller stops."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, seconds)
 
     def waiting(self) -> list[Held]:
-        """Return the messages that no batch has taken, due or not.
+        """Return the messages that no batch has taken, whether they are due or not.
 
-        Any other message is in a batch that `batches` already counts.
+        All other messages are in batches that `batches` already counts.
         """
         with self._changed:
             return self._inbox.waiting()
 
     def shift(self, by: timedelta) -> int:
-        """Change the due times of all waiting messages; return the number of messages."""
+        """Move the due times of all waiting messages; return the number of messages."""
         with self._changed:
             return self._inbox.shift(by)
 
@@ -103,9 +103,9 @@ class Poller(Sweeper):
             return self._start_due()
 
     def _pause(self) -> float:
-        """Return the seconds until the next message is due, at most one second.
+        """Return the seconds until the next message is due, but at most one second.
 
-        Finished batches and sent messages wake the loop earlier.
+        Finished batches and sent messages wake the polling loop earlier.
         """
         longest = super()._pause()
         due = self._inbox.next_due() if self._usable else None
@@ -152,7 +152,7 @@ class Poller(Sweeper):
                 self._changed.notify_all()
 
     def _failed(self, source: PolledQueue, batch: Sequence[Held]) -> set[str]:
-        """Call the function with a batch and return the ids of the failed messages."""
+        """Call the function with a batch; return the ids of the messages that failed."""
         ids = [held.message.message_id for held in batch]
         event = sqs_event(queue_arn(source.queue.logical_id), [held.message for held in batch])
         try:

@@ -15,8 +15,9 @@ class QueueDepth:
     Attributes:
         queue: The logical id of the queue.
         function: The logical id of its function; None for a queue of dead letters.
-        waiting: How many messages are due and not taken.
-        delayed: How many messages become due later: delayed ones, and failed ones before a retry.
+        waiting: How many messages are due but not taken by a batch.
+        delayed: How many messages become due later: they were sent with a delay, or wait for a
+            retry.
         running: How many batches are being handled.
     """
 

@@ -14,13 +14,13 @@ logger = logging.getLogger(__name__)
 
 
 class Sweeper(ABC):
-    """Thread that looks through its sources for due work, again and again, and starts this work.
+    """Thread that looks for due work in its sources again and again, and starts the work.
 
     Each pass through the sources is a sweep: a subclass starts the work in `_sweep`. The lock
     `_changed` guards all attributes, and is notified when one of them changes.
 
     Args:
-        sources: Where the work comes from, for the warning about a failed sweep.
+        sources: Where the work comes from, in words, for the warning about a failed sweep.
     """
 
     def __init__(self, *, name: str, sources: str) -> None:
@@ -53,13 +53,13 @@ class Sweeper(ABC):
         return self._batches
 
     def taken(self) -> Counter[str]:
-        """Return the number of records that were handed to functions so far, by function."""
+        """Return the number of records that each function was called with so far."""
         with self._changed:
             return Counter(self._taken)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Start no batch within the block, without waiting for running batches to end."""
+        """Start no new batch within the block. Batches that already run continue."""
         with self._changed:
             self._paused = True
         try:
@@ -73,7 +73,7 @@ class Sweeper(ABC):
         """Wait until no batch is running and no work is due.
 
         Args:
-            until: Moment of `time.monotonic` at which to give up.
+            until: When to give up, as a time of `time.monotonic`.
 
         Returns:
             Whether this state was reached in time.
@@ -95,11 +95,11 @@ class Sweeper(ABC):
         """Start or handle due work; return 0 if there was none."""
 
     def _busy(self) -> bool:
-        """Whether work runs in other threads, which notify `_changed` when it ends."""
+        """Whether work runs in other threads. They notify `_changed` when the work ends."""
         return False
 
     def _pause(self) -> float:
-        """Return the seconds until the next sweep after one that found no work."""
+        """Return the seconds to wait after a sweep that found no work."""
         return POLL_SECONDS
 
     def _count(self, function: str, records: int) -> None:
@@ -130,7 +130,7 @@ class Sweeper(ABC):
     def _try_sweep(self) -> int | None:
         """Sweep; return None if the sources cannot be used.
 
-        A failure is logged only once, until the sources can be used again.
+        Repeated failures are logged only once, until a sweep works again.
         """
         try:
             found = self._sweep()

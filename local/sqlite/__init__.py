@@ -1,1 +1,1 @@
-"""The queues, vectors and changes of the local stack, beside its table in one SQLite file."""
+"""The local stack's queues, vectors and changes, in the SQLite file that has the table."""

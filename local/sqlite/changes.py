@@ -1,8 +1,9 @@
-"""The changes of the table, which a transaction writes together with its items.
+"""The changes of the table. A transaction writes them together with its items.
 
-A feed is a function that is called with the changes. As long as no feed is attached, no change is
-written. Each feed has its own list, which holds the changes that its filters accept and that it has
-not handled. The feeds are in the database, so that each process that writes items finds them.
+A feed is a function that is called with the changes. Each feed has a list of its own, with the
+changes that its filters accept and that it has not handled yet. While no feed is attached, no
+changes are written. The feeds are stored in the database, so that each process that writes items
+knows them.
 """
 
 import json
@@ -41,12 +42,13 @@ def record_changes(
 ) -> int:
     """Write the changes of a transaction for all feeds whose filters accept them.
 
-    The oldest changes are forgotten as soon as there are more than `MAX_CHANGES`.
+    If there are more than `MAX_CHANGES` changes, the oldest ones are deleted.
 
     Args:
         connection: The connection of the transaction.
         before: The items before the transaction.
-        after: The items after the transaction; an item that stays equal counts as unchanged.
+        after: The items after the transaction. No change is written for an item that is equal to
+            the item before.
         at: Returns the time, in seconds since 1970.
         expired: Whether the items are deleted because they have expired.
 
@@ -81,7 +83,7 @@ class SqliteChanges:
         self._clock = clock
 
     def attach(self, sources: Sequence[FeedSource]) -> None:
-        """Replace the feeds. Changes for removed feeds are deleted, and no longer written."""
+        """Replace the feeds. The changes for removed feeds are deleted and no longer written."""
         rows = [(source.name, json.dumps(source.settings.patterns)) for source in sources]
         with self._database.writing() as connection:
             connection.execute("DELETE FROM feeds")
@@ -103,7 +105,7 @@ class SqliteChanges:
     def give_up(
         self, source: FeedSource, changes: Sequence[Event], *, condition: str, calls: int
     ) -> None:
-        """See `local.polling.feed.Changes`; sending and forgetting are one transaction."""
+        """See `local.polling.feed.Changes`. Sending and deleting are one transaction."""
         now = self._clock.now()
         arn = function_arn(source.name)
         body = given_up(arn, changes, condition=condition, calls=calls, now=now)

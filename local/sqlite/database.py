@@ -62,9 +62,9 @@ class Database(database.Database):
     schema = SCHEMA
 
     def create(self) -> None:
-        """Create the file and its tables if it is missing, and check an existing file.
+        """Create the file with its tables if the file is missing; check an existing file.
 
-        The file is created together with its tables, so a file without tables is damaged.
+        The file never exists without its tables, so a file without tables is damaged.
 
         Raises:
             DamagedDataError: The file is damaged.

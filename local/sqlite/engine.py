@@ -1,4 +1,4 @@
-"""Engine: the table, the queues and the secrets of the local stack, in SQLite files."""
+"""Engine: stores the table, the queues and the secrets of the local stack in SQLite files."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -54,14 +54,14 @@ class Adapters(NamedTuple):
 
 
 class SqliteEngine:
-    """Engine on three SQLite files: the table, the erasure register and the assigned numbers.
+    """Stores everything in three SQLite files: table, erasure register and assigned numbers.
 
     Args:
         folder: The data folder.
 
     Attributes:
         wake: Called after each batch of sent messages.
-        changed: Called after each change of the table that a feed may get.
+        changed: Called after each change of the table that may be for a feed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -79,7 +79,7 @@ class SqliteEngine:
         """Create the table, the queues and the secrets, unless they exist.
 
         Returns:
-            The values of the template's references to the table, the queues and the secret.
+            The local names of the table, the queues and the secret, for references in the template.
 
         Raises:
             LocalError: The data is damaged, or has another storage format.
@@ -111,7 +111,10 @@ class SqliteEngine:
         self.numbers.close()
 
     def adapters(self, settings: Settings, clock: Clock) -> Adapters:
-        """Create the adapters of the engine's ports; other processes need no `start` for this."""
+        """Create the adapters of the ports that the engine implements.
+
+        Processes other than the stack's can call this without `start`.
+        """
         return Adapters(
             table=SqliteTable(self.database, clock, changed=self._has_changed),
             erasure_register=SqliteTable(self.register, clock),
@@ -125,27 +128,30 @@ class SqliteEngine:
         )
 
     def inbox(self, sources: Sequence[PolledQueue], clock: Clock) -> SqliteInbox:
-        """Create the inbox of the poller; unfinished work of a killed stack is due at once."""
+        """Create the inbox of the poller.
+
+        Messages that a killed stack left unfinished are due at once.
+        """
         inbox = SqliteInbox(self.database, sources=sources, clock=clock)
         inbox.release()
         return inbox
 
     def changes(self, sources: Sequence[FeedSource], clock: Clock) -> SqliteChanges:
-        """Create the source of the feeds' changes, and delete expired items."""
+        """Create the source of changes for the feeds, and delete expired items."""
         changes = SqliteChanges(self.database, clock)
         changes.attach(sources)
         SqliteTable(self.database, clock).delete_expired()
         return changes
 
     def twilio_account(self) -> Mapping[str, str]:
-        """Return the sandbox's `account_sid` and `auth_token`, and fields that people have added.
+        """Return `account_sid` and `auth_token` of the sandbox, and fields that users have added.
 
-        On AWS, too, the credentials of other providers are fields of the secret of Twilio.
+        As on AWS, Twilio's secret also has the credentials of other providers, as further fields.
         """
         return read_whole(self._account, _account)
 
     def services_key(self) -> Mapping[str, str]:
-        """Return the `key` of the secrets of webhook services."""
+        """Return the `key` that encrypts the secrets of webhook services."""
         return read_whole(self._services, _services_key)
 
     def all_items(self) -> list[Item]:

@@ -1,4 +1,4 @@
-"""The queues on SQLite: messages that are due by the local clock."""
+"""The queues on SQLite. The local clock decides when a message is due."""
 
 import logging
 import sqlite3
@@ -42,8 +42,8 @@ class SqliteQueues:
     """`Queues` on SQLite, for several threads and processes.
 
     Args:
-        clock: The clock by which messages become due.
-        names: The names of the stored queues, by the queue name of jobs.
+        clock: The clock that decides when messages become due.
+        names: The names of the stored queues, by the queue name that jobs have.
         sent: Called after each commit of messages.
     """
 
@@ -61,7 +61,7 @@ class SqliteQueues:
         self._sent = sent
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
-        """See `skein.ports.Queues`; either all jobs are sent or none."""
+        """See `skein.ports.Queues`. Either all jobs are sent, or none is."""
         check_jobs(jobs, delay_seconds)
         if not jobs:
             return
@@ -84,9 +84,9 @@ class SqliteQueues:
 class SqliteInbox:
     """`Inbox` on SQLite.
 
-    A message that is taken gets its visibility timeout at once, so it comes again if its outcome is
-    never recorded. As long as this process works on a message, the message is not taken again,
-    even if the clock is turned past that time.
+    The visibility timeout of a message begins when the message is taken, so the message is
+    delivered again if its outcome is never recorded. While this process works on a message, it does
+    not take the message again, even if the clock is moved past the visibility timeout.
 
     Args:
         sources: The queues and their functions.
@@ -167,7 +167,10 @@ class SqliteInbox:
         logger.warning("a message of %s went to %s", queue.logical_id, queue.dead_letters)
 
     def release(self) -> None:
-        """See `local.polling.inbox.Inbox`; messages that a stopped process had are due again."""
+        """See `local.polling.inbox.Inbox`.
+
+        Messages that a stopped process had taken are due again.
+        """
         with self._database.writing() as connection:
             connection.execute(
                 "UPDATE messages SET received = 0, due_at = min(due_at, ?) WHERE received = 1",
@@ -177,7 +180,7 @@ class SqliteInbox:
     def _all(
         self, connection: sqlite3.Connection, source: PolledQueue, now: datetime
     ) -> list[Held]:
-        """Return all messages that wait, earliest first."""
+        """Return all waiting messages of a queue, earliest first."""
         running = self._ids()
         rows = connection.execute(
             f"SELECT {COLUMNS} FROM messages WHERE queue = ?"  # noqa: S608 - no input
@@ -189,7 +192,7 @@ class SqliteInbox:
     def _next(
         self, connection: sqlite3.Connection, source: PolledQueue, now: datetime
     ) -> list[Held]:
-        """Return the next batch of due messages, with the tenants in turn."""
+        """Return the next batch of due messages. Tenants take turns in it."""
         running = ", ".join(str(number) for number in self._ids())
         rows = connection.execute(
             IN_TURN.format(columns=COLUMNS, tenant=TENANT, running=running),

@@ -1,4 +1,4 @@
-"""The table of the local stack, which keeps the vectors and the changes for feeds, too."""
+"""The table of the local stack. It also stores the vectors, and the changes for feeds."""
 
 import sqlite3
 import time
@@ -19,7 +19,7 @@ class SqliteTable(table.SqliteTable):
     """The table of the local stack.
 
     Args:
-        clock: The clock by which items expire; without a clock, no item expires.
+        clock: The clock that decides when items expire. Without a clock, items never expire.
         called: Called after each call of the table, with a record of the call.
         changed: Called after each commit that has written changes for feeds.
     """

@@ -1,7 +1,7 @@
-"""The vector index on SQLite: a side table, searched by cosine.
+"""The vector index on SQLite: a table of vectors beside the items, searched by cosine distance.
 
-A write of an item changes the side table in the same transaction. A process keeps the vectors of
-each partition that it has searched in memory, and from then on reads only changes.
+A transaction that writes an item also updates this side table. When a process has searched a
+partition, it keeps the partition's vectors in memory, and from then on reads only changes.
 """
 
 import heapq
@@ -64,10 +64,10 @@ class _Row(NamedTuple):
 def write_vector(
     connection: sqlite3.Connection, key: Key, before: StoredItem | None, after: StoredItem | None
 ) -> None:
-    """Update the side table for a write of an item, in the same transaction.
+    """Update the side table for an item that is written, in the same transaction.
 
     Raises:
-        ValueError: The vector has another number of dimensions than the index.
+        ValueError: The vector does not have the number of dimensions that the index has.
     """
     old, new = _row(before), _row(after)
     if old == new:
@@ -96,7 +96,7 @@ def _row(item: StoredItem | None) -> _Row | None:
 
 
 class _Partition:
-    """The vectors of one partition and model in memory."""
+    """The vectors of one partition and one embedding model, kept in memory."""
 
     def __init__(self) -> None:
         self.changed: int | None = None
@@ -115,7 +115,7 @@ class _Partition:
         return len(self._keys)
 
     def refresh(self, connection: sqlite3.Connection, name: tuple[str, str]) -> None:
-        """Read the changes: only new rows, or all rows if some were removed."""
+        """Read what has changed: only new rows, or all rows if some were removed."""
         # The marks are read before the rows, so that a write in between is never missed.
         changed, removed = connection.execute(MARKS, name).fetchone() or (None, None)
         if changed == self.changed:
@@ -175,7 +175,7 @@ class SqliteVectors:
 
     Args:
         database: The database of the table.
-        clock: The clock by which items expire; without a clock, no item expires.
+        clock: The clock that decides when items expire. Without a clock, items never expire.
         called: Called after each search, with a record of the search.
     """
 
@@ -208,7 +208,7 @@ class SqliteVectors:
         ]
 
     def forget(self) -> None:
-        """Forget all vectors in memory; needed after the file was replaced by another one."""
+        """Drop all vectors from memory. Needed after the file was replaced by another file."""
         with self._lock:
             self._partitions.clear()
 

@@ -1,4 +1,4 @@
-"""Clock of the local stack: real time plus an offset that users can increase or reset."""
+"""Clock of the local stack: real time plus an offset, which users can increase or reset."""
 
 import threading
 import time
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 class TurnableClock:
-    """Clock (see `skein.ports.Clock`) that can be turned forward, or reset to real time.
+    """Clock (see `skein.ports.Clock`) that can be moved forward, or reset to real time.
 
     The offset is kept in a file, so that stored timestamps stay in the past after a restart.
 
     Args:
-        path: The file of the offset; without a file, a restart begins at real time.
+        path: The file with the offset. Without a file, the clock shows real time after a restart.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -38,11 +38,11 @@ class TurnableClock:
         return datetime.now(UTC) + self.ahead
 
     def sleep(self, seconds: float) -> None:
-        """Wait in real time, for a retry with jitter."""
+        """Wait in real time, before a retry."""
         time.sleep(seconds)
 
     def within(self, seconds: float, function: Callable[[], T]) -> T:
-        """Wait for `function`, measured in real time and independent of the clock's offset."""
+        """Wait for `function` for at most `seconds` of real time, whatever the clock's offset."""
         return done_within(seconds, function)
 
     def turn(self, by: timedelta) -> None:
@@ -57,9 +57,10 @@ class TurnableClock:
             self._store(self._ahead + by)
 
     def reset(self) -> timedelta:
-        """Set the clock to real time; return the offset that it had.
+        """Set the clock to real time; return the offset that the clock had.
 
-        Timestamps that were stored before may then lie in the future (see `local.timing.reset`).
+        Times that were stored before the reset may then lie in the future (see
+        `local.timing.reset`).
         """
         with self._lock:
             before = self._ahead

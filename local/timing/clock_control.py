@@ -1,8 +1,8 @@
-"""Control of the local clock: turn the clock, drain the queues, and reset the clock.
+"""Control of the local clock: move it forward, drain the queues, and reset it.
 
 The clock moves from one due time to the next. At each due time, the stack works until nothing is
-due. The cost of turning the clock therefore depends on the amount of work, and not on the time by
-which it is turned.
+due. So the cost of moving the clock depends on the amount of work, not on how far the clock is
+moved.
 """
 
 import logging
@@ -52,15 +52,15 @@ class _Counts:
 
 
 class ClockControl:
-    """Clock control that waits until all work that becomes due is finished.
+    """Moves the clock, and waits until all work that becomes due is finished.
 
     Args:
         feed: The poller of the table's changes.
         sandbox: The Twilio sandbox, which sends status callbacks asynchronously.
-        waiting: Reads the work that waits.
-        table: The table, to correct stored times at a reset.
+        waiting: Lists the work that waits.
+        table: The table, in which a reset corrects stored times.
         all_items: Returns all items of the table.
-        restart: Called at a reset, to forget times that are kept in memory.
+        restart: Called at a reset, to drop times that are kept in memory.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class ClockControl:
         self._say_at = 0.0
 
     def advance(self, by: timedelta) -> dict[str, object]:
-        """Advance the clock and run the work that becomes due, in the order of time.
+        """Advance the clock, and run all work that becomes due, in the order of the due times.
 
         Returns:
-            The report: what was done, the time and the offset.
+            The report: what was done, the clock's new time and its offset.
 
         Raises:
             RestlessError: The stack is still busy after ten minutes of real time.
@@ -103,16 +103,16 @@ class ClockControl:
             return self._report(before)
 
     def drain(self) -> dict[str, object]:
-        """Run all queued messages, and turn the clock past short delays only.
+        """Handle all queued messages. Move the clock past short delays only.
 
-        `local.timing.waiting.POLICY` lists the delays that the clock is turned past. If the model
-        fails, the drain waits for it in real time.
+        `local.timing.waiting.POLICY` lists the delays that the clock is moved past. If the model
+        fails, the drain waits in real time until the model works again.
 
         Returns:
-            The report: what was done, what waits, the time and the offset.
+            The report: what was done, what still waits, the clock's new time and its offset.
 
         Raises:
-            RestlessError: Work is left after a minute of real time; the error has the same report.
+            RestlessError: Work is left after a minute of real time. The error contains the report.
         """
         with self._one_at_a_time, self._schedules.held_back():
             before = self._counts()
@@ -127,10 +127,11 @@ class ClockControl:
         """Set the clock to real time, and correct stored times that would hold work back.
 
         Returns:
-            The report, with the number of corrected items and messages, and what waits.
+            The report: the number of corrected items and messages, and what still waits.
 
         Raises:
-            RestlessError: Functions are still running after a minute; nothing was changed.
+            RestlessError: Functions are still running after a minute. In this case, nothing was
+                changed.
         """
         with self._one_at_a_time, self._schedules.held_back():
             before = self._counts()
@@ -189,19 +190,19 @@ class ClockControl:
             self._wait_until(min(delays + models), waiting, until)
 
     def _barrier(self, waiting: Iterable[Waiting], moment: datetime) -> datetime:
-        """Return the time up to which a drain may turn the clock, at the latest `moment`.
+        """Return the time up to which a drain may move the clock: `moment`, or an earlier time.
 
-        The drain must not turn the clock past the end of a wait that is in `BARRIERS`.
+        A drain must not move the clock past the end of a wait whose kind is in `BARRIERS`.
         """
         others = (*waiting, *self._waiting.due_until(moment))
         barred = (each.until for each in others if each.kind in BARRIERS)
         return min(barred, default=moment)
 
     def _wait_until(self, moment: datetime, waiting: Iterable[Waiting], until: Deadline) -> None:
-        """Wait in real time for `moment`, or for `LOOK_SECONDS` if that is shorter.
+        """Wait in real time until `moment`, but at most for `LOOK_SECONDS`.
 
         Raises:
-            RestlessError: `moment` comes later than `until`.
+            RestlessError: `moment` is later than `until`.
         """
         seconds = (moment - self._clock.now() + BLINK).total_seconds()
         why = _why(waiting)
@@ -223,10 +224,11 @@ class ClockControl:
         """Wait until the pollers and the Twilio sandbox have no work left.
 
         Returns:
-            Counts of the work so far. Higher counts in a later call mean that new work has begun.
+            Counts of all work so far. If a later call returns higher counts, new work has begun in
+            between.
 
         Raises:
-            RestlessError: Work is left at the moment `until`.
+            RestlessError: Work is still left when `until` has come.
         """
         while True:
             before = self._moves()
@@ -289,7 +291,7 @@ class ClockControl:
 
 
 def _why(waiting: Iterable[Waiting]) -> str:
-    """Return in words why a drain waits in real time."""
+    """Say why a drain waits in real time."""
     runs = [str(each.names["run_id"]) for each in waiting if each.step == "wait"]
     if not runs:
         return "a delay is left behind other work that the clock must not be turned past"

@@ -1,4 +1,4 @@
-"""The events that fire at a later time, and when. This module only lists the events."""
+"""Lists the events that fire at a later time, with their times. It fires nothing itself."""
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ KEYS: Mapping[str, Callable[[str, str], Key]] = {
 
 @dataclass(frozen=True, slots=True)
 class DueEvents:
-    """Reader of the events that fire at a later time."""
+    """Lists the events that fire at a later time."""
 
     table: Table
     due_index: DueIndex
@@ -60,13 +60,13 @@ class DueEvents:
         return [event | _named(event, names) for event in events], len(found) > limit
 
     def _names(self, events: Sequence[Mapping[str, Any]]) -> Mapping[Key, str]:
-        """Return the names of the agents, chats and people of events, by their keys."""
+        """Return the names of the agents, chats and people in these events, by their keys."""
         keys = list({key for event in events for key in _keys(event).values()})
         return {key: _name(item) for key, item in read_items(self.table, keys).items()}
 
 
 def _ids(kind: DueKind, item: Item) -> dict[str, Any]:
-    """Return the ids and the plan of a due item; None for each that the item does not have."""
+    """Return the ids and the plan of a due item, with None for what the item does not have."""
     ids: dict[str, Any] = {name: item.get(name) for name in IDS}
     if kind == "chat":
         ids["chat_id"] = item["id"]
@@ -78,7 +78,10 @@ def _ids(kind: DueKind, item: Item) -> dict[str, Any]:
 
 
 def _keys(event: Mapping[str, Any]) -> Mapping[str, Key]:
-    """Return the keys of an event's agent, chat and person, by the event's field for the name."""
+    """Return the keys of an event's agent, chat and person.
+
+    Each key is under the field of the event that gets the name of the agent, chat or person.
+    """
     return {
         f"{kind}_name": key_of_id(event["tenant"], event[f"{kind}_id"])
         for kind, key_of_id in KEYS.items()
@@ -93,6 +96,6 @@ def _named(event: Mapping[str, Any], names: Mapping[Key, str]) -> dict[str, str 
 
 
 def _name(item: Item) -> str:
-    """Return the name of an agent or a person, or the title or the members of a chat."""
+    """Return the name of an agent or a person; for a chat, its title or its members."""
     named = item.get("name") or item.get("title")
     return str(named or ", ".join(member["name"] for member in item.get("roster", ())))

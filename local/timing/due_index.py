@@ -1,4 +1,4 @@
-"""Reader of the due index for the local stack: finds what is due next, and starts nothing."""
+"""Reads the due index to find what is due next. It starts no work."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class DuePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DueIndex:
-    """Reader of the due index."""
+    """Reads the due index for the local stack."""
 
     table: Table
 

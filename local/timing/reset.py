@@ -1,10 +1,9 @@
-"""Reset of the clock: stored times that lie in the future must not hold work back.
+"""Corrects stored times after the clock was reset, so that no work is blocked.
 
-After a reset, items may have times that lie in the future by as much as the clock was turned. Most
-of these times stay. A plan, a time-out of a question and a consolidation wait until real time
-reaches their times, and messages keep their times. But a lease, a rate limit, a sign-out or the due
-pointer of a run would block new work until real time reaches it. These times are moved back by the
-former offset.
+After a reset, stored times may lie in the future by as much as the clock was ahead. Most of them
+stay: plans, time-outs of questions and consolidations wait until real time reaches their times, and
+messages keep their times. But a lease, a rate limit, a sign-out or the due pointer of a run would
+block new work until then. These times are moved back by the former offset.
 """
 
 from collections.abc import Iterable
@@ -37,11 +36,11 @@ KINDS: frozenset[DueKind] = frozenset({"run", "delivery", "chat", "merge", "eras
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """Correction of the stored times after the clock went back.
+    """Corrects stored times after the clock was set back.
 
     Args:
         now: The real time.
-        by: How far the clock goes back.
+        by: How far the clock was set back.
     """
 
     table: Table
@@ -49,10 +48,10 @@ class Reset:
     by: timedelta
 
     def correct(self, items: Iterable[Item]) -> int:
-        """Move the times that hold work back; return the number of changed items.
+        """Move back the times that would block work; return the number of changed items.
 
-        The caller makes sure that no function is running. An item that changes in the meantime is
-        not corrected, because its writer already knew the new time.
+        The caller makes sure that no function is running. An item that changes during the
+        correction is left alone, because it was written with the new time.
         """
         return sum(self._correct(item) for item in items)
 
@@ -82,7 +81,7 @@ class Reset:
         return part | ({NEXT_TRY: self._moved(part[NEXT_TRY])} if NEXT_TRY in part else {})
 
     def _moved(self, value: Any) -> Any:
-        """Return a value in which each time in the future is moved back."""
+        """Return a value in which each time that lies in the future is moved back."""
         if isinstance(value, dict):
             return {name: self._moved(inner) for name, inner in value.items()}
         if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Schedules of EventBridge rules, fired by the local clock.
+"""Schedules of EventBridge rules, which the local clock fires.
 
-When the clock is turned, a rule is not fired at each of its times. The functions of the rules read
-partitions of the due index, and find nothing if nothing is due there. A rule is therefore fired
-only at the first of its times at which its function finds something.
+When the clock is moved forward, a rule is not fired at each of its scheduled times. Its function
+reads partitions of the due index, and would usually find nothing. So a rule is fired only at the
+first of its times at which something in these partitions is due.
 """
 
 import json
@@ -43,8 +43,8 @@ class _Rule:
     """One schedule of a function.
 
     Attributes:
-        parts: The partitions of the due index that the function reads; None if not known.
-        due_at: The rule's next time.
+        parts: The partitions of the due index that the function reads; None if they are not known.
+        due_at: The next scheduled time of the rule.
     """
 
     schedule: Schedule
@@ -54,7 +54,9 @@ class _Rule:
     due_at: datetime
 
     def first_due(self, earliest: Mapping[DuePart, datetime]) -> datetime | None:
-        """Return when the function of the rule has work, whether or not the rule fires then.
+        """Return when the rule's function will have work.
+
+        This may be before or after a scheduled time of the rule.
 
         Returns:
             The earliest due time in the partitions that the function reads, or None if they are
@@ -65,7 +67,7 @@ class _Rule:
         return min((earliest[part] for part in self.parts if part in earliest), default=None)
 
     def next_useful(self, earliest: Mapping[DuePart, datetime]) -> datetime | None:
-        """Return the first of the rule's times at which work is due; None for never."""
+        """Return the first scheduled time of the rule at which work is due; None for never."""
         first = self.first_due(earliest)
         if first is None or first <= self.due_at:
             return self.due_at if first is not None else None
@@ -73,11 +75,11 @@ class _Rule:
 
 
 class Schedules:
-    """Scheduler that calls functions by their schedules, first at the start.
+    """Calls functions by their schedules. The first call is at the start of the stack.
 
     Args:
         functions_with_schedules: The template's functions.
-        due_index: Tells which rules would find something.
+        due_index: Tells for which rules something is due.
     """
 
     def __init__(
@@ -110,7 +112,7 @@ class Schedules:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Wait until no rule is being fired; within the block, no other thread fires rules."""
+        """Fire no rules within the block. First wait until no rule is being fired."""
         with self._firing:
             yield
 
@@ -123,7 +125,7 @@ class Schedules:
             self._thread.join()
 
     def fired(self) -> Counter[str]:
-        """Return how often rules were fired so far, by function."""
+        """Return how often each function was called by a rule so far."""
         with self._firing:
             return Counter(self._fired)
 
@@ -136,17 +138,17 @@ class Schedules:
             return len(due)
 
     def next_useful(self) -> datetime | None:
-        """Return the next time at which a rule fires and finds something; None if there is none."""
+        """Return the next time at which a rule fires and its function finds work; None if never."""
         with self._firing:
             earliest = self._earliest()
             times = [rule.next_useful(earliest) for rule in self._rules]
             return min((time for time in times if time is not None), default=None)
 
     def fire_useful(self, *, early: bool) -> int:
-        """Fire each rule that finds something now; return the number of rules fired.
+        """Fire each rule whose function would find work now; return the number of rules fired.
 
         Args:
-            early: Whether to fire rules before their time, too.
+            early: Whether to fire also rules whose scheduled time has not come.
         """
         with self._firing:
             now, earliest = self._clock.now(), self._earliest()
@@ -161,7 +163,7 @@ class Schedules:
             return len(useful)
 
     def shift(self, by: timedelta) -> None:
-        """Change the next times of all rules."""
+        """Move the next scheduled times of all rules."""
         with self._firing:
             for rule in self._rules:
                 rule.due_at += by

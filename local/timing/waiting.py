@@ -1,6 +1,6 @@
-"""Work that waits for a later time: the kind of each wait, and how `drain` treats it.
+"""Work that waits for a later time: what it waits for, and how `drain` treats it.
 
-`POLICY` is the one list of waits that `drain` turns the clock past.
+`POLICY` lists the kinds of waits that `drain` moves the clock past.
 """
 
 import json
@@ -93,13 +93,13 @@ class Waiting:
         return POLICY[self.kind]
 
     def shown(self) -> dict[str, object]:
-        """Return the JSON object for the report."""
+        """Return the waiting work as a JSON object for the report."""
         return {"kind": self.kind, **self.names, "until": rfc3339(self.until)}
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
-    """Reader of the work that waits.
+    """Lists the work that waits.
 
     Args:
         messages: Returns the messages that wait in the queues.
@@ -114,7 +114,7 @@ class WaitingWork:
     now: Callable[[], datetime]
 
     def in_queues(self) -> list[Waiting]:
-        """Return what messages and changes wait for; messages without work left are omitted."""
+        """Return the waits of messages and changes. Messages without work left are omitted."""
         found = (self._message(held) for held in self.messages())
         waiting = [each for each in found if each is not None]
         return waiting + [_changes(batch) for batch in self.changes()]
@@ -125,9 +125,10 @@ class WaitingWork:
             yield from self._single(kind, until=moment)
 
     def report(self) -> tuple[list[dict[str, object]], int]:
-        """Return all waiting work as JSON objects, earliest first, and how many were left out.
+        """Return all waiting work as JSON objects, earliest first, and the number of omitted ones.
 
-        Summaries, consolidations, fading memories, merges and erasures are counted by kind.
+        For summaries, consolidations, fading memories, merges and erasures, there is one object for
+        each kind, with their number.
         """
         found = [waiting for kind in SINGLE for waiting in self._single(kind)]
         found += [each for each in self.in_queues() if each.kind in {"job", "changes"}]
@@ -230,7 +231,7 @@ class WaitingWork:
 
 
 def _waits_for_quiet(held: Held) -> bool:
-    """Return whether a message waits until a person is silent, to index the conversation."""
+    """Return whether a message waits until a chat is quiet, to index the conversation."""
     return held.source.function.logical_id == "UpkeepWorker" and (
         json.loads(held.message.body).get("kind") == RecallJob.model_fields["kind"].default
     )

@@ -1,1 +1,1 @@
-"""Emulate Twilio: accept SMS, send webhooks, and log the messages."""
+"""Emulates Twilio: accepts SMS, sends webhooks, and logs the messages."""

@@ -1,7 +1,7 @@
-"""Files of messages, as Twilio stores them: those that phones sent, and those that Skein sends.
+"""Files of messages, as Twilio stores them: files that phones sent, and files that Skein sends.
 
-Twilio fetches the files that Skein sends. It answers a request for a file, which needs the
-account's credentials, with a redirect to an address that works for a few hours:
+Twilio fetches the files that Skein sends from their URLs. A request for a file requires the
+account's credentials; Twilio answers with a redirect to a URL that works for a few hours:
 https://www.twilio.com/docs/messaging/api/media-resource.
 """
 
@@ -31,11 +31,11 @@ class MediaFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MediaStore:
-    """Store of the files of the sandbox's messages. Each is a file on disk, named by its id.
+    """Stores the files of the sandbox's messages. Each is a file on disk, named by its id.
 
     Args:
         folder: The folder of the files, which is created with the first file.
-        base_url: The URL of the stack; files are fetched only from there.
+        base_url: The URL of the stack. Files are fetched only from this URL.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class MediaStore:
         return MediaFile(content_type.decode(), data)
 
     def fetch(self, url: str) -> MediaFile | None:
-        """Fetch the file of an outbound message from the stack; None if that fails."""
+        """Fetch the file of an outbound message from the stack; None if the request fails."""
         for _ in range(MAX_REDIRECTS):
             if not url.startswith(f"{self.base_url}/"):
                 return None

@@ -1,4 +1,4 @@
-"""The messages behind a phone's SMS, and why a message gets no answer, for the console."""
+"""For the console: the message that belongs to an SMS, and why it gets no answer."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +21,7 @@ UNSENT = frozenset({None, "failed", "canceled"})  # statuses of deliveries that 
 
 
 class MessageBehind(NamedTuple):
-    """The message that was stored from an SMS, or that an SMS delivered."""
+    """The stored message that belongs to an SMS: the SMS brought it in, or delivered it."""
 
     tenant: str
     chat_id: str
@@ -30,11 +30,12 @@ class MessageBehind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """View of the messages behind SMS, and of the reasons why they get no answer.
+    """Finds the messages that belong to SMS, and the reasons why they get no answer.
 
     Args:
         reasons: Returns the outcome of a message.
-        account: The id of the Twilio account, with which the client id of each SMS begins.
+        account: The id of the Twilio account. The client id of each received SMS begins with this
+            id.
     """
 
     table: Table
@@ -49,11 +50,11 @@ class NoAnswer:
         return _reason_in(self.reasons.of_message(found.tenant, found.chat_id, found.seq))
 
     def message_of(self, sms: Sms) -> MessageBehind | None:
-        """Return the message that an SMS brought or delivered, or None."""
+        """Return the message that an SMS brought in or delivered; None if there is none."""
         return self._of_inbound(sms) if sms.direction == "inbound" else self._of_outbound(sms)
 
     def _of_outbound(self, sms: Sms) -> MessageBehind | None:
-        """Find the delivery that the SMS' status callback names."""
+        """Find the delivery that is named in the URL of the SMS's status callback."""
         named = dict(parse_qsl(urlsplit(sms.callback).query))
         if not {"tenant", "chat", "delivery"} <= named.keys():
             return None

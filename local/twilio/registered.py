@@ -1,7 +1,7 @@
-"""Registrations of the sandbox's account: senders of WhatsApp, and templates.
+"""What is registered for the sandbox's account: senders and templates of WhatsApp.
 
-At Twilio, an operator registers both in advance. Here, each assigned number is a sender, and the
-templates are those in the settings of the line's tenant.
+At Twilio, an operator registers both in advance. In the sandbox, each assigned number is a sender,
+and the templates are those in the settings of the line's tenant.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ class RegisteredSenders:
     numbers: AssignedNumbers
 
     def senders(self) -> Iterator[str]:
-        """Yield the numbers that send by WhatsApp."""
+        """Yield the numbers that may send WhatsApp messages."""
         yield LINE
         yield from (number.address.address for number in self.numbers.all())
 
     def template(self, number: str, sid: str) -> MessageTemplate | None:
-        """Return the template with an id in the settings of the tenant of a line."""
+        """Return the template with this id from the settings of the line's tenant."""
         line = self.table.get(Line.key_of(phone_address(number)))
         if line is None:
             return None

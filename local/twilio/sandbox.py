@@ -1,8 +1,8 @@
-"""Sandbox of Twilio's REST API for Twilio's own client.
+"""A sandbox that Twilio's own client can use in place of Twilio's REST API.
 
-SMS and messages of WhatsApp are only stored in a log and never sent. The account has every number
-except those that phones have used. Some numbers behave like Twilio's documented test numbers:
-https://www.twilio.com/docs/iam/test-credentials.
+SMS and WhatsApp messages are only stored in a log and never sent. Every number belongs to the
+account, except those that phones have used. Some numbers behave like Twilio's documented test
+numbers: https://www.twilio.com/docs/iam/test-credentials.
 """
 
 import base64
@@ -87,7 +87,8 @@ class TwilioSandbox:
         media: Stores the files of the messages.
         on_sms: Called with each accepted SMS.
         senders: Returns the numbers that the account has registered for WhatsApp.
-        templates: Returns the template with an id for messages of a number, if there is one.
+        templates: Returns the template with this id for messages from a number; None if there is
+            none.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class TwilioSandbox:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread of status callbacks after those already queued."""
+        """Send the status callbacks that are already queued, and stop their thread."""
         self._todo.put(None)
         if self._thread.is_alive():
             self._thread.join()
@@ -131,7 +132,7 @@ class TwilioSandbox:
         """Wait until all status callbacks are sent.
 
         Args:
-            until: Moment of `time.monotonic` at which to give up.
+            until: When to give up, as a time of `time.monotonic`.
 
         Returns:
             Whether all status callbacks were sent in time.
@@ -240,7 +241,7 @@ class TwilioSandbox:
     def _objection(
         self, sender: str, recipient: str, body: str, media_url: str | None
     ) -> int | None:
-        """Return Twilio's error code for an SMS; None if Twilio would accept the SMS."""
+        """Return the error code with which Twilio would refuse an SMS; None if it would not."""
         checks = (
             (BAD_SENDERS.get(sender), sender in BAD_SENDERS),
             (21212, not ADDRESS.fullmatch(sender)),
@@ -322,7 +323,7 @@ class TwilioSandbox:
                 self._changed.notify_all()
 
     def _moved(self, sid: str, status: str, code: int | None) -> Sms | None:
-        """Store the next status of a message; None if it has failed before.
+        """Store the next status of a message; return None if the message has failed before.
 
         Twilio fetches the file of a message before it sends the message.
         """

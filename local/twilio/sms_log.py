@@ -14,10 +14,10 @@ MAX_WAITING = 32  # requests that wait for a change; each holds a thread
 
 @dataclass(frozen=True)
 class Sms:
-    """SMS as Twilio stores it; times are of the local clock, in whole seconds.
+    """An SMS as Twilio stores it. Times are of the local clock, in whole seconds.
 
-    An outbound SMS goes from a line to a phone, and an inbound one from a phone to a line. The
-    addresses of a message of WhatsApp begin with `whatsapp:`.
+    An outbound SMS goes from a line to a phone, and an inbound one from a phone to a line. If it is
+    a WhatsApp message, the addresses begin with `whatsapp:`.
 
     Attributes:
         buttons: The quick replies: pairs of title and id.
@@ -86,7 +86,7 @@ class SmsLog:
     def wait(self, version: int, seconds: float) -> None:
         """Wait until the log's version is not `version`, for at most `seconds`.
 
-        If 32 calls are waiting already, this call returns at once.
+        If 32 calls are already waiting, a further call returns at once.
         """
         with self._lock:
             if self._waiting >= MAX_WAITING:
@@ -107,7 +107,7 @@ class SmsLog:
         return sms
 
     def get(self, sid: str) -> Sms | None:
-        """Return an SMS of either direction, or None."""
+        """Return the inbound or outbound SMS with this id; None if there is none."""
         return self._by_sid.get(sid)
 
     def find(
@@ -142,7 +142,7 @@ class SmsLog:
             self._lock.notify_all()
 
     def heard(self, phone: str, line: str) -> str | None:
-        """Return when a phone last wrote to a line; None for never."""
+        """Return when a phone last wrote to a line; None if it never did."""
         at = (
             sms.created_at
             for sms in self._stored()
@@ -155,7 +155,7 @@ class SmsLog:
         return any(sms.direction == "inbound" and sms.sender == number for sms in self._stored())
 
     def of_phone(self, phone: str, line: str | None, limit: int) -> list[Sms]:
-        """Return the newest SMS that a phone got and sent, oldest first.
+        """Return the newest SMS that a phone got or sent, oldest first.
 
         Args:
             phone: The phone number of the person.

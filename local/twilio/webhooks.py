@@ -1,4 +1,4 @@
-"""Twilio's webhook requests: forms that are signed with the account's auth token.
+"""Twilio's webhook requests: forms, signed with the account's auth token.
 
 See https://www.twilio.com/docs/usage/webhooks/webhooks-security.
 """
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 
 
 class TwilioWebhooks:
-    """Webhook sender of one Twilio account.
+    """Sends the webhooks of one Twilio account.
 
     Args:
         account: `account_sid` and `auth_token`.
-        base_url: The stack's URL; requests to other URLs are never sent.
+        base_url: The stack's URL. Requests to other URLs are never sent.
         send: Sends a request to the stack and returns the response.
     """
 
@@ -67,15 +67,15 @@ class TwilioWebhooks:
         button: str | None = None,
         media: Sequence[tuple[str, str]] = (),
     ) -> tuple[str, Response]:
-        """Send an inbound SMS, or a message of WhatsApp, to a line's webhook.
+        """Send an inbound SMS or WhatsApp message to a line's webhook.
 
         Args:
             sender: The phone number of the sender; for WhatsApp, after `whatsapp:`.
-            recipient: The phone number of the line, in the same form.
+            recipient: The phone number of the line, in the same form as `sender`.
             body: The text of the SMS.
             button: The id of the quick reply that was tapped; None for a typed message.
             media: The files: pairs of id and media type.
-            sid: The id of the SMS, to send the same SMS twice; None for a new id.
+            sid: The id of the SMS. Give an id to send the same SMS twice; None makes a new id.
 
         Returns:
             The id of the SMS and the stack's response.
@@ -111,7 +111,7 @@ class TwilioWebhooks:
 
 
 def _on_whatsapp(fields: Mapping[str, str], button: str | None) -> dict[str, str]:
-    """Return the fields of a WhatsApp message, which has no fields for places, unlike an SMS."""
+    """Return the fields of a WhatsApp message. Unlike an SMS, it has no fields about places."""
     kept = {name: value for name, value in fields.items() if not name.startswith(("To", "From"))}
     number = fields["From"].removeprefix(f"{WHATSAPP}+")
     kind = "button" if button is not None else _kind(fields)

@@ -1,4 +1,4 @@
-"""Access rule of the routes under `/local`: this machine only, and no foreign web page."""
+"""Access rule of the routes under `/local`: only this machine, and no web page of another site."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,17 @@ HTTP_PORT = 80  # browsers and curl leave this port out of `Host` and `Origin`
 
 @dataclass(frozen=True)
 class LocalAccess:
-    """Check of who sends a request to `/local`."""
+    """Checks who sends a request to `/local`."""
 
     port: int
 
     def allows(self, request: Request) -> bool:
-        """Return whether a request comes from this machine, and from no foreign web page.
+        """Return whether a request comes from this machine, and not from another site's web page.
 
-        The connection has the peer's address; headers such as `X-Forwarded-For` do not count.
-        `Host` must be the stack's own. This refuses a name that an attacker points to this machine
-        (DNS rebinding). `Origin` must be absent or match `Host`. This refuses pages of other sites.
+        The address that counts is that of the connection; headers such as `X-Forwarded-For` are
+        ignored. `Host` must be the stack's own, so that an attacker's domain name that points to
+        this machine is refused (DNS rebinding). `Origin` must be absent or match `Host`, so that
+        pages of other sites are refused.
         """
         host, origin = request.headers.get("host"), request.headers.get("origin")
         return (

@@ -15,7 +15,7 @@ CACHED = 1_000  # results
 
 
 class RefusedError(Exception):
-    """The gateway refuses a request with `response` and does not call the function."""
+    """The gateway refuses a request: it sends `response` and does not call the function."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)
@@ -23,12 +23,13 @@ class RefusedError(Exception):
 
 
 class Authorizer:
-    """Authorizer of the routes that need a caller.
+    """Authorizer of the routes that require a caller.
 
     Args:
         function: The template's authorizer function.
-        functions: Calls the function.
-        cache_seconds: How long a result is cached, for requests with the same header.
+        functions: The invoker that calls the function.
+        cache_seconds: How long a result is cached for requests with the same `Authorization`
+            header.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A page of another origin with the web chat on it: `http://localhost`, which calls `127.0.0.1`."""
+"""A page with the web chat, on another origin than the API: `http://localhost`, not `127.0.0.1`."""
 
 import html
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ PAGE = """<!doctype html>
 
 @dataclass(frozen=True)
 class ChatPage:
-    """The page, with the widget that its address names or one of the demo's tenant.
+    """Serves the page. Its widget is named in the page's URL, or is one of the demo's tenant.
 
     Attributes:
         url: The stack's URL, whose host is 127.0.0.1.
@@ -37,7 +37,7 @@ class ChatPage:
     url: str
 
     def answer(self, request: Request, app: App) -> Response:
-        """Return the page; its policy is as strict as one can be."""
+        """Return the page. Its content security policy allows only what the web chat needs."""
         origin = self.url.replace("127.0.0.1", "localhost")
         asked = parse_qs(request.query).get("widget")
         widget = asked[0] if asked else self._demo(app, origin)
@@ -54,7 +54,7 @@ class ChatPage:
         return Response(200, headers, page.encode())
 
     def _demo(self, app: App, origin: str) -> str:
-        """Return the id of a widget of the demo's tenant for this origin; make it if needed."""
+        """Return the id of the demo tenant's widget for this origin; create it if there is none."""
         widgets = app.get(Widgets)
         for each in widgets.list(TENANT).items:
             if origin in each.origins:

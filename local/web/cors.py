@@ -1,7 +1,7 @@
 """CORS of the local API Gateway, which lets pages of other origins call the API.
 
-As deployed, the gateway itself answers preflight requests and adds the headers to every response,
-also to its own errors. The functions know nothing about CORS.
+As in a deployment, the gateway itself answers preflight requests, and adds the CORS headers to
+every response, even to its own errors. The functions know nothing about CORS.
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html
 """
 
@@ -50,7 +50,7 @@ class Cors:
         return self.answering(request, Response(204, allowed))
 
     def answering(self, request: Request, response: Response) -> Response:
-        """Return a response with the headers that let pages of an allowed origin read it."""
+        """Add to a response the headers that let pages of an allowed origin read it."""
         origin = self._allowed(request)
         if origin is None:
             return response
@@ -63,7 +63,7 @@ class Cors:
         return replace(response, headers=(*response.headers, *headers))
 
     def _allowed(self, request: Request) -> str | None:
-        """Return the origin to name in the response; None if the page may not read the response."""
+        """Return the origin to allow in the response; None if the page may not read it."""
         origin, allowed = request.headers.get("origin"), self.rules.get("AllowOrigins", ())
         if origin is None or "*" in allowed:
             return None if origin is None else "*"
@@ -71,5 +71,5 @@ class Cors:
 
 
 def own_origins(url: str) -> tuple[str, ...]:
-    """Return the origins under which a browser on this machine shows the stack's own pages."""
+    """Return the origins of the stack's own pages in a browser on this machine."""
     return (url, url.replace("127.0.0.1", "localhost"))

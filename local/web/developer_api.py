@@ -51,16 +51,16 @@ class DeveloperApi:
     Attributes:
         signer: Creates tokens.
         webhooks: Sends inbound SMS to the stack.
-        sms_log: Contains the SMS in both directions.
+        sms_log: Contains the inbound and outbound SMS.
         files: Contains the files of these SMS.
         no_answer: Finds the message that belongs to an SMS, and why the message gets no answer.
         clock_control: Advances the clock and drains the queues.
         due_events: Lists the events that fire at a later time.
         queues: Returns the depths of the queues.
-        config: The response of `GET /local/config`, without the time.
-        on_sms: Called with sender, recipient and body of each SMS to a line.
+        config: The response of `GET /local/config`, except for the time.
+        on_sms: Called with the sender, recipient and body of each SMS to a line.
         numbers: Assigns phone numbers to tenants.
-        push: Has the notifications that phones were shown.
+        push: Keeps the notifications that phones would show.
         day: Returns the state and the tour of the recorded day.
     """
 
@@ -80,7 +80,7 @@ class DeveloperApi:
     day: Callable[[], Values]
 
     def answer(self, request: Request) -> Response:
-        """Handle a call; an error response has a message of one sentence."""
+        """Handle a call. An error response has a message of one sentence."""
         call = CALLS.get((request.method, request.path.removeprefix(PREFIX)))
         if call is None:
             known = ", ".join(f"{method} {name}" for method, name in CALLS)
@@ -144,7 +144,7 @@ class DeveloperApi:
         return self.day()
 
     def _silence(self, found: Sequence[Sms]) -> Values | None:
-        """Return why a phone's newest SMS gets no answer; None if it gets one, or is outbound."""
+        """Return why a phone's newest SMS gets no answer; None if it will, or the line sent it."""
         if not found or found[-1].direction != "inbound" or found[-1].status != "received":
             return None
         reason = self.no_answer.reason_of(found[-1])
@@ -223,7 +223,7 @@ class DeveloperApi:
 
 @dataclass(frozen=True)
 class LocalCall:
-    """Call of the developer API; `docs/local.md` describes each.
+    """A call of the developer API. `docs/local.md` describes each call.
 
     Attributes:
         answer: Returns the response of a `DeveloperApi` to the request's values.
@@ -234,7 +234,7 @@ class LocalCall:
     names: tuple[str, ...] = ()
 
     def values(self, request: Request) -> Values:
-        """Return the fields or parameters of a request; missing ones are left out.
+        """Return the fields or parameters that a request has.
 
         Raises:
             BadRequestError: The body is not a JSON object, or a name is not in `names`.
@@ -269,7 +269,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Parse a body; an empty body has no fields."""
+    """Parse a body as a JSON object. An empty body is an object without fields."""
     try:
         value = json.loads(body or b"{}")
     except ValueError:
@@ -287,7 +287,7 @@ def _text(body: Values, name: str) -> str:
 
 
 def _files(body: Values) -> list[MediaFile]:
-    """Return the files of a message, each with its bytes in base64."""
+    """Return the files of a message. In the body, each file's bytes are in base64."""
     given = body.get("media", [])
     if not isinstance(given, list) or len(given) > MAX_FILES:
         raise BadRequestError(f"`media` must be a list of at most {MAX_FILES} files.")
@@ -315,7 +315,10 @@ def _whole(query: Values, name: str) -> int:
 
 
 def _address(value: str) -> str:
-    """Return an address of a query, in which an unescaped plus is a space."""
+    """Return an address that a query contains.
+
+    An unescaped plus sign in a query means a space, so a leading space becomes a plus.
+    """
     prefix, _, number = value.rpartition(":")
     return f"{prefix}{':' if prefix else ''}+{number.strip(' +')}"
 

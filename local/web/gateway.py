@@ -22,8 +22,9 @@ class Gateway:
 
     Args:
         template_functions: The functions with their routes.
-        authorizer: Finds out who calls, for routes that require a caller.
-        cors: The origins whose pages may call the API; none by default.
+        authorizer: Finds the caller of routes that require one.
+        cors: The CORS rules, which say whose pages may call the API; by default, no other origin's
+            may.
     """
 
     def __init__(

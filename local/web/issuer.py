@@ -1,7 +1,7 @@
-"""Local issuer, at which people sign in to the console: OpenID Connect with one click.
+"""Local issuer: people sign in to the console with one click, by OpenID Connect.
 
-It stands in for the identity provider of a deployment. Like all of `/local`, it can be reached only
-from this machine. It follows the code flow with PKCE:
+It replaces the identity provider of a deployment. Like everything under `/local`, it can be reached
+only from this machine. It implements the code flow with PKCE:
 https://openid.net/specs/openid-connect-core-1_0.html and https://www.rfc-editor.org/rfc/rfc7636
 """
 
@@ -94,7 +94,7 @@ class RefusedRequestError(Exception):
 
 @dataclass(frozen=True)
 class Person:
-    """A person of the local stack, as the sign-in page shows them."""
+    """A person of the local stack, as shown on the sign-in page."""
 
     id: str
     name: str
@@ -103,7 +103,7 @@ class Person:
 
 @dataclass(frozen=True)
 class _Grant:
-    """The sign-in that a code stands for, until the code is used or has expired."""
+    """The sign-in for which a code was issued. It is kept until the code is used or expires."""
 
     person: Person
     scope: str
@@ -176,7 +176,7 @@ class LocalIssuer:
         return json_response(200, {"keys": [self._signer.public_key]})
 
     def _choose(self, request: Request) -> Response:
-        """Return the page on which a person chooses who they are."""
+        """Return the page on which a person chooses as whom to sign in."""
         asked = _form(request.query)
         self._check(asked)
         people = self._people()
@@ -212,7 +212,7 @@ class LocalIssuer:
         return Response(303, (("location", location), ("cache-control", "no-store")))
 
     def _token(self, request: Request) -> Response:
-        """Exchange a code for a token; a code works once."""
+        """Exchange a code for a token. A code works only once."""
         form = _form(request.body.decode(errors="replace"))
         if form.get("grant_type") != "authorization_code":
             raise RefusedRequestError("unsupported_grant_type", "The grant must be a code.")
@@ -249,7 +249,7 @@ class LocalIssuer:
         """Check the parameters of a sign-in.
 
         Raises:
-            RefusedRequestError: The parameters are not those of this stack's console.
+            RefusedRequestError: The parameters are not those that this stack's console sends.
         """
         if asked.get("client_id") != CONSOLE_CLIENT:
             raise RefusedRequestError("invalid_client", f"The client must be {CONSOLE_CLIENT}.")
@@ -261,7 +261,7 @@ class LocalIssuer:
             raise RefusedRequestError("invalid_request", "PKCE with S256 is required.")
 
     def _person(self, user_id: str, name: str, tenant: str) -> Person:
-        """Return the chosen person; a new person's name is also their id."""
+        """Return the chosen person. For a new person, the name is also the id."""
         people = self._people()
         if tenant != TENANT and tenant not in {person.tenant for person in people}:
             raise RefusedRequestError("invalid_request", "There is no such tenant here.")

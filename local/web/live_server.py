@@ -1,7 +1,7 @@
 """WebSocket server of the live channel, in place of API Gateway.
 
-One thread runs all connections. The functions of the template's WebSocket API are called with
-events of API Gateway's form, in threads of their own.
+One thread serves all connections. The functions of the template's WebSocket API run in other
+threads, and are called with events in the form of API Gateway's.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class LiveServer:
-    """WebSocket server whose connections are the port `Sockets`.
+    """WebSocket server that implements the port `Sockets` with its connections.
 
     Args:
         port: TCP port; 0 for any free port.
@@ -104,7 +104,7 @@ class LiveServer:
             each.close()
 
     def push(self, connection_id: str, text: str) -> None:
-        """See `skein.ports.Sockets`; a connection that is 256 frames behind is closed."""
+        """See `skein.ports.Sockets`. A connection with 256 waiting frames is closed."""
         if not self._put(connection_id, text):
             raise ConnectionGone("the connection is closed")
 
@@ -112,7 +112,10 @@ class LiveServer:
         self._put(connection_id, None)
 
     def _put(self, connection_id: str, text: str | None) -> bool:
-        """Pass a frame to a connection (None closes it); return whether the connection is open."""
+        """Pass a frame to a connection, or close the connection (None).
+
+        Returns whether the connection is open.
+        """
         outgoing, loop = self._open.get(connection_id), self._loop
         if outgoing is None or outgoing.too_slow or loop is None:
             return False
@@ -196,7 +199,10 @@ class LiveServer:
                 await self._invoke_or_log(DEFAULT, event)
 
     async def _invoke_or_log(self, route_key: str, event: Event) -> None:
-        """Call the function of a route, and log its failure, which the gateway does not report."""
+        """Call the function of a route, and log if it fails.
+
+        API Gateway does not report such failures to clients, either.
+        """
         try:
             await self._invoke(route_key, event)
         except Exception:
@@ -213,7 +219,7 @@ class LiveServer:
 
 
 class _Outgoing:
-    """The frames that wait for one reader; only the server's thread changes them.
+    """The frames that wait for one reader. Only the server's thread changes them.
 
     Attributes:
         too_slow: Whether the connection is being closed because its reader is too slow.

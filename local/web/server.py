@@ -123,7 +123,10 @@ def addresses(host: str) -> tuple[str, ...]:
 
 
 def listener(address: str, port: int, variable: str = "SKEIN_PORT") -> socket.socket:
-    """Create a listening socket; Werkzeug would exit the process if it could not bind."""
+    """Create a listening socket.
+
+    Werkzeug does not create it, because it would exit the process if it could not bind.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         return socket.create_server((address, port), family=family, backlog=128)
@@ -137,7 +140,7 @@ def listener(address: str, port: int, variable: str = "SKEIN_PORT") -> socket.so
 
 
 def _headers(environ: "WSGIEnvironment") -> dict[str, str]:
-    """Return a request's headers by lower-case name, with those that API Gateway adds."""
+    """Return a request's headers by lower-case name, and the headers that API Gateway adds."""
     headers = {
         name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
         for name, value in environ.items()

@@ -24,17 +24,17 @@ ALGORITHMS = ("RS256",)
 
 
 class TokenSigner:
-    """Signer with a persistent key, which also verifies its tokens (see `IdentityProvider`).
+    """Signs tokens with a persistent key, and verifies them (see `IdentityProvider`).
 
     Tokens expire by real time, even while the local clock is ahead, because in production they come
-    from an external identity provider. The functions, however, get the times of issue and expiry in
-    local time, because Skein compares them with the local clock.
+    from an external identity provider. In the claims that functions get, the times of issue and
+    expiry are in local time, because Skein compares them with the local clock.
 
     Args:
         key_file: The file of the private key, created on first use.
         issuer: The `iss` of every token.
         audience: The `aud` of every token.
-        other: An identity provider whose tokens are accepted, too.
+        other: A further identity provider whose tokens are accepted; None for none.
         now: Returns the time of the local clock, in seconds since 1970.
     """
 
@@ -71,7 +71,7 @@ class TokenSigner:
         return self._signed(claims)
 
     def id_token(self, *, sub: str, name: str, client: str, nonce: str) -> str:
-        """Create an ID token, which tells a client who has signed in.
+        """Create an ID token, which tells a client which user has signed in.
 
         Args:
             sub: The id of the user.
@@ -93,7 +93,7 @@ class TokenSigner:
         return jwt.encode(given, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def claims(self, token: str) -> Mapping[str, Any]:
-        """See `skein.ports.IdentityProvider`; times are by the local clock."""
+        """See `skein.ports.IdentityProvider`. Times are in the time of the local clock."""
         own = issuer_of(token) == self.issuer
         if not own and self._other is None:
             raise Unauthenticated("the token is of another issuer")
