@@ -1,1 +1,1 @@
-"""Tools that build and deploy Skein, never deployed themselves."""
+"""Tools that build, deploy and check Skein. They are not part of a deployment."""

@@ -1,7 +1,7 @@
-"""Generator of the calls by subject in our clients, from the OpenAPI document.
+"""Generates the calls of our clients, grouped by subject, from the OpenAPI document.
 
-`make client-types` writes them. The name of a call is the operation's, without the subject's:
-`create_agent` is `client.agents.create`.
+`make client-types` writes the calls. A call's name is that of the operation without the subject:
+the operation `create_agent` becomes `client.agents.create`.
 """
 
 import keyword
@@ -57,17 +57,17 @@ class Call:
     """A call of the API.
 
     Attributes:
-        subject: The tag of its operation.
-        operation: The id of its operation.
-        method: Its HTTP method.
-        path: Its path, with parameters in braces.
-        summary: What it does.
-        parameters: The types of its path's parameters, by name and in order.
-        query: The types of its query parameters, without those of paging.
-        body: The schema of its body, or None.
-        result: The schema of its response, or of each item of a list; None for no content.
-        is_list: Whether it answers with a list.
-        is_paged: Whether the list has pages.
+        subject: The tag of the operation in the document.
+        operation: The id of the operation in the document.
+        method: The HTTP method.
+        path: The path, with parameters in braces.
+        summary: The summary of the operation.
+        parameters: The types of the path's parameters, by name and in the path's order.
+        query: The types of the query parameters, by name, except those for paging.
+        body: The schema of the request's body; None if there is no body.
+        result: The schema of the response or, for a list, of each item; None for no content.
+        is_list: Whether the response is a list.
+        is_paged: Whether the list is returned in pages.
     """
 
     subject: str
@@ -108,7 +108,10 @@ class Call:
 
     @property
     def name(self) -> str:
-        """Its name in Python; it keeps its subject if Python reserves the rest."""
+        """The call's name in Python.
+
+        It is the operation's whole id if the short name is a Python keyword.
+        """
         subjects = {self.subject, self.subject.removesuffix("s")}
         words = [word for word in self.operation.split("_") if word not in subjects]
         short = "_".join(words)
@@ -125,7 +128,7 @@ def _name(schema: Mapping[str, Any]) -> str:
 
 
 def _type(parameter: Mapping[str, Any]) -> str:
-    """Return the type of a parameter: that of Python, or the name of a schema."""
+    """Return the type of a parameter: a Python type, or the name of a schema."""
     schema = parameter["schema"]
     [schema, *_] = schema.get("anyOf", [schema])
     if "$ref" in schema:
@@ -135,7 +138,7 @@ def _type(parameter: Mapping[str, Any]) -> str:
 
 
 def calls(document: Mapping[str, Any]) -> Iterator[Call]:
-    """Yield the calls of all subjects, in the order of the subjects and their names."""
+    """Yield the calls of all subjects, sorted by subject and name."""
     described = [
         Call.of(document, path, method)
         for path, methods in document["paths"].items()
@@ -152,7 +155,7 @@ def _has_json(operation: Mapping[str, Any]) -> bool:
 
 
 def python_text(document: Mapping[str, Any]) -> str:
-    """Return the source of the async calls in Python."""
+    """Return the Python source of the async calls."""
     found = list(calls(document))
     types = {kind for call in found for kind in _types(call)}
     parts = [PYTHON_HEAD.format(types=f"({', '.join(sorted(types))})")]
@@ -213,7 +216,7 @@ def _method(head: str, about: str, body: str) -> str:
 
 
 def typescript_text(document: Mapping[str, Any]) -> str:
-    """Return the source of the calls in TypeScript."""
+    """Return the TypeScript source of the calls."""
     found = list(calls(document))
     parts = [TYPESCRIPT_HEAD]
     for subject in SUBJECTS:
@@ -264,5 +267,5 @@ def _camel(name: str) -> str:
 
 
 def texts(document: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the generated sources, by their files."""
+    """Return the generated sources, by the file to which they are written."""
     return {PYTHON: python_text(document), TYPESCRIPT: typescript_text(document)}

@@ -1,8 +1,9 @@
-"""Builder of the web site with the docs.
+"""Builds the web site with the docs.
 
-`python -m tools.docs_site <mkdocs>` copies the README and every file that it leads to into
-`build/pages`, and has MkDocs make `build/site` of them (`mkdocs.yml`). The site loads nothing from
-other hosts: scripts and styles are its own. The module needs the standard library, npm and MkDocs.
+`python -m tools.docs_site <mkdocs>` copies the README and every file that it links to, directly or
+through other pages, into `build/pages`. From these, MkDocs makes `build/site` (`mkdocs.yml`). The
+site contains all its scripts and styles, and loads nothing from other hosts. The module needs the
+standard library, npm and MkDocs.
 """
 
 import os
@@ -46,7 +47,7 @@ class DocsError(RuntimeError):
 
 
 def collect(start: Path) -> list[Path]:
-    """Return a page and all files of the repository that it leads to, directly or through others.
+    """Return a page and all files of the repository that it links to, directly or through others.
 
     Args:
         start: The page, in Markdown.
@@ -67,10 +68,11 @@ def collect(start: Path) -> list[Path]:
 
 
 def for_mkdocs(text: str) -> str:
-    """Return a page as MkDocs's parser needs it.
+    """Rewrite a page of Markdown for MkDocs's parser.
 
-    A code host accepts a list right after a paragraph, and indents by the width of the list's mark.
-    MkDocs needs an empty line before a list, and four spaces a level.
+    Code hosts accept a list directly after a paragraph, and indent nested lines by the width of the
+    list's marker. MkDocs needs an empty line before a list, and four spaces of indentation for each
+    level.
     """
     lines: list[str] = []
     widths: list[int] = []  # the indentation of the content of each open list item
@@ -99,7 +101,7 @@ def for_mkdocs(text: str) -> str:
 
 
 def stage() -> None:
-    """Copy the pages and the files that they need into the folder from which MkDocs builds."""
+    """Copy the pages, and the files that they need, to the folder from which MkDocs builds."""
     shutil.rmtree(PAGES, ignore_errors=True)
     for path in collect(ROOT / "README.md"):
         copy = PAGES / path.relative_to(ROOT)
@@ -114,10 +116,10 @@ def stage() -> None:
 
 
 def install_mermaid() -> None:
-    """Fetch Mermaid from npm unless it is there, and check its hash.
+    """Fetch Mermaid from npm unless it is installed, and check its hash.
 
     Raises:
-        DocsError: There is no npm, or the package is missing or another one.
+        DocsError: npm is not installed, or the package is missing or has another hash.
     """
     member = "dist/mermaid.min.js"
     try:
@@ -127,7 +129,7 @@ def install_mermaid() -> None:
 
 
 def foreign_loads(site: Path) -> list[str]:
-    """Return the places of a built site that load something from another host."""
+    """Return the places in a built site that load something from another host."""
     return [
         f"{path.relative_to(site)}: {found[0]}"
         for path in sorted(site.rglob("*"))

@@ -13,7 +13,7 @@ from local.environment import CREDENTIALS
 
 @contextmanager
 def running(*services: str) -> Iterator[str]:
-    """Run the emulator with these services, or all of them, empty; yields its URL.
+    """Run an empty emulator of these services, or of all; yield its URL.
 
     Raises:
         ChildFailedError: The emulator did not start.

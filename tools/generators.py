@@ -1,7 +1,7 @@
-"""Code generators that read the OpenAPI document, as `make generators` runs them.
+"""Runs the code generators that read the OpenAPI document, for `make generators`.
 
-`python -m tools.generators install` installs the generators for TypeScript with npm.
-`python -m tools.generators types` writes the types of the clients in `clients/`.
+`python -m tools.generators install` installs the generators for TypeScript with npm. `python -m
+tools.generators types` writes the types in the clients below `clients/`.
 """
 
 import importlib
@@ -29,7 +29,7 @@ SECONDS = 120
 
 
 class GeneratorError(RuntimeError):
-    """A generator is missing, failed or warned; the message has its output."""
+    """A generator is missing, failed or printed a warning; the message has its output."""
 
 
 def missing() -> str | None:
@@ -42,7 +42,7 @@ def missing() -> str | None:
 
 
 def install() -> None:
-    """Install the generators for TypeScript in the locked versions.
+    """Install the generators for TypeScript in the versions of the lock file.
 
     Raises:
         GeneratorError: npm is missing or failed.
@@ -93,10 +93,10 @@ def node(tool: str, *arguments: str, folder: Path) -> subprocess.CompletedProces
 
 
 def lint(document: Path) -> list[str]:
-    """Return the warnings of Redocly about a document, and of Spectral if it is OpenAPI.
+    """Return Redocly's warnings about a document and, if it is OpenAPI, Spectral's.
 
     Raises:
-        GeneratorError: The document is not valid; the message has all problems.
+        GeneratorError: The document is not valid; the message lists all problems.
     """
     redocly = ("lint", "--extends=recommended", "--format=json", str(document))
     done = node("redocly", *redocly, folder=document.parent)
@@ -132,7 +132,7 @@ def generate_models(document: Path, module: Path, kind: str = "pydantic_v2.BaseM
 
     Args:
         module: The file to write.
-        kind: The base of the generated classes, as the generator names it.
+        kind: The generator's name for the base class of the generated classes.
 
     Raises:
         GeneratorError: The generator failed or warned.
@@ -176,7 +176,7 @@ def _refuse_warnings(done: subprocess.CompletedProcess[str]) -> None:
 
 
 def client_types(document: Path) -> Mapping[Path, str]:
-    """Return the generated types and calls of our clients, by the file in which they belong.
+    """Return the generated types and calls of our clients, by the file to which they are written.
 
     Raises:
         GeneratorError: A generator failed or warned.
@@ -213,7 +213,7 @@ def write_types() -> None:
 
 
 def document() -> Mapping[str, Any]:
-    """Return the OpenAPI document; `functions` must be importable."""
+    """Return the OpenAPI document. `functions` must be on the import path."""
     openapi = importlib.import_module("routes.document.openapi")
     described: Mapping[str, Any] = openapi.document()
     return described

@@ -1,11 +1,12 @@
-"""Each function under AWS's runtime client, with the code, the memory and the CPU of Lambda.
+"""Runs each function as Lambda does, with AWS's runtime client and Lambda's memory and CPU.
 
-`python -m tools.lambda_runtime [function ...]` builds the layer for this machine's processor. It
-starts each function as Lambda does: Python of the runtime with AWS's `awslambdaric`, the code in
-`/var/task` and `/opt`, read-only and of another user, the memory of the template, and the share of
-a core that Lambda gives for it. Functions with SnapStart are restored from a snapshot, which runs
-their hooks. A small Runtime API hands over one event, an emulator of AWS has the table, the queues
-and the secrets, and stand-ins are the model and Twilio.
+`python -m tools.lambda_runtime [function ...]` builds the layer for this machine's processor. Then
+it starts each function as Lambda does: with the runtime's Python and AWS's `awslambdaric`, with the
+code in `/var/task` and `/opt`, which is read-only and belongs to another user, with the memory that
+the template sets, and with the share of a core that Lambda gives for this memory. For functions
+with SnapStart, the hooks that run when a snapshot is restored are run, too. A small server of
+Lambda's Runtime API gives the function one event. An emulator of AWS provides the table, the queues
+and the secrets; scripted servers replace the model and Twilio.
 """
 
 import contextlib
@@ -63,29 +64,29 @@ class RuntimeCheckError(packages.InstallError):
 
 
 class Seconds(NamedTuple):
-    """A moment, or the time between two.
+    """A point in time, or the time between two.
 
     Attributes:
-        wall: Seconds of the machine's clock.
-        cpu: Seconds of CPU time that the function has used; 0 if the kernel does not say.
+        wall: Seconds by the machine's clock.
+        cpu: Seconds of CPU time that the function has used; 0 if the kernel does not tell.
     """
 
     wall: float
     cpu: float
 
     def since(self, begun: "Seconds") -> "Seconds":
-        """Return the time from another moment until this one."""
+        """Return the time from an earlier point until this one."""
         return Seconds(self.wall - begun.wall, self.cpu - begun.cpu)
 
 
 @dataclass(frozen=True)
 class Took:
-    """What a function took.
+    """How much time and memory a function used.
 
     Attributes:
-        start: From the start of the process until it asked for its first event.
-        events: From the hand-over of each event until its answer.
-        memory: The most that was used at a time, in MiB; 0 if the kernel does not say.
+        start: The time from the start of the process until it asked for its first event.
+        events: For each event, the time from handing it to the function until the answer.
+        memory: The most memory that was in use at a time, in MiB; 0 if the kernel does not tell.
     """
 
     start: Seconds
@@ -95,18 +96,18 @@ class Took:
 
 @dataclass
 class RuntimeApi:
-    """Lambda's Runtime API for some events, one after the other.
+    """A server of Lambda's Runtime API, which gives a function some events, one after the other.
 
     Attributes:
-        events: Each makes an event, at the moment at which the function asks for it.
-        seconds: How long the function may take for each, in seconds.
-        answers: What the function answered to each.
-        error: What failed at the start or at an event.
-        now: Returns the moment.
+        events: Functions that each make an event when the checked function asks for its next event.
+        seconds: How long the function may take for each event, in seconds.
+        answers: The function's answers to the events.
+        error: The error that the function reported, at its start or for an event; empty if none.
+        now: Returns the current time and the CPU time used so far.
         asked_at: When the function asked for each event.
-        given_at: When it got each event.
-        ended_at: When it answered each.
-        restored: Whether the function asked for the end of a snapshot, as with SnapStart.
+        given_at: When the function got each event.
+        ended_at: When the function answered each event.
+        restored: Whether the function asked to be restored from a snapshot, as with SnapStart.
     """
 
     events: Sequence[Callable[[], Mapping[str, Any]]]
@@ -122,7 +123,7 @@ class RuntimeApi:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[str]:
-        """Serve the API; yields its host and port."""
+        """Serve the API within the block; yield its host and port."""
         handler = type("Handler", (_Handler,), {"api": self})
         server = ThreadingHTTPServer((LOOPBACK.split(",")[0], 0), handler)
         server.daemon_threads = True
@@ -136,7 +137,7 @@ class RuntimeApi:
             server.server_close()
 
     def next(self) -> Mapping[str, Any] | None:
-        """Return the next event, and None after the last."""
+        """Return the next event; None if the function has got all events."""
         if len(self.asked_at) == len(self.events):
             return None
         self.asked_at.append(self.now())
@@ -145,7 +146,7 @@ class RuntimeApi:
         return event
 
     def end(self, kind: str, body: bytes) -> None:
-        """Take the answer or the error of the function."""
+        """Record the answer or the error that the function has sent."""
         self.ended_at.append(self.now())
         if kind == "response":
             self.answers.append(json.loads(body or b"null"))
@@ -153,12 +154,12 @@ class RuntimeApi:
             self.error = body.decode()
 
     def finish(self) -> None:
-        """End the check after an error and after the last answer."""
+        """End the check if the function has sent an error, or the answer to the last event."""
         if self.error or len(self.answers) == len(self.events):
             self.ended.set()
 
     def took(self) -> Sequence[Seconds]:
-        """Return what each event took that was answered."""
+        """Return the time that each event took."""
         pairs = zip(self.given_at, self.ended_at, strict=True)
         return [ended.since(given) for given, ended in pairs]
 
@@ -168,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Answer the request for the next event; the second one waits until the end."""
+        """Answer a request for the next event; after the last event, wait until the check ends."""
         if self.path.endswith("/restore/next"):
             self.api.restored = True
             self._answer(b"{}", {})
@@ -190,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def do_POST(self) -> None:
-        """Take an answer or an error."""
+        """Receive an answer or an error of the function."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.api.end(self.path.rsplit("/", 1)[-1], body)  # before the function may ask for more
         self._answer(b'{"status": "OK"}', {}, status=202)
@@ -205,20 +206,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Print nothing for each request."""
+        """Log nothing."""
 
     def handle(self) -> None:
-        """Serve; the connection breaks when the function is killed."""
+        """Serve a connection. It breaks when the function is killed, which is not an error."""
         with contextlib.suppress(ConnectionError):
             super().handle()
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The memory and the CPU of a function as control groups of the kernel (version 1).
+    """Limits on the memory and CPU of a function, set with Linux control groups (cgroups v1).
 
     Attributes:
-        memory: MiB, as the template says.
+        memory: The memory in MiB that the template sets.
     """
 
     memory: int
@@ -226,13 +227,13 @@ class Bounds:
 
     @property
     def folders(self) -> list[Path]:
-        """The control groups; none on a machine that lets nobody make one."""
+        """The folders of the control groups; empty if this machine doesn't allow creating them."""
         found = [CGROUPS / kind / self.name for kind in ("memory", "cpu", "cpuacct")]
         return found if os.access(CGROUPS / "memory", os.W_OK) else []
 
     @contextlib.contextmanager
     def made(self) -> Iterator[Sequence[Path]]:
-        """Make the control groups, and delete them when their processes have ended."""
+        """Create the control groups, and delete them when their processes have ended."""
         values = {
             "memory/memory.limit_in_bytes": self.memory * MIB,
             "cpu/cpu.cfs_period_us": PERIOD,
@@ -251,11 +252,11 @@ class Bounds:
                 folder.rmdir()
 
     def used(self) -> int:
-        """Return how much memory was used at most, in MiB; 0 without control groups."""
+        """Return the most memory that was in use at a time, in MiB; 0 without control groups."""
         return self._read("memory.max_usage_in_bytes") // MIB
 
     def now(self) -> Seconds:
-        """Return the moment."""
+        """Return the current time, and the CPU time that was used so far."""
         return Seconds(time.monotonic(), self._read("cpuacct.usage") / 1e9)
 
     def _read(self, name: str) -> int:
@@ -266,14 +267,14 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Runtime:
-    """The functions with their layer, for this machine.
+    """Starts the functions with their layer on this machine.
 
     Attributes:
-        python: The interpreter of the runtime.
-        folder: Has `layer`, which becomes `/opt`, `task` or a folder of the function's name, which
-            becomes `/var/task`, and `client`.
-        variables: The environment of all functions.
-        snapshots: The functions that `SnapStart=on` starts from a snapshot, which are started so.
+        python: The path of the runtime's interpreter.
+        folder: The built code. It has the folder `layer`, which becomes `/opt`; the folder `task`,
+            or one with the function's name, which becomes `/var/task`; and the folder `client`.
+        variables: The environment variables of all functions.
+        snapshots: The functions that start from a snapshot if `SnapStart=on`.
     """
 
     python: str
@@ -287,13 +288,14 @@ class Runtime:
         *events: Callable[[], Mapping[str, Any]],
         memory: int | None = None,
     ) -> Took:
-        """Start a function and hand over the events one after the other.
+        """Start a function and give it the events, one after the other.
 
         Args:
-            memory: MiB in place of those of the template.
+            memory: The memory in MiB; by default, that of the template.
 
         Raises:
-            RuntimeCheckError: It did not start, failed, refused an event or took too long.
+            RuntimeCheckError: The function did not start, failed, refused an event or took too
+                long.
         """
         bounds = Bounds(memory or function.memory)
         api = RuntimeApi(events, function.timeout, bounds.now)
@@ -380,7 +382,7 @@ def client(folder: Path, version: str) -> None:
 
 
 def build(python: str, folder: Path) -> None:
-    """Build what the functions read, with the interpreter of the runtime."""
+    """Build what the functions read, with the runtime's interpreter."""
     machine = platform.machine()
     named = [each.replace("aarch64", machine) for each in layer.PLATFORMS]
     for part in (layer.LAYER, *layer.OWN_PACKAGES):
@@ -396,7 +398,7 @@ def build(python: str, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Stand:
-    """The resources of a stack in an emulator."""
+    """The resources of a stack, in an emulator of AWS."""
 
     url: str
 
@@ -405,7 +407,7 @@ class Stand:
         return boto3.client(service, endpoint_url=self.url, region_name=CREDENTIALS["AWS_REGION"])
 
     def names(self, template: Template) -> dict[str, str]:
-        """Make tables, queues, the bucket and the secrets; return their names."""
+        """Create the tables, the queues, the bucket and the secrets; return their names."""
         tables, queues = self.client("dynamodb"), self.client("sqs")
         for name in ("Table", REGISTER, NUMBERS):
             keys = template.table[1] if name == "Table" else _key_table(template, name)
@@ -444,7 +446,7 @@ def _key_table(template: Template, name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Deployment:
-    """The functions of the template with what they call: an emulator of AWS and two stand-ins."""
+    """The functions of the template, and what they call: emulated AWS, a model and a Twilio."""
 
     template: Template
     runtime: Runtime
@@ -453,7 +455,7 @@ class Deployment:
     twilio: ScriptedTwilio
 
     def events(self, function: Function, count: int = 1) -> Sequence[Callable[[], Any]]:
-        """Return what makes the events of a function, each with a story of its own."""
+        """Return functions that make the events of a function, each from a new story."""
         module = function.handler.removesuffix(".handler")
         return [lambda: self.stand.event(module)] * count
 
@@ -463,7 +465,7 @@ def deployment() -> Iterator[Deployment]:
     """Build the functions, and start what they call.
 
     Raises:
-        RuntimeCheckError: This machine lets nobody mount the code read-only.
+        RuntimeCheckError: The code can't be mounted read-only on this machine.
     """
     if os.geteuid() or sys.platform != "linux":
         raise RuntimeCheckError("mounting code read-only needs root on Linux")
@@ -498,7 +500,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 def run(chosen: Sequence[str]) -> None:
-    """Check the named functions, or all.
+    """Check the named functions, or all functions.
 
     Raises:
         RuntimeCheckError: A function did not answer its event.

@@ -1,8 +1,9 @@
-"""Rehearsal: `make rehearse` deploys into an AWS emulator, answers SMS and deletes the stack.
+"""Rehearsal: `make rehearse` deploys to an AWS emulator, answers SMS and deletes the stack.
 
-CloudFormation of the emulator creates the expanded template. The functions run the packaged code
-with the built layer for this machine, so this Python must be that of the runtime. Resources that
-the emulator does not know, and the gateway in front of the webhook, are left out.
+The emulator's CloudFormation creates the resources of the expanded template. The functions run the
+packaged code with a layer that is built for this machine, so this Python must have the runtime's
+version. Resources that the emulator does not support, and the gateway in front of the webhook, are
+left out.
 """
 
 import contextlib
@@ -67,8 +68,8 @@ class Rehearsal:
     """One deployment in an emulator.
 
     Args:
-        layer_folder: The built layer, in place of `/opt`. Beside it are the functions that have
-            packages of their own, by logical id.
+        layer_folder: The folder of the built layer, which replaces `/opt`. Beside this folder are
+            the functions that have packages of their own, in folders named by logical id.
     """
 
     def __init__(self, url: str, layer_folder: Path) -> None:
@@ -94,8 +95,8 @@ class Rehearsal:
         """Create the stack.
 
         Args:
-            addresses: Environment variables of the functions that differ from the template's.
-            given: Parameters of the stack besides those that every stack needs.
+            addresses: Environment variables of the functions that replace those of the template.
+            given: Parameters of the stack, in addition to those that every stack needs.
 
         Raises:
             RehearsalError: The stack was not created.
@@ -139,7 +140,10 @@ class Rehearsal:
     def _known(
         self, resources: Mapping[str, Any], addresses: Mapping[str, str]
     ) -> dict[str, Mapping[str, Any]]:
-        """Return what the emulator knows; functions get the layer's folder and the addresses."""
+        """Return the resources that the emulator supports.
+
+        Functions get the layer's folder and the environment variables in `addresses`.
+        """
         text = json.dumps(resources).replace('"/opt/', f'"{self._layer}/')
         known: dict[str, Any] = {
             name: each
@@ -155,7 +159,7 @@ class Rehearsal:
         return known
 
     def _wait(self, stacks: Any, action: str) -> None:
-        """Wait for the end of an action of CloudFormation.
+        """Wait until CloudFormation has finished an action.
 
         Raises:
             RehearsalError: The action failed.
@@ -177,7 +181,7 @@ class Rehearsal:
         wait_until(ended, f"the end of {action}")
 
     def secrets(self) -> dict[str, str]:
-        """Create the secrets; return their ARNs by the names of the parameters."""
+        """Create the secrets; return their ARNs by the names of the stack's parameters."""
         secrets = self.client("secretsmanager")
         fields = {"TwilioSecretArn": ACCOUNT, "OpenaiSecretArn": {"api_key": "sk-rehearsal"}}
         return {
@@ -190,7 +194,7 @@ class Rehearsal:
         return {f.logical_id for f in Template.load().functions} & self._resources.keys()
 
     def text(self, twilio: ScriptedTwilio) -> None:
-        """Send an SMS to the webhook, and wait until its answer has left for Twilio.
+        """Send an SMS to the webhook, and wait until its answer has been sent to Twilio.
 
         Raises:
             RehearsalError: The SMS was refused, or no answer came.
@@ -224,10 +228,10 @@ class Rehearsal:
         return answer
 
     def delete(self) -> None:
-        """Delete the stack, which keeps the tables.
+        """Delete the stack. The tables must stay.
 
         Raises:
-            RehearsalError: A function is left, or a table is gone.
+            RehearsalError: A function still exists, or a table is gone.
         """
         stacks = self.client("cloudformation")
         stacks.delete_stack(StackName=STACK)
@@ -248,7 +252,7 @@ def sms_event(domain: str = "") -> dict[str, Any]:
     """Return the event of a signed SMS to the demo's line.
 
     Args:
-        domain: The domain of the function's own URL; empty for the gateway.
+        domain: The domain of the function's own URL; empty if the SMS comes through the gateway.
     """
     event: dict[str, Any] = json.loads((ROOT / "events" / "sms_webhook.json").read_text("utf-8"))
     form = {
@@ -270,10 +274,10 @@ def sms_event(domain: str = "") -> dict[str, Any]:
 
 
 def wait_until(ready: Callable[[], bool], what: str) -> None:
-    """Wait until something is so.
+    """Wait until `ready()` is true.
 
     Raises:
-        RehearsalError: It is not so within two minutes.
+        RehearsalError: `ready()` is still false after two minutes.
     """
     end = time.monotonic() + SECONDS
     while not ready():
@@ -283,7 +287,10 @@ def wait_until(ready: Callable[[], bool], what: str) -> None:
 
 
 def _resolved(value: Any, parameters: Mapping[str, Any]) -> Any:
-    """Replace references to parameters: the emulator takes all of them for texts."""
+    """Replace the references to parameters by their values.
+
+    The emulator would treat the values of all parameters as texts.
+    """
     if isinstance(value, list):
         return [_resolved(each, parameters) for each in value]
     if not isinstance(value, dict):
@@ -309,7 +316,7 @@ def _zipped(folder: Path) -> bytes:
 
 @contextlib.contextmanager
 def step(name: str) -> Iterator[None]:
-    """Print a step with its time."""
+    """Print the name of a step and how long it took."""
     begun = time.monotonic()
     yield
     print(f"ok  {name} ({time.monotonic() - begun:.0f} s)", flush=True)

@@ -1,9 +1,9 @@
-"""What a turn costs with each memory of RunWorker: `make runtime MEMORY=1` writes the page.
+"""Measures what a turn costs with each memory size of RunWorker: `make runtime MEMORY=1`.
 
-RunWorker is started as `tools.lambda_runtime` starts it, with each memory in turn, and answers a
-few messages one after the other. The first answer is a cold turn, the others are warm. What counts
-is the CPU time, which other work on the machine does not change: Lambda gives a share of a core for
-the memory, so a second of CPU takes the longer, the less memory there is.
+For each memory size, RunWorker is started as in `tools.lambda_runtime`, and answers a few messages
+one after the other. The first answer is a cold turn, the others are warm ones. The CPU time is
+measured, because other work on the machine does not change it. Lambda gives a share of a core that
+is proportional to the memory, so a second of CPU time takes longer with less memory.
 """
 
 import sys
@@ -33,7 +33,7 @@ HEADS = ("MiB", "CPU s, cold", "CPU s, warm", "seconds, cold", "seconds, warm", 
 
 
 def measure(deployed: Deployment, worker: Function) -> Iterator[tuple[str, ...]]:
-    """Yield a row of the page for each memory."""
+    """Yield a row of the page for each memory size."""
     for memory in SIZES:
         try:
             took = deployed.runtime.answer(worker, *deployed.events(worker, TURNS), memory=memory)
@@ -48,10 +48,10 @@ def measure(deployed: Deployment, worker: Function) -> Iterator[tuple[str, ...]]
 
 
 def run(page: Path = PAGE) -> None:
-    """Measure, print and write the page.
+    """Measure; print the results and write the page.
 
     Raises:
-        RuntimeCheckError: This machine lets nobody bound a process, or no memory suffices.
+        RuntimeCheckError: Processes can't be limited on this machine, or no memory size is enough.
     """
     with deployment() as deployed:
         worker = next(f for f in deployed.template.functions if f.logical_id == WORKER)

@@ -1,7 +1,7 @@
-"""Generator of the sync Python client, which is the async one without `await`.
+"""Generates the sync Python client, which is the async client without `await`.
 
 `make client-types` writes `client.py` from `async_client.py` in `clients/python/src/skein_client`,
-and so on for each module whose name begins with `async_`.
+and does the same for each other module whose name begins with `async_`.
 """
 
 import re
@@ -32,7 +32,7 @@ REPLACED = (
 
 
 def sync_texts() -> dict[Path, str]:
-    """Return the sources of the sync modules, by their files."""
+    """Return the sources of the sync modules, by the file to which they are written."""
     return {
         path.with_name(path.name.removeprefix("async_")): formatted(_sync_text(path))
         for path in PACKAGE.glob("async_*.py")

@@ -1,8 +1,9 @@
-"""Builder of the web chat: `python -m tools.widget` writes `clients/widget/dist/<version>.js`.
+"""Builds the web chat: `python -m tools.widget` writes `clients/widget/dist/<version>.js`.
 
-TypeScript compiles the modules of the widget and those of our client that it needs; here they
-become one file, in one scope. A name that two modules give is an error of the file's syntax. The
-files of released versions stay as they are, because pages name their hash: change `VERSION` first.
+TypeScript compiles the modules of the widget, and those of our client that the widget needs. Then
+they become one file with a single scope, so a name that two modules define is a syntax error. Web
+pages name the hash of a released file, so released files must not change: increase `VERSION` before
+you change the widget.
 """
 
 import re
@@ -23,7 +24,7 @@ LINKS = re.compile(r"^(?:import .*? from .*?;\n|export \{.*?\};\n|export )", re.
 
 
 def text() -> str:
-    """Return the whole file.
+    """Return the text of the built file.
 
     Raises:
         generators.GeneratorError: TypeScript is missing or found an error.

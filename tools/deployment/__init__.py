@@ -1,1 +1,1 @@
-"""Checks, builds and deployments of a stack, and measurements of its functions."""
+"""Check, build and deploy a stack, and measure its functions."""

@@ -1,4 +1,4 @@
-"""Checks before a deployment: everything that would make it fail halfway, or fail afterwards.
+"""Checks before a deployment: whatever would make it fail halfway, or make the stack fail later.
 
 `python -m tools.deployment.checks [--stack NAME] [--env NAME] [--profile small] [Name=value ...]`
 checks the region, the credentials, the parameters, the issuer of tokens, the secrets and the quota
@@ -74,7 +74,10 @@ class FailedCheckError(Exception):
 
 
 def aws(command: Sequence[str]) -> str:
-    """Run the `aws` command and return its output; its version 1 ignores `AWS_REGION`.
+    """Run the `aws` command and return its output.
+
+    Version 1 of the command ignores `AWS_REGION`, so the region is also passed as
+    `AWS_DEFAULT_REGION`.
 
     Raises:
         FailedCheckError: The command failed or is not installed.
@@ -112,7 +115,7 @@ def fetch(url: str) -> Any:
 
 
 def template_parameters(template: str) -> dict[str, str | None]:
-    """Return the template's parameters with their defaults; None for a required one."""
+    """Return the template's parameters with their defaults; None for a required parameter."""
     _, _, rest = template.partition("\nParameters:\n")
     section, _, _ = rest.partition("\nMappings:\n")
     found: dict[str, str | None] = {}
@@ -131,7 +134,7 @@ class Checks:
     """The checks of one deployment.
 
     Args:
-        given: The parameters of this deployment.
+        given: The parameters that the user gives for this deployment.
         environment: The environment variables.
         aws: Runs the `aws` command.
         fetch: Fetches a JSON document.
@@ -165,7 +168,7 @@ class Checks:
             yield _result(check)
 
     def _region(self) -> str:
-        """Region: one, and the same in every setting."""
+        """Region: there is one, and all settings name the same."""
         names = ("AWS_REGION", "AWS_DEFAULT_REGION")
         set_to = {name: self.environment[name] for name in names if self.environment.get(name)}
         if len(set(set_to.values())) > 1:
@@ -176,12 +179,15 @@ class Checks:
         return next(iter(set_to.values()))
 
     def _credentials(self) -> str:
-        """Credentials: AWS knows them."""
+        """Credentials: AWS accepts them."""
         identity = json.loads(self.aws(["sts", "get-caller-identity"]))
         return f"account {identity['Account']}, {identity['Arn']}"
 
     def _values(self) -> dict[str, str]:
-        """Return the values that the deployment will have; later deployments keep theirs."""
+        """Return the values of the parameters in this deployment.
+
+        A later deployment keeps the value of a parameter that is not given.
+        """
         defaults = {name: value for name, value in self.declared.items() if value is not None}
         return defaults | self._deployed() | dict(self.given)
 
@@ -198,7 +204,7 @@ class Checks:
         return {each["ParameterKey"]: each["ParameterValue"] for each in parameters}
 
     def _parameters(self) -> str:
-        """Parameters: the template knows them, and none is missing."""
+        """Parameters: the template has all given ones, and no required one is missing."""
         unknown = sorted(self.given.keys() - self.declared.keys())
         if unknown:
             raise FailedCheckError(f"the template has no {', '.join(unknown)}")
@@ -208,7 +214,7 @@ class Checks:
         return f"{len(self.given)} given for the stack {self.stack}"
 
     def _issuer(self) -> str:
-        """Issuer: it publishes its own name and RSA keys."""
+        """Issuer: it publishes its own URL as the issuer, and RSA keys."""
         issuer = self._values().get("JwtIssuer", "")
         if not issuer:
             return "none: API keys only"
@@ -224,7 +230,7 @@ class Checks:
         return f"{issuer} publishes {len(found)} RSA keys"
 
     def _secrets(self) -> str:
-        """Secrets: they are in this region and have their fields."""
+        """Secrets: they exist in this region and have the required fields."""
         region, values = self._region(), self._values()
         for parameter, fields in SECRETS.items():
             arn = values.get(parameter, "")
@@ -248,7 +254,7 @@ class Checks:
         return " and ".join(SECRETS)
 
     def _table(self) -> str:
-        """Table: the existing one has the keys, indexes and settings of the template."""
+        """Table: an existing table has the template's keys, indexes and settings."""
         given = self._values()["ExistingTable"]
         name = given.split("/")[1]
         found = json.loads(self.aws(["dynamodb", "describe-table", "--table-name", name]))["Table"]
@@ -276,7 +282,7 @@ class Checks:
         return f"{name} has keys, indexes, a stream, expiry and backups"
 
     def _concurrency(self) -> str:
-        """Quota: the account allows as many executions as the workers may use."""
+        """Quota: the account allows as many concurrent executions as the workers may use."""
         values = self._values()
         wanted, workers = self._wanted(values)
         account = json.loads(self.aws(["lambda", "get-account-settings"]))["AccountLimit"]
@@ -299,7 +305,10 @@ class Checks:
         return f"{allowed} concurrent executions, of which {wanted} may be taken"
 
     def _wanted(self, values: Mapping[str, str]) -> tuple[int, int]:
-        """Return the executions that a stack may take, and how many kinds of workers it has."""
+        """Return how many executions a stack may use at once.
+
+        The second number is how many kinds of workers the stack has.
+        """
         workers = [
             most
             for name, most in WORKERS[values["Size"]].items()

@@ -1,9 +1,10 @@
-"""Measurement of cold starts in a deployed stack, to compare them with and without SnapStart.
+"""Measurement of cold starts in a deployed stack, for comparing starts with and without SnapStart.
 
-`python -m tools.deployment.cold_starts [--stack NAME] [--env NAME] [--times 20]` asks for
-`/healthz` many times at once, so that Lambda starts new instances, and reads their reports in the
-log. Deploy with `SnapStart=off`, measure, deploy with `SnapStart=on`, and measure again. The module
-needs only the standard library and the `aws` command. It has not been run in a real account yet.
+`python -m tools.deployment.cold_starts [--stack NAME] [--env NAME] [--times 20]` invokes the
+function of `/healthz` many times at once, so that Lambda starts new instances, and reads the
+instances' reports in the log. To compare, deploy with `SnapStart=off`, measure, deploy with
+`SnapStart=on`, and measure again. The module needs only the standard library and the `aws` command.
+It has not been run in a real account yet.
 """
 
 import argparse
@@ -37,12 +38,12 @@ Aws = Callable[[Sequence[str]], str]
 
 @dataclass(frozen=True)
 class ColdStart:
-    """The first invocation of an instance.
+    """The first invocation of a new instance.
 
     Attributes:
-        kind: `init` for a new instance, `restore` for one from a snapshot.
-        start_ms: The time of the initialization or of the restoration, in milliseconds.
-        total_ms: The same with the invocation, in milliseconds.
+        kind: `init` if the instance was initialized, `restore` if it was restored from a snapshot.
+        start_ms: How long the initialization or the restoration took, in milliseconds.
+        total_ms: How long the start and the invocation took together, in milliseconds.
     """
 
     kind: str
@@ -51,7 +52,7 @@ class ColdStart:
 
 
 def cold_starts(events: Iterable[Mapping[str, Any]], function: str) -> list[ColdStart]:
-    """Return the cold starts of a function in log events; other reports are left out."""
+    """Return the cold starts of a function that log events report; other events are ignored."""
     found = []
     for event in events:
         if f"/{function}[" not in event["logStreamName"]:
@@ -65,7 +66,7 @@ def cold_starts(events: Iterable[Mapping[str, Any]], function: str) -> list[Cold
 
 
 def summary(found: Sequence[ColdStart]) -> list[str]:
-    """Return a line for each kind of cold start: how many, the median and the slowest."""
+    """Return a line for each kind of cold start: the number, the median and the slowest."""
     lines = []
     for kind in ("init", "restore"):
         starts = [each for each in found if each.kind == kind]
@@ -83,7 +84,7 @@ def summary(found: Sequence[ColdStart]) -> list[str]:
 def measure(
     stack: str, times: int, run: Aws = aws, sleep: Callable[[float], None] = time.sleep
 ) -> list[ColdStart]:
-    """Invoke the function many times at once and return the cold starts of this.
+    """Invoke the function many times at once, and return the cold starts that this caused.
 
     Raises:
         FailedCheckError: The `aws` command failed.

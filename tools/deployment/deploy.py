@@ -1,11 +1,11 @@
-"""Deployment of `sam build`'s output as one stack, with the API's own URL as a parameter.
+"""Deploys the output of `sam build` as one stack, and passes the API's own URL as a parameter.
 
-`python -m tools.deployment.deploy [--stack NAME] [--env NAME] [--tag name=value ...]
-[--profile small] [--warm READS,WRITES] [--yes] <sam> [Name=value ...]`. Each environment is a stack
-of its own. The API's URL is known only after the first deployment. A deployment that leaves
-`PublicBaseUrl` unset is therefore followed by a second one that sets it. Each deployment names its
-release, so that a change of the build or of a parameter publishes new versions of the functions.
-The module needs only the standard library and the `aws` command.
+`python -m tools.deployment.deploy [--stack NAME] [--env NAME] [--tag name=value ...] [--profile
+small] [--warm READS,WRITES] [--yes] <sam> [Name=value ...]`. Each environment is a stack of its
+own. The API's URL is known only after the first deployment, so a deployment that leaves
+`PublicBaseUrl` unset is followed by a second one that sets it. Each deployment passes an identifier
+of its build and parameters, the release, so that a change of either publishes new versions of the
+functions. The module needs only the standard library and the `aws` command.
 """
 
 import argparse
@@ -59,12 +59,12 @@ Run = Callable[[Sequence[str]], str]
 
 
 class BadNameError(ValueError):
-    """CloudFormation does not accept a stack's name, or a parameter has none."""
+    """CloudFormation does not accept a stack's name, or a parameter is given without its name."""
 
 
 @dataclass(frozen=True)
 class WarmThroughput:
-    """The units a second that a table, or an index, serves at once without throttling."""
+    """The reads and writes a second that a table or an index serves at once without throttling."""
 
     reads: int
     writes: int
@@ -74,7 +74,7 @@ class WarmThroughput:
         """Read `READS,WRITES`.
 
         Raises:
-            argparse.ArgumentTypeError: It is something else.
+            argparse.ArgumentTypeError: The text has another form.
         """
         found = WARM.fullmatch(text)
         if found is None:
@@ -83,17 +83,17 @@ class WarmThroughput:
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "WarmThroughput":
-        """Return that of a table or an index, as `DescribeTable` returns it."""
+        """Return the warm throughput of a table or an index from the result of `DescribeTable`."""
         units = described.get("WarmThroughput", {})
         return cls(units.get("ReadUnitsPerSecond", 0), units.get("WriteUnitsPerSecond", 0))
 
     def __or__(self, other: "WarmThroughput") -> "WarmThroughput":
-        """Return the higher reads and the higher writes of both."""
+        """Return the higher number of reads and the higher number of writes of the two."""
         return WarmThroughput(max(self.reads, other.reads), max(self.writes, other.writes))
 
     @property
     def units(self) -> dict[str, int]:
-        """The throughput as `UpdateTable` takes it."""
+        """The throughput in the form that `UpdateTable` expects."""
         return {"ReadUnitsPerSecond": self.reads, "WriteUnitsPerSecond": self.writes}
 
 
@@ -103,7 +103,7 @@ class Target:
 
     Attributes:
         tags: The tags of the stack, which AWS copies to its resources.
-        confirm: Whether to ask before the change set is executed.
+        confirm: Whether to ask the user before the change set is executed.
     """
 
     stack: str
@@ -114,7 +114,7 @@ class Target:
     def of(
         cls, *, stack: str = "", environment: str = "", tags: Sequence[str] = (), confirm: bool
     ) -> "Target":
-        """Return the target of an environment; its stack is `skein-<environment>` unless named.
+        """Return the target of an environment. By default, its stack is `skein-<environment>`.
 
         Raises:
             BadNameError: CloudFormation does not accept the name.
@@ -127,11 +127,11 @@ class Target:
 
 
 def run(command: Sequence[str]) -> str:
-    """Run a SAM command on the user's terminal.
+    """Run a SAM or `aws` command in the user's terminal.
 
     Returns:
-        The output of a command that lists or describes; an empty string for any other command,
-        which prints its output.
+        The output of a command that lists or describes something. Any other command prints its
+        output, and an empty string is returned.
 
     Raises:
         subprocess.CalledProcessError: The command failed and has printed the reason.
@@ -155,7 +155,7 @@ def outputs(sam: str, target: Target, run: Run) -> dict[str, str]:
 
 
 def release(build: Path, parameters: Sequence[str]) -> str:
-    """Return the identifier of a build and parameters: 40 hexadecimal digits."""
+    """Return the identifier of a build with its parameters: 40 hexadecimal digits."""
     digest = hashlib.sha256()
     for path in sorted(path for path in build.rglob("*") if path.is_file()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -169,11 +169,12 @@ def deploy(
 ) -> dict[str, str]:
     """Deploy with the given parameters and return the outputs; other parameters keep their values.
 
-    SAM prints the change set before it is executed. The first deployment has a second pass. It sets
-    `PublicBaseUrl` to the API's URL, unless that is given, and protects the tables and the stack
-    from deletion, which would keep CloudFormation from rolling back a first deployment that fails.
-    A deployment that takes the stack's own table out of the stack, as a restore does, lifts the
-    stack policy, which denies just that, and sets it again, also after a failure.
+    SAM prints the change set before it is executed. A new stack is deployed twice. The second pass
+    sets `PublicBaseUrl` to the API's URL, unless it is given. It also protects the tables and the
+    stack from deletion; in the first pass, this would keep CloudFormation from rolling back after a
+    failure. The stack policy forbids taking the stack's own table out of the stack, which a restore
+    must do. In this case, the policy is lifted for the deployment and then set again, even after a
+    failure.
     """
     lifted = any(each.startswith(EXISTING) for each in parameters) and leaves_table(
         parameters, _outputs_if_deployed(sam, target, run)
@@ -204,8 +205,8 @@ def deploy(
 def warm_up(table: str, warm: WarmThroughput, run: Run) -> bool:
     """Raise the warm throughput of a table and its indexes; return whether it was too low.
 
-    DynamoDB refuses a lower value than before. No property of the template sets the throughput,
-    so CloudFormation doesn't try to lower it when it rolls a deployment back.
+    DynamoDB refuses to lower the throughput. The template doesn't set it, so CloudFormation doesn't
+    try to lower it when it rolls a deployment back.
 
     Raises:
         subprocess.CalledProcessError: AWS refused; the deployment itself has succeeded.
@@ -231,11 +232,11 @@ def warm_up(table: str, warm: WarmThroughput, run: Run) -> bool:
 
 
 def leaves_table(parameters: Sequence[str], found: Mapping[str, str]) -> bool:
-    """Whether a deployment takes the table out of the stack, so that the stack policy denies it.
+    """Return whether a deployment takes the table out of the stack, which the stack policy forbids.
 
     Args:
         parameters: The given parameters.
-        found: The outputs of the stack before the deployment; none of a new stack.
+        found: The outputs of the stack before the deployment; empty for a new stack.
     """
     uses_another = any(each.startswith(f"{EXISTING}arn:") for each in parameters)
     return uses_another and found.get(PROTECTION) == "on" and found.get("OwnTable") != "off"
@@ -249,7 +250,7 @@ def _outputs_if_deployed(sam: str, target: Target, run: Run) -> dict[str, str]:
 
 
 def unconfirmed(found: Mapping[str, str], run: Run) -> list[str]:
-    """Return the addresses that get no alarms, because their subscription is not confirmed."""
+    """Return the addresses that get no alarms because their subscription is not confirmed yet."""
     topics = [found[name] for name in ("PageTopicArn", "TicketTopicArn") if name in found]
     listed = [
         each
@@ -272,7 +273,7 @@ def protect(stack: str, run: Run) -> None:
 
 
 def set_stack_policy(stack: str, policy: Mapping[str, Any], run: Run) -> None:
-    """Set what updates of a stack may do (idempotent).
+    """Set the policy that says what updates of a stack may do (idempotent).
 
     Raises:
         subprocess.CalledProcessError: AWS refused.
@@ -289,23 +290,23 @@ def options(target: Target) -> list[str]:
 
 
 def overrides(build: Path, parameters: Sequence[str]) -> list[str]:
-    """Return the options that pass parameters and the release to `sam deploy`."""
+    """Return the options with which `sam deploy` gets the parameters and the release."""
     named = f"Release={release(build, parameters)}"
     return ["--parameter-overrides", *map(quoted, [*parameters, named])]
 
 
 def quoted(parameter: str) -> str:
-    """Return `Name=value` as SAM's parser needs it: without quotes, it cuts or refuses values."""
+    """Return `Name=value` in quotes: without them, SAM's parser cuts or refuses some values."""
     name, _, value = parameter.partition("=")
     escaped = value.replace('"', '\\"')
     return f'{name}="{escaped}"'
 
 
 def with_profile(profile: str | None, parameters: Sequence[str]) -> list[str]:
-    """Return the given parameters, and those of a profile that are not given.
+    """Return the given parameters, plus the parameters of a profile that are not given.
 
     Raises:
-        BadNameError: One has no `=`, so the shell has cut a value that has spaces.
+        BadNameError: A parameter has no `=`; usually, the shell has split a value at a space.
     """
     for each in parameters:
         if "=" not in each:
@@ -319,7 +320,7 @@ def with_profile(profile: str | None, parameters: Sequence[str]) -> list[str]:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """Return the parser of the options that name a stack."""
+    """Return an argument parser with the options that name a stack."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--stack", default="")
     parser.add_argument("--env", default="")

@@ -1,4 +1,4 @@
-"""Expansion of the template by AWS's own translator of SAM, as CloudFormation does it."""
+"""Expands the template as CloudFormation does, with AWS's own translator of SAM."""
 
 import copy
 import logging
@@ -29,8 +29,8 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
     """Return the resources of a template after expansion, by logical id.
 
     Args:
-        template: The template; its packages count as uploaded.
-        parameters: The values of parameters; others have their defaults.
+        template: The template. Its packages are treated as already uploaded.
+        parameters: The values of parameters. All others have their defaults.
     """
     # The translator takes a fifth of a second to import.
     from samtranslator.parser.parser import Parser  # noqa: PLC0415
@@ -54,11 +54,11 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
 
 
 def stack(template: Template, **parameters: str) -> dict[str, Any]:
-    """Return the document of one stack: expanded, with its conditions resolved.
+    """Return the expanded template of one stack, with its conditions resolved.
 
     Args:
-        template: The template; its packages count as uploaded.
-        parameters: The values of parameters, which become the defaults of the document.
+        template: The template. Its packages are treated as already uploaded.
+        parameters: The values of parameters, which become the defaults in the expanded template.
     """
     values = template.parameters(GIVEN | parameters)
     document = {**template.document, "Resources": expand(template, **parameters)}
@@ -82,7 +82,7 @@ def stack(template: Template, **parameters: str) -> dict[str, Any]:
 
 
 def references(value: Any) -> Iterator[str]:
-    """Yield the names to which a part of a document refers."""
+    """Yield the names that a part of a template refers to."""
     match value:
         case {"Ref": str(name)}:
             yield name
@@ -102,10 +102,10 @@ def references(value: Any) -> Iterator[str]:
 
 
 def circular(resources: Mapping[str, Any]) -> set[str]:
-    """Return the resources that depend on themselves, through others and by update policies.
+    """Return the resources that depend on themselves, also through others or update policies.
 
-    CloudFormation refuses a template with such resources. It counts `DependsOn` and every
-    reference, also in `UpdatePolicy`.
+    CloudFormation refuses a template with such resources. A dependency is a `DependsOn` or any
+    reference, also one in `UpdatePolicy`.
     """
     needs = {
         name: {*references(each), *_named(each.get("DependsOn", []))} & resources.keys()
@@ -129,7 +129,7 @@ NO_VALUE = {"Ref": "AWS::NoValue"}
 
 
 def _chosen(value: Any, on: Mapping[str, bool]) -> Any:
-    """Return a part of a document with the branches that its conditions choose."""
+    """Return a part of a template with each condition replaced by the branch that applies."""
     match value:
         case {"Fn::If": [str(condition), yes, no]}:
             return _chosen(yes if on[condition] else no, on)
@@ -142,7 +142,7 @@ def _chosen(value: Any, on: Mapping[str, bool]) -> Any:
 
 
 def listed(value: Any) -> Any:
-    """Return a part with `Fn::GetAtt` as lists, which is how the SAM CLI reads the short tag."""
+    """Return a part with each `Fn::GetAtt` as a list, as the SAM CLI reads the short tag."""
     match value:
         case {"Fn::GetAtt": str(name)}:
             return {"Fn::GetAtt": name.split(".", 1)}
@@ -154,7 +154,7 @@ def listed(value: Any) -> Any:
 
 
 def _uploaded(resource: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a resource whose package is in a bucket, as `sam package` leaves it."""
+    """Return a resource with its package in a bucket, as it is after `sam package`."""
     uri = {FUNCTION: "CodeUri", LAYER: "ContentUri"}.get(resource["Type"])
     properties = dict(resource.get("Properties", {}))
     if uri is not None and not isinstance(properties.get(uri), dict):
@@ -163,7 +163,10 @@ def _uploaded(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _copied(document: Any) -> Any:
-    """Copy a JSON document without the translator's record of Python 2's order of keys."""
+    """Copy a JSON document as plain dicts and lists.
+
+    The translator's own kind of dict also records the order that keys had in Python 2.
+    """
     if isinstance(document, dict):
         return {name: _copied(each) for name, each in document.items()}
     return list(map(_copied, document)) if isinstance(document, list) else document
@@ -171,7 +174,7 @@ def _copied(document: Any) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out the translator's warnings about its own metrics and feature switches."""
+    """Suppress the translator's warnings about its own metrics and feature switches."""
     logger = logging.getLogger("samtranslator")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Expansion of the families of alarms in `deployment/ops.yaml`, as CloudFormation does it."""
+"""Expands the families of alarms in `deployment/ops.yaml`, as CloudFormation does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ FAMILY = "Fn::ForEach::"
 
 
 def expanded(template: Template) -> Template:
-    """Return a template with one resource for each member of its families."""
+    """Return a template in which each family is replaced by a resource for each of its members."""
     resources: dict[str, Any] = {}
     for name, body in template.document["Resources"].items():
         if name.startswith(FAMILY):
@@ -27,7 +27,10 @@ def _of_member(template: Template, identifier: str, member: str) -> "_Expansion"
 
 
 class _Expansion:
-    """Replaces a family's identifier by one of its members, and fills in values of mappings."""
+    """Replaces the identifier of a family by one of its members.
+
+    It also replaces lookups in mappings by the values.
+    """
 
     def __init__(self, identifier: str, member: str, mappings: Mapping[str, Any]) -> None:
         self._identifier = identifier
@@ -50,13 +53,17 @@ class _Expansion:
         return [self.fill(each) for each in part] if isinstance(part, list) else part
 
     def _looked_up(self, mapping: str, key: str, name: Any) -> Any:
-        """Return a value of a mapping, unless the deployment chooses its name."""
+        """Return a value of a mapping.
+
+        If only the deployment can tell the value's name, return the lookup itself
+        (`Fn::FindInMap`).
+        """
         if isinstance(name, str):
             return self._mappings[mapping][key][name]
         return {"Fn::FindInMap": [mapping, key, name]}
 
     def _text(self, text: str, variables: Mapping[str, str]) -> Any:
-        """Return a text as it is, or as `Fn::Sub` if the deployment has to fill in more."""
+        """Return a text, or `Fn::Sub` if the deployment has to fill in further variables."""
         for name, value in {**variables, self._identifier: self._member}.items():
             text = text.replace(f"${{{name}}}", value)
         return {"Fn::Sub": text} if "${" in text else text

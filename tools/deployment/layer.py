@@ -1,10 +1,10 @@
-"""Builder of the Lambda layer, and of the functions that have dependencies of their own.
+"""Builds the Lambda layer, and the functions that have dependencies of their own.
 
-`python -m tools.deployment.layer <logical id> <folder> [platform ...]` fills the layer's folder,
-which becomes `/opt`, with the package, its dependencies, prompts, console, web chat and data files,
-or the folder of a function, which becomes `/var/task`. Dependencies are installed for the
-functions' platform, not for this machine, and cached until their pins change. The module needs only
-the standard library and pip.
+`python -m tools.deployment.layer <logical id> <folder> [platform ...]` fills a folder: that of the
+layer, or that of a function. The layer's folder becomes `/opt`; it gets the package, its
+dependencies, prompts, console, web chat and data files. A function's folder becomes `/var/task`.
+Dependencies are installed for the functions' platform, not for this machine, and cached until their
+pinned versions change. The module needs only the standard library and pip.
 """
 
 import ast
@@ -82,15 +82,15 @@ class BadTemplateError(RuntimeError):
 
 
 class WrongPythonError(RuntimeError):
-    """This Python is not that of the runtime."""
+    """This Python has another version than the Lambda runtime."""
 
 
 class BadPackageError(RuntimeError):
-    """A function's own package is not pinned."""
+    """A package of a function's own is not pinned."""
 
 
 class SdkError(RuntimeError):
-    """The SDK lacks a service or an operation, or the code hides which service it uses."""
+    """The SDK lacks a service or an operation, or the code doesn't show which service it uses."""
 
 
 def runtime_version(template: str) -> str:
@@ -106,7 +106,7 @@ def runtime_version(template: str) -> str:
 
 
 def prune(site: Path) -> None:
-    """Delete the files of installed packages that no function reads."""
+    """Delete those files of installed packages that no function reads."""
     for name in DEAD_FOLDERS:
         for folder in list(site.rglob(name)):
             shutil.rmtree(folder, ignore_errors=True)
@@ -125,24 +125,24 @@ def prune(site: Path) -> None:
 
 
 def delete_files(found: Iterable[Iterable[Path]]) -> None:
-    """Delete files that several searches find."""
+    """Delete all files that several searches have found."""
     for files in found:
         for file in list(files):
             file.unlink(missing_ok=True)
 
 
 def keep_folders(parent: Path, names: Collection[str]) -> None:
-    """Delete the folders in a folder, if that exists, except those with these names."""
+    """Delete all folders in `parent` except those with these names; `parent` need not exist."""
     for folder in list(parent.iterdir()) if parent.is_dir() else ():
         if folder.is_dir() and folder.name not in names:
             shutil.rmtree(folder)
 
 
 def aws_services(folders: Iterable[Path] = DEPLOYED_CODE) -> list[str]:
-    """Return the AWS services of which the deployed code creates clients, in order.
+    """Return the AWS services for which the deployed code creates clients, sorted.
 
     Raises:
-        SdkError: The name of a service is not written in the call of `client`.
+        SdkError: A call of `client` does not contain the name of its service literally.
     """
     services = set()
     for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
@@ -158,7 +158,7 @@ def aws_services(folders: Iterable[Path] = DEPLOYED_CODE) -> list[str]:
 
 
 def prune_sdk(site: Path, services: Iterable[str]) -> None:
-    """Delete the SDK's descriptions of all but some services, and its examples.
+    """Delete the SDK's examples, and its descriptions of all services but these.
 
     Raises:
         SdkError: The SDK does not know a service, or has no vector search.
@@ -176,7 +176,7 @@ def prune_sdk(site: Path, services: Iterable[str]) -> None:
 
 
 def operations(site: Path, service: str) -> frozenset[str]:
-    """Return the operations of a service's newest version, as the SDK describes them."""
+    """Return the operations of a service, as the SDK describes its newest version."""
     versions = sorted((site / "botocore" / "data" / service).glob("*/service-2.json.gz"))
     if not versions:
         return frozenset()
@@ -184,10 +184,10 @@ def operations(site: Path, service: str) -> frozenset[str]:
 
 
 def compile_bytecode(site: Path, version: str, becomes: str = "/opt/python") -> None:
-    """Compile a folder that becomes a folder of Lambda, where bytecode cannot be written.
+    """Compile a folder that will be a read-only folder on Lambda, where bytecode can't be written.
 
-    The bytecode contains a hash of the source instead of a time, and the hash is never checked.
-    Builds are therefore reproducible.
+    To make builds reproducible, the bytecode contains a hash of the source instead of a time.
+    Python never checks the hash.
 
     Raises:
         WrongPythonError: This Python's version is not `version`, so Lambda would ignore the
@@ -206,10 +206,10 @@ def compile_bytecode(site: Path, version: str, becomes: str = "/opt/python") -> 
 
 
 def requirements(text: str, part: str) -> str:
-    """Return the pins of the layer or of a function's own packages.
+    """Return the pinned packages of the layer, or those of a function's own.
 
     Args:
-        text: All pins, with their hashes on the lines that follow each.
+        text: All pinned packages. The hashes of each are on the lines after it.
         part: The logical id of the layer or the function.
 
     Raises:
@@ -227,7 +227,7 @@ def requirements(text: str, part: str) -> str:
 
 
 def dependencies(part: str, version: str, platforms: Sequence[str] = PLATFORMS) -> Path:
-    """Install the dependencies of the layer or a function, unless cached; return their folder."""
+    """Install the dependencies of the layer or a function, unless cached; return the folder."""
     services = aws_services()
     key = hashlib.sha256(" ".join(platforms).encode())
     cache = CACHE / platforms[0] / part
@@ -261,12 +261,12 @@ def dependencies(part: str, version: str, platforms: Sequence[str] = PLATFORMS) 
 
 
 def build_function(part: str, target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
-    """Build a function with packages of its own in `target`, which becomes `/var/task`.
+    """Build a function that has packages of its own in `target`, which becomes `/var/task`.
 
     Args:
         part: The logical id of the function.
         target: The folder.
-        platforms: The platforms of the functions, as wheels name them.
+        platforms: The functions' platforms, by their names in wheels' file names.
     """
     version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
     shutil.copytree(dependencies(part, version, platforms), target, dirs_exist_ok=True)
@@ -280,7 +280,7 @@ def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
 
     Args:
         target: The folder.
-        platforms: The platforms of the functions, as wheels name them.
+        platforms: The functions' platforms, by their names in wheels' file names.
     """
     version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
     site = target / "python"

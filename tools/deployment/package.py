@@ -1,9 +1,9 @@
-"""Package of a release: a template and its archives, for deployments without SAM and make.
+"""Package of a release: a template and its archives, for deploying without SAM and make.
 
 `python -m tools.deployment.package [folder]` reads the output of `sam build` and writes one folder.
-Everything in the folder but the template is named by its content, so that a bucket can hold several
-releases. The template takes the name of the bucket as a parameter. Any tool of CloudFormation
-deploys it once the folder is in a bucket of the stack's region.
+Each file in the folder, except the template, is named by a hash of its content, so that a bucket
+can hold several releases. The template has a parameter for the name of the bucket. When the folder
+is in a bucket in the stack's region, any CloudFormation tool can deploy the template.
 """
 
 import hashlib
@@ -46,9 +46,9 @@ def package(built: Template, folder: Path, release: str) -> None:
     """Write the template and the archives of a build into a folder.
 
     Args:
-        built: The template of the build; its root has what its paths name.
+        built: The template of the build. Its paths are relative to its root.
         folder: The folder, which is created.
-        release: The default of the parameter `Release`.
+        release: The default value of the template's parameter `Release`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     document = listed(built.document)
@@ -70,7 +70,7 @@ def package(built: Template, folder: Path, release: str) -> None:
 
 
 def _published(resource: Mapping[str, Any], root: Path, folder: Path) -> dict[str, Any]:
-    """Return a resource whose path is replaced by a file of the bucket, which is written."""
+    """Write the file that a resource's path names; return the resource with the bucket's file."""
     place = PLACES.get(resource["Type"])
     if place is None:
         return dict(resource)
@@ -96,7 +96,7 @@ def _written(name: str, content: bytes, folder: Path) -> str:
 
 
 def _zip(source: Path, folder: Path) -> str:
-    """Write an archive of a folder, unless that exists; return its name in the bucket."""
+    """Write an archive of a folder, unless it exists; return its name in the bucket."""
     digest = hashlib.sha256()
     for path, name in _files(source):
         digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())

@@ -1,7 +1,7 @@
-"""Policy of the role that deploys a stack: what CloudFormation may do with the caller's rights.
+"""Policy of the role with which a stack is deployed: what CloudFormation may do in its name.
 
-`python -m tools.deployment.policy [--stack NAME]` prints it as JSON. It follows the types of the
-resources in the templates; a type without actions here fails a test.
+`python -m tools.deployment.policy [--stack NAME]` prints it as JSON. The policy covers the types of
+resources in the templates. A test fails if a type has no grant in this module.
 """
 
 import argparse
@@ -14,15 +14,15 @@ from tools.deployment.deploy import Target
 
 
 class Grant(NamedTuple):
-    """What the role may do with resources of some types.
+    """What the role may do with resources of certain types.
 
     Attributes:
-        types: Prefixes of types of resources, such as `AWS::SQS::`.
-        actions: The actions of IAM.
-        resources: ARNs without `arn:aws:`; `{stack}` is the stack's name, `{lower_stack}` in small
-            letters.
-        unnamed: Actions besides these to which IAM knows no resource. A grant on ARNs never allows
-            them, even with `*` as the action.
+        types: Prefixes of the resource types, such as `AWS::SQS::`.
+        actions: The allowed IAM actions.
+        resources: ARNs without `arn:aws:`. `{stack}` stands for the stack's name, `{lower_stack}`
+            for the name in lower case.
+        unnamed: Further actions that IAM does not limit to resources. They need a grant on all
+            resources: a grant on ARNs never allows them, even with `*` as the action.
     """
 
     types: tuple[str, ...]

@@ -1,9 +1,9 @@
-"""Check of the unzipped size of the layer and of each function with it, and of their binaries.
+"""Checks the unzipped size of the layer and of each function with it, and their binaries.
 
-`python -m tools.deployment.size` measures the output of `sam build` in `.aws-sam/build` and fails
-above the limits. Lambda's own limit is 250 MB. Ours are lower, because larger code makes cold
-starts slower. It also fails if a binary is for another processor, or needs a newer C library than
-Lambda has.
+`python -m tools.deployment.size` measures the output of `sam build` in `.aws-sam/build`, and fails
+if a size exceeds our limit. Lambda's own limit is 250 MB; ours are lower, because more code makes
+cold starts slower. The check also fails if a binary is for another processor, or needs a newer C
+library than Lambda has.
 """
 
 import re
@@ -35,7 +35,7 @@ def layer_bytes(template: Template) -> int:
 
 
 def function_bytes(template: Template) -> dict[str, int]:
-    """Return the unzipped size of each function with all layers, in bytes by logical id."""
+    """Return the unzipped size of each function with all layers, in bytes, by logical id."""
     layers = layer_bytes(template)
     return {
         function.logical_id: folder_bytes(function.code) + layers for function in template.functions
@@ -43,7 +43,7 @@ def function_bytes(template: Template) -> dict[str, int]:
 
 
 def too_large(template: Template) -> Iterator[str]:
-    """Yield what exceeds a limit, and which."""
+    """Yield a sentence for each size that exceeds its limit."""
     limits = {"The layer": (layer_bytes(template), LAYER_LIMIT)} | {
         f"{name} with its layer": (size, LIMIT) for name, size in function_bytes(template).items()
     }
@@ -53,7 +53,7 @@ def too_large(template: Template) -> Iterator[str]:
 
 
 def wrong_binaries(folder: Path) -> Iterator[str]:
-    """Yield what is wrong with the binaries of a folder for Lambda's arm64 and its C library."""
+    """Yield a sentence for each binary in a folder that doesn't fit Lambda's arm64 or C library."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
         if not content.startswith(ELF):

@@ -1,4 +1,4 @@
-"""Assertions on the template about what an emulator of AWS ignores."""
+"""Checks of the template for what AWS requires and an emulator of AWS ignores."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,11 +13,11 @@ PERMISSION = "AWS::Lambda::Permission"
 
 
 class WrongTemplateError(Exception):
-    """The template lacks something that AWS needs and an emulator does not."""
+    """The template lacks something that AWS requires and an emulator ignores."""
 
 
 def check(path: Path) -> str:
-    """Check a template; return what was found.
+    """Check a template; return the findings in words.
 
     Raises:
         WrongTemplateError: Something is missing.
@@ -47,11 +47,11 @@ def check(path: Path) -> str:
 
 
 def canaries(template: Template) -> list[str]:
-    """Return the functions whose new versions get a part of the requests first, in order.
+    """Return the functions whose new versions first get only a part of the requests, sorted.
 
     Raises:
-        WrongTemplateError: A function behind the HTTP API has no canary, no alarm or another
-            version, or Canaries=false leaves a canary.
+        WrongTemplateError: A function behind the HTTP API has no canary or no alarm that stops one,
+            or its requests don't go to its alias, or `Canaries=false` leaves a canary.
     """
     expanded = expand(template, Canaries="true", Release="a" * 40)
     names = sorted(function.logical_id for function in template.functions if function.routes)

@@ -1,8 +1,9 @@
-"""URLs of the phone numbers at Twilio: the webhook with retries, and a fallback past the gateway.
+"""Sets the URLs of the phone numbers at Twilio: the webhook, and a fallback past the gateway.
 
-`python -m tools.deployment.webhooks [--stack NAME] [--env NAME]` sets them for all numbers that are
-assigned to tenants. `make deploy` and `make numbers` call it. The module needs only the standard
-library and the `aws` command, and prints no secret.
+`python -m tools.deployment.webhooks [--stack NAME] [--env NAME]` sets the URLs for all numbers that
+are assigned to tenants. Twilio retries the webhook, and then calls the fallback, the function's own
+URL. `make deploy` and `make numbers` run this module. The module needs only the standard library
+and the `aws` command, and prints no secret.
 """
 
 import base64
@@ -31,7 +32,7 @@ def call(url: str, login: str, form: Mapping[str, str] | None) -> Any:
     """Call Twilio's API and return its JSON.
 
     Raises:
-        FailedCheckError: Twilio refused the call or is out of reach.
+        FailedCheckError: Twilio refused the call or can't be reached.
     """
     data = None if form is None else urlencode(form).encode()
     request = urllib.request.Request(url, data, {"authorization": login})  # noqa: S310
@@ -47,7 +48,7 @@ def call(url: str, login: str, form: Mapping[str, str] | None) -> Any:
 
 @dataclass(frozen=True)
 class Webhooks:
-    """The URLs of a stack's numbers.
+    """Sets the URLs of a stack's phone numbers at Twilio.
 
     Args:
         stack: The name of the stack.
@@ -60,7 +61,7 @@ class Webhooks:
     call: Call = call
 
     def set(self) -> Iterator[tuple[str, str]]:
-        """Set the URLs of each assigned number; yield the number and what was found.
+        """Set the URLs of each assigned number; yield each number with the result.
 
         Raises:
             FailedCheckError: AWS or Twilio refused a call.
@@ -113,7 +114,7 @@ class Webhooks:
 
 
 def _snake(name: str) -> str:
-    """Return the name that a field of a form has in Twilio's answers: `SmsUrl` is `sms_url`."""
+    """Return a form field's name in Twilio's responses: `SmsUrl` becomes `sms_url`."""
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 

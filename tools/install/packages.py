@@ -1,8 +1,8 @@
-"""Installer of locked requirements into virtual environments, by pip.
+"""Installs locked requirements into virtual environments, with pip.
 
 `python -m tools.install.packages <environment> <list> <stamp>` creates the environment if
-necessary, installs the list and touches the stamp. The module needs only the standard library and
-pip.
+necessary, installs the requirements in the list, and touches the file `<stamp>`. The module needs
+only the standard library and pip.
 """
 
 import subprocess
@@ -24,11 +24,11 @@ class InstallError(RuntimeError):
 def pip() -> list[str]:
     """Return the command of a pip that can install into any environment.
 
-    The environments here have no pip of their own. If one of them is active, the pip of the Python
-    that it was created from is used.
+    The project's environments have no pip of their own. If one of them is active, the pip of the
+    Python from which it was created is used.
 
     Raises:
-        InstallError: There is no pip.
+        InstallError: No pip is installed.
     """
     if find_spec("pip"):
         return [sys.executable, "-m", "pip"]
@@ -44,7 +44,7 @@ def run_pip(*arguments: str) -> None:
     """Run pip.
 
     Raises:
-        InstallError: pip failed and has said why.
+        InstallError: pip failed; it has printed the reason.
     """
     done = subprocess.run([*pip(), "--disable-pip-version-check", *arguments], check=False)
     if done.returncode != 0:
@@ -52,7 +52,7 @@ def run_pip(*arguments: str) -> None:
 
 
 def install(environment: Path, requirements: Path, stamp: Path) -> None:
-    """Install a list into an environment, and touch the stamp.
+    """Install the requirements in a list into an environment, and touch the stamp file.
 
     Raises:
         InstallError: pip failed.
@@ -75,7 +75,7 @@ def install(environment: Path, requirements: Path, stamp: Path) -> None:
 
 
 def _run(command: Sequence[str], steps: Steps) -> int:
-    """Run pip, name the steps of its output, and return its exit status."""
+    """Run pip, print the steps that its output shows, and return its exit status."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         for line in running.stdout or ():
             step = step_of(line)
@@ -85,7 +85,7 @@ def _run(command: Sequence[str], steps: Steps) -> int:
 
 
 def step_of(line: str) -> str | None:
-    """Return the step that a line of pip's output begins; None for any other line."""
+    """Return the step that begins with this line of pip's output; None for any other line."""
     match line.split():
         case ["Collecting", requirement, *_]:
             return f"downloading {requirement.replace('==', ' ')}"
@@ -95,9 +95,9 @@ def step_of(line: str) -> str | None:
 
 
 def download(requirements: Path, folder: Path) -> list[Path]:
-    """Download the packages of a list into a folder and return their wheels.
+    """Download the packages in a list into a folder, and return their wheels.
 
-    pip shows its progress, because the files are large.
+    pip shows the progress, because the files are large.
 
     Raises:
         InstallError: pip failed.
@@ -110,7 +110,7 @@ def download(requirements: Path, folder: Path) -> list[Path]:
 
 
 def make_environment(folder: Path) -> Path:
-    """Create a virtual environment unless a usable one exists; return its Python."""
+    """Create a virtual environment unless a usable one exists; return the path of its Python."""
     python = folder / "bin" / "python"
     try:
         subprocess.run([str(python), "-c", ""], capture_output=True, check=True)
@@ -120,7 +120,7 @@ def make_environment(folder: Path) -> Path:
 
 
 def report_errors(action: Callable[[], None]) -> int:
-    """Do something, report its `InstallError`, and return the exit status."""
+    """Call `action`, print the message of an `InstallError`, and return the exit status."""
     try:
         action()
     except InstallError as error:

@@ -1,8 +1,8 @@
-"""Check before an installation that `make run` will get its port.
+"""Checks before an installation that `make run` will get its port.
 
-`python -m tools.install.port` fails if the port of `SKEIN_PORT` is in use. Without `SKEIN_PORT`, a
-start uses the next free port, unless another stack uses the data folder. The module needs only the
-standard library.
+`python -m tools.install.port` fails if the port in `SKEIN_PORT` is in use. If `SKEIN_PORT` is not
+set, the stack will take the next free port; then the check fails only if another stack uses the
+data folder. The module needs only the standard library.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ HOST, DEFAULT_PORT = "127.0.0.1", "8787"
 
 
 def problem(environment: Mapping[str, str]) -> str | None:
-    """Return why a start must fail, and what to do; None if it need not."""
+    """Return why the stack could not start, and what to do; None if it could."""
     chosen = environment.get("SKEIN_PORT")
     port = chosen or DEFAULT_PORT
     if not port.isdecimal() or not is_taken(int(port)):
@@ -35,7 +35,7 @@ def problem(environment: Mapping[str, str]) -> str | None:
 
 
 def is_taken(port: int) -> bool:
-    """Tell whether another program listens on a port of this machine, or this user may not."""
+    """Tell whether another program listens on a port, or this user may not listen on it."""
     try:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

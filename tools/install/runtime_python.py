@@ -1,10 +1,10 @@
-"""Python of the Lambda runtime, for builds whose bytecode Lambda uses and for the merge check.
+"""The Python of the Lambda runtime, to compile bytecode for Lambda and for the merge check.
 
 `python -m tools.install.runtime_python [candidate ...]` prints the path of an interpreter with the
-version of the template's runtime. If the machine has none, it is installed from packages of Debian
-into `.cache/`, beside the machine's own: apt resolves, verifies and downloads them from the mirror
-that this machine uses. They bring their own C library, so they work on older releases. The module
-needs only the standard library, pip, apt and dpkg.
+version of the template's runtime. If the machine has none, one is installed from Debian packages
+into `.cache/`, without touching the system's own Python: apt resolves, verifies and downloads the
+packages from the mirror that this machine uses. The packages bring their own C library, so they
+also work on older releases. The module needs only the standard library, pip, apt and dpkg.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ PROBE = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
 
 
 class NoRuntimePythonError(packages.InstallError):
-    """This machine has no Python of the runtime's version and cannot install it."""
+    """This machine has no Python of the runtime's version, and can't install one."""
 
 
 def probe(python: str) -> tuple[str, str] | None:
@@ -39,11 +39,11 @@ def probe(python: str) -> tuple[str, str] | None:
 
 
 def find(candidates: Iterable[str], version: str) -> str | None:
-    """Return the path of the first interpreter of a version; None if there is none.
+    """Return the path of the first interpreter that has a version; None if none has.
 
     Args:
-        candidates: Names or paths of interpreters, which come before `python<version>` on the path
-            and the one from Debian's packages.
+        candidates: Names or paths of interpreters to try first. After them, `python<version>` on
+            the path and the interpreter from Debian packages are tried.
         version: The version, such as `3.13`.
     """
     for candidate in (*candidates, f"python{version}", str(python_of(version))):
@@ -54,17 +54,17 @@ def find(candidates: Iterable[str], version: str) -> str | None:
 
 
 def python_of(version: str) -> Path:
-    """Return the path of the interpreter from Debian's packages, without symbolic links."""
+    """Return the path of the interpreter from Debian packages, with symbolic links resolved."""
     folder = (packages.ROOT / ".cache").resolve() / f"python{version.replace('.', '')}"
     return folder / "usr" / "bin" / f"python{version}"
 
 
 def install(version: str) -> Path:
-    """Install the Python of a version and return the path of its interpreter.
+    """Install Python in a version, and return the path of its interpreter.
 
     Raises:
-        NoRuntimePythonError: No known release of Debian has it.
-        NoPackageError: This machine cannot download Debian's packages.
+        NoRuntimePythonError: No known Debian release has this version.
+        NoPackageError: This machine can't download Debian packages.
     """
     release = RELEASES.get(version)
     if release is None:
@@ -89,7 +89,7 @@ def install(version: str) -> Path:
 
 
 def relocate(root: Path, target: Path, version: str) -> None:
-    """Let the interpreter find its C library and its other libraries in the target folder."""
+    """Change the interpreter so that it finds its C library and other libraries in `target`."""
     [libraries] = (root / "usr" / "lib").glob(f"{platform.machine()}-linux-gnu*")
     [loader] = libraries.glob("ld-linux-*.so.*")
     home = target / libraries.relative_to(root)
@@ -105,10 +105,10 @@ def relocate(root: Path, target: Path, version: str) -> None:
 
 
 def find_or_install(candidates: Iterable[str], version: str) -> str:
-    """Return the path of an interpreter of a version; install it if there is none.
+    """Return the path of an interpreter with a version; install one if there is none.
 
     Raises:
-        NoRuntimePythonError: There is none, and it cannot be installed here.
+        NoRuntimePythonError: There is none, and none can be installed on this machine.
     """
     found = find(candidates, version)
     if found is not None:

@@ -1,1 +1,1 @@
-"""Measurements of the tests: branch coverage and mutation scores."""
+"""Measure how good the tests are: branch coverage, mutation scores and removed guards."""

@@ -1,7 +1,7 @@
 """Print the branch coverage of each package that `make coverage` measured.
 
-A package is a subject of a layer (`services/chats`), another part of the layer (`adapters`) or
-the functions.
+A package in this sense is a folder for one subject (`services/chats`), another part of
+`shared/skein` (`adapters`), or all functions.
 """
 
 import json
@@ -33,7 +33,7 @@ def package_of(path: Path) -> str:
 
 
 def by_package(files: dict[str, dict[str, Any]]) -> dict[str, Counter[str]]:
-    """Add up the figures of files by package, and all of them as `total`.
+    """Add up the figures of files by package, and those of all files as `total`.
 
     Args:
         files: The `files` of coverage's JSON report.

@@ -1,7 +1,8 @@
-"""Print the figures of the structure, each beside its goal: `python -m tools.quality.figures`.
+"""Prints the figures of the code's structure with their goals: `python -m tools.quality.figures`.
 
-A function's length leaves its docstring out. A move is a call from one module into another, while
-one SMS is received, answered and delivered (`tools/reference/one_sms.py`).
+The length of a function does not count its docstring. A move is a call from one module into
+another; the moves are counted while one SMS is received, answered and delivered
+(`tools/reference/one_sms.py`).
 """
 
 import ast
@@ -50,13 +51,13 @@ Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | 
 
 @cache
 def sources(*folders: Path) -> dict[Path, str]:
-    """Return the text of each module below the folders, by its path."""
+    """Return the text of each module below the folders, by path."""
     paths = sorted(path for folder in folders for path in folder.rglob("*.py"))
     return {path: path.read_text(encoding="utf-8") for path in paths}
 
 
 def matches(pattern: re.Pattern[str]) -> dict[Path, int]:
-    """Return how often a pattern occurs in each shipped module in which it does."""
+    """Return how often a pattern occurs in each shipped module that contains it."""
     found = {path: len(pattern.findall(text)) for path, text in sources(*SHIPPED).items()}
     return {path: n for path, n in found.items() if n}
 
@@ -71,7 +72,7 @@ def definitions(*folders: Path) -> Iterator[tuple[Path, Definition]]:
 
 
 def docstring_lines(node: Definition) -> int:
-    """Return the lines of a definition's own docstring; 0 without one."""
+    """Return the number of lines of a definition's own docstring; 0 if it has none."""
     if ast.get_docstring(node, clean=False) is None:
         return 0
     first = node.body[0]
@@ -79,7 +80,7 @@ def docstring_lines(node: Definition) -> int:
 
 
 def lengths() -> list[tuple[int, str]]:
-    """Return the length and the name of each function of the turn and of what comes in."""
+    """Return the length and the name of each function in the code of turns and inbound messages."""
     return sorted(
         (
             (node.end_lineno or 0) - node.lineno + 1 - docstring_lines(node),
@@ -91,7 +92,7 @@ def lengths() -> list[tuple[int, str]]:
 
 
 def naming_subjects() -> list[Path]:
-    """Return the modules of the core that import a subject, or name one in their code."""
+    """Return the modules of the core that import a subject such as memory, or name one."""
     found = []
     for path, text in sources(*CORE).items():
         inside = path.relative_to(PACKAGE).as_posix()
@@ -115,7 +116,7 @@ def _names_subject(tree: ast.Module) -> bool:
 
 
 def circles() -> list[frozenset[str]]:
-    """Return the largest sets of modules that import each other in a circle."""
+    """Return the largest sets of modules that import each other in circles."""
     graph = grimp.build_graph("skein", cache_dir=None)
     found = set()
     for module in graph.modules:
@@ -128,7 +129,10 @@ def circles() -> list[frozenset[str]]:
 
 
 def unseen_copies() -> int:
-    """Return how many methods that return `Self` copy it; the plugin of mypy sees no such call."""
+    """Return how many methods that return `Self` call `self.model_copy`.
+
+    The project's mypy plugin does not check these calls.
+    """
     return sum(
         isinstance(node, ast.FunctionDef)
         and "Self" in ast.unparse(node.returns or ast.Constant(None))
@@ -138,7 +142,7 @@ def unseen_copies() -> int:
 
 
 def rows() -> list[Row]:
-    """Return each figure with its goal; None for figures that are only reported."""
+    """Return each figure with its goal. The goal is None for figures that are only reported."""
     sms, longest = walk(), lengths()[-1]
     lines = {
         folder: sum(text.count("\n") for text in sources(*paths).values())

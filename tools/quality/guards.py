@@ -1,8 +1,9 @@
-"""Guards of the guarantees: without any one of them, the tests that prove it must fail.
+"""Checks that tests prove each guarantee: if its guard is removed from the code, they must fail.
 
 `guards.toml` lists the guards. `make guards` removes one guard at a time from a copy of the
-project and runs its tests there. Each test must fail by an assertion. A guard whose code is not
-found exactly once, or whose tests fail with the guard in place, is an error, too.
+project, and runs the guard's tests in the copy. Each of these tests must fail with an assertion. It
+is also an error if a guard's code is not found exactly once, or if its tests fail while the guard
+is in place.
 """
 
 import argparse
@@ -36,12 +37,13 @@ class Guard(NamedTuple):
 
     Attributes:
         name: What the guard prevents.
-        guarantee: The guarantee, as docs/operations.md words it.
+        guarantee: The guarantee, in the words of docs/operations.md.
         file: The module, below `shared/skein`.
-        code: The code of the guard, which the module contains once.
-        without: The code in its place when the guard is removed.
-        tests: The tests, as `unit/chats/test_post_message.py::test_name`; each must fail.
-        quick: Whether the short form includes the guard.
+        code: The code of the guard, which occurs exactly once in the module.
+        without: The code that replaces it when the guard is removed.
+        tests: The tests that must fail, each written as
+            `unit/chats/test_post_message.py::test_name`.
+        quick: Whether the short form of `make guards` includes the guard.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Guard(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What the tests of a guard showed; `problem` is None if all of them noticed its removal."""
+    """The result of removing a guard; `problem` is None if all its tests failed as they must."""
 
     guard: Guard
     problem: str | None
@@ -79,7 +81,7 @@ def guards_in(table: Path) -> tuple[Guard, ...]:
 
 
 def failures_in(report: Path) -> Iterator[tuple[str, str]]:
-    """Yield each failed test of a JUnit report, and the message of its failure."""
+    """Yield each failed test in a JUnit report, with the message of its failure."""
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - by pytest
         file = case.attrib["classname"].removeprefix("tests.").replace(".", "/")
         for broken in (*case.iter("failure"), *case.iter("error")):
@@ -87,7 +89,7 @@ def failures_in(report: Path) -> Iterator[tuple[str, str]]:
 
 
 def failures(project: Path, tests: Iterable[str]) -> dict[str, str]:
-    """Run tests in a copy of the project, and return the messages of those that failed.
+    """Run tests in a copy of the project; return the failure messages by test.
 
     Raises:
         RuntimeError: The tests took too long, or pytest could not run all of them.
@@ -109,7 +111,7 @@ def failures(project: Path, tests: Iterable[str]) -> dict[str, str]:
 
 
 def problem_of(project: Path, guard: Guard) -> str | None:
-    """Run the tests of a guard without it, and say what they should have noticed."""
+    """Remove a guard and run its tests; return what is wrong with their result, or None."""
     module = project / LAYER / guard.file
     source = module.read_text(encoding="utf-8")
     try:
@@ -127,7 +129,7 @@ def problem_of(project: Path, guard: Guard) -> str | None:
 
 
 def _is_of(test: str, case: str) -> bool:
-    """Tell whether a case is a test, or one of its parameters."""
+    """Tell whether a reported case is this test, or one of its parametrized cases."""
     return case == test or case.startswith(f"{test}[")
 
 
@@ -136,13 +138,16 @@ def _asserts(message: str) -> bool:
 
 
 def _write(module: Path, source: str) -> None:
-    """Write a module; two versions of one size and second would share their compiled code."""
+    """Write a module, so that Python compiles it again.
+
+    Python would otherwise use the compiled code of a version with the same size and second.
+    """
     module.write_text(source, encoding="utf-8")
     Path(cache_from_source(str(module))).unlink(missing_ok=True)
 
 
 def check(guards: Sequence[Guard], workers: int) -> Iterator[Result]:
-    """Remove each guard once, several side by side, each in a copy of the project.
+    """Remove each guard once, in copies of the project. Several copies are tested side by side.
 
     Raises:
         RuntimeError: Tests fail with all guards in place.
@@ -175,7 +180,7 @@ def check(guards: Sequence[Guard], workers: int) -> Iterator[Result]:
 
 
 def arguments(given: list[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.quality.guards")
     parser.add_argument("only", nargs="*", help="parts of guards' names; without any, all")
     parser.add_argument("--quick", action="store_true", help="only a few guards")
@@ -187,7 +192,8 @@ def main(given: list[str]) -> int:
     """Print a line for each guard.
 
     Returns:
-        The exit status: 0, or 1 if a guard can be removed unnoticed or its entry is wrong.
+        The exit status: 0, or 1 if no test notices that a guard is removed, or a guard's entry is
+            wrong.
     """
     options, guards = arguments(given), guards_in(TABLE)
     stale = False

@@ -1,8 +1,9 @@
-"""Mutation scores of five core modules: how many small changes of the code the tests notice.
+"""Mutation scores of five core modules: how many small changes of the code the tests detect.
 
-`make mutation` mutates each module at a sample of its places with cosmic-ray and runs the module's
-tests on each mutant. The mutants live in a temporary copy of the project. A mutant that no test
-notices survives; its difference is printed. The seed chooses the sample.
+`make mutation` changes each module with cosmic-ray, one place at a time, at a sample of its places,
+and runs the module's tests on each changed version (mutant). The mutants are in a temporary copy of
+the project. If no test fails on a mutant, the mutant has survived, and its diff is printed. The
+seed decides on the sample.
 """
 
 import argparse
@@ -64,7 +65,7 @@ MIN_MUTANT_SECONDS = 60.0
 
 
 class Score(NamedTuple):
-    """What became of a module's mutants."""
+    """How many mutants of a module were detected, and which survived."""
 
     killed: int
     timeouts: int
@@ -84,9 +85,9 @@ def mutations_of(module: Path) -> list[MutationSpec]:
 
 
 def sample(module: Path, count: int, seed: str) -> list[MutationSpec]:
-    """Choose at random one mutant for each of at most `count` places of a module.
+    """Choose at most `count` places of a module at random, and one mutant for each place.
 
-    Decorators are left out: without slots a class behaves the same.
+    Decorators are not mutated, because a class without `slots=True`, for example, behaves the same.
     """
     chance = random.Random(seed)
     lines = module.read_text(encoding="utf-8").splitlines()
@@ -115,10 +116,10 @@ def score(
     """Test mutants until the time is over.
 
     Args:
-        mutants: What to test, in this order.
-        command: Runs the tests.
-        seconds: No mutant is begun later.
-        mutant_seconds: The limit of one mutant.
+        mutants: The mutants to test, in this order.
+        command: The command that runs the tests.
+        seconds: The time after which no further mutant is tested.
+        mutant_seconds: The time limit for each mutant.
     """
     give_up = time.monotonic() + seconds
     killed, timeouts, survivors = 0, 0, list[str]()
@@ -136,7 +137,7 @@ def score(
 
 
 def arguments(given: list[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.quality.mutation")
     parser.add_argument("only", nargs="*", help="parts of modules' names; without any, all five")
     parser.add_argument("--mutants", type=int, default=60, help="at most so many per module")
@@ -146,10 +147,10 @@ def arguments(given: list[str]) -> argparse.Namespace:
 
 
 def main(given: list[str]) -> int:
-    """Print the survivors and the score of each module.
+    """Print the surviving mutants and the score of each module.
 
     Returns:
-        The exit status: 0, or 1 if tests fail without a mutation.
+        The exit status: 0, or 1 if tests fail on the unchanged code.
     """
     options = arguments(given)
     lines: list[str] = []

@@ -1,7 +1,8 @@
-"""A mypy plugin: `model_copy(update={...})` and `revise(thing, {...})` take a model's fields.
+"""A mypy plugin that checks the fields in `model_copy(update={...})` and `revise(thing, {...})`.
 
-Shipped code copies with a literal or a `TypedDict` of some fields, such as `RunChanges`. No hook
-sees a call on a type variable: name the class, as in `AgentItem.model_copy(item, update={...})`.
+In shipped code, the changes must be a literal, or a `TypedDict` of some fields, such as
+`RunChanges`. Mypy calls no plugin for a method of a type variable. Name the class in this case, as
+in `AgentItem.model_copy(item, update={...})`.
 """
 
 from pathlib import Path

@@ -1,12 +1,13 @@
-"""Upgrade test: the last release's code on newer items and jobs, and the reverse.
+"""Upgrade test: the last release handles items and jobs of this version, and the reverse.
 
-`python -m tools.quality.upgrade` checks out the last release beside this tree
-(`deployment/releases.toml`). Both tell the story of `bench/starts`, which leads to one event of
-each function. Then each function of one tree handles its event with the items and the jobs of the
-other, as it does while a deployment or a roll-back is under way. Functions that only one of them
-has are left out.
+`python -m tools.quality.upgrade` checks out the last release in `deployment/releases.toml` beside
+this source tree. Each tree plays the story of `bench/starts`, which writes items and leads to one
+event for each function. Then each function of one tree handles the event with the items and jobs of
+the other tree, as it does during a deployment or a rollback. Functions that only one tree has are
+left out.
 
-Storage may change until the release `binding`. Before it, failures are printed and fail nothing.
+Until the release that `binding` names, storage may change: failures are printed, but don't fail the
+test.
 """
 
 import os
@@ -37,7 +38,7 @@ Run = Callable[[Path, Sequence[str]], str]
 
 
 class ReleaseError(Exception):
-    """The last release cannot be checked out, or its story cannot be told."""
+    """The last release can't be checked out, or a tree can't play its story."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Release:
     """A released version.
 
     Attributes:
-        binds: Whether a failure with this release fails the test.
+        binds: Whether the test fails if this release can't be mixed with the current code.
     """
 
     version: str
@@ -66,10 +67,11 @@ def _parts(version: str) -> tuple[int, ...]:
 
 
 def check_out(commit: str, folder: Path) -> None:
-    """Write the files of a commit to a folder; installed data files are shared with this tree.
+    """Write the files of a commit to a folder. Installed data files are shared with this tree.
 
     Raises:
-        ReleaseError: The repository does not have the commit, as in a shallow clone.
+        ReleaseError: The repository does not have the commit, for example because it is a shallow
+            clone.
     """
     done = subprocess.run(
         ["git", "-C", str(ROOT), "archive", commit], capture_output=True, check=False
@@ -82,7 +84,7 @@ def check_out(commit: str, folder: Path) -> None:
 
 
 def run_python(tree: Path, arguments: Sequence[str]) -> str:
-    """Run this Python with the modules of a tree; return the last line of an error, if it fails."""
+    """Run this Python with a tree's modules; return the last line of an error, or an empty text."""
     path = os.pathsep.join(str(tree / each) for each in ("shared", "functions", ""))
     try:
         done = subprocess.run(
@@ -102,10 +104,10 @@ def run_python(tree: Path, arguments: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Upgrade:
-    """The two trees.
+    """Mixes the code of one source tree with the items and events of the other.
 
     Args:
-        trees: The folders of the old and the new tree, by name.
+        trees: The folders of the trees, by the names `old` and `new`.
         work: A folder for the stories.
         run: Runs Python in a tree.
     """
@@ -115,10 +117,10 @@ class Upgrade:
     run: Run = run_python
 
     def failures(self) -> Iterator[tuple[str, str, str]]:
-        """Yield whose code failed, on which function, and why.
+        """Yield each failure: the tree whose code failed, the function, and the reason.
 
         Raises:
-            ReleaseError: A tree cannot tell its story.
+            ReleaseError: A tree can't play its story.
         """
         stories = {name: self._told(name) for name in self.trees}
         for code, data in (("old", "new"), ("new", "old")):
@@ -148,7 +150,7 @@ class Upgrade:
 
 
 def _from_gateway(own: Mapping[str, Any], name: str, event: Any) -> Any:
-    """Return an event with the caller in the form that the old release's gateway gives."""
+    """Return an event with its caller in the form in which the old release's gateway passes it."""
     known = own.get(name)
     callers = [
         each.get("requestContext", {}).get("authorizer") if isinstance(each, dict) else None

@@ -1,1 +1,1 @@
-"""Generators of the reference pages in `docs/` whose content is in the code."""
+"""Generators of those pages in `docs/` whose content comes from the code."""

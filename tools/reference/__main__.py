@@ -1,4 +1,4 @@
-"""Write the generated reference pages: `python -m tools.reference`."""
+"""Writes the generated reference pages: `python -m tools.reference`."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A part of docs/data.md: the cost of each access pattern, measured."""
+"""A section of docs/data.md: the measured cost of each access pattern."""
 
 from collections.abc import Mapping, Sequence
 from types import ModuleType
@@ -67,7 +67,7 @@ def _part(heading: str, patterns: Mapping[str, Pattern]) -> str:
 
 
 def _costs(patterns: Mapping[str, Pattern]) -> Sequence[tuple[str, Cost]]:
-    """Carry out each pattern and return its cost.
+    """Play each pattern and return its cost.
 
     Raises:
         ValueError: A pattern measures nothing.

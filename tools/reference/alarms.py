@@ -12,7 +12,7 @@ RUNBOOK = re.compile(r" Runbook: docs/alarms\.md#([\w-]+)$")
 
 
 def table(*templates: Template) -> str:
-    """Return a Markdown table of all alarms; alarms with the same description share a row."""
+    """Return a Markdown table of all alarms. Alarms with the same description share a row."""
     names: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for name, alarm in alarms_of(*templates):
         text, section = described(alarm)
@@ -25,7 +25,7 @@ def table(*templates: Template) -> str:
 
 
 def _level(alarm: Mapping[str, Any]) -> str:
-    """Return whom an alarm tells: a page, a ticket or nobody."""
+    """Return how an alarm notifies the team: by a page, by a ticket or not at all."""
     actions = alarm.get("AlarmActions", [])
     return str(actions[0]["Ref"]).removesuffix("Topic").lower() if actions else "nobody"
 
@@ -37,10 +37,10 @@ def alarms_of(*templates: Template) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def described(alarm: Mapping[str, Any]) -> tuple[str, str]:
-    """Return an alarm's description, and the anchor of its section of the runbook.
+    """Return an alarm's description, and the anchor of its section in the runbook.
 
     Raises:
-        ValueError: The description does not end with the link to a section.
+        ValueError: The description does not end with a link to a section.
     """
     text = str(alarm["AlarmDescription"])
     found = RUNBOOK.search(text)

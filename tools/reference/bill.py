@@ -1,8 +1,9 @@
-"""The largest bill: the most that anybody can cost, from the limits and the measured calls.
+"""The largest possible bill: the most that anybody can cost, by the limits and measured calls.
 
-Each figure is an upper bound at the defaults. A token bucket yields its size and its refill. The
-runs of a person overdraw it by one request, because they reserve tokens; those of a tenant, and
-background work, by one for each that is in progress.
+Each figure is an upper bound with the default settings. A full token bucket allows its size, plus
+what it refills in the time. A person's runs can exceed their bucket by one request, because they
+reserve tokens. A tenant's runs and background work can exceed theirs by one request for each that
+is in progress.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ SUMMARIES_AT_ONCE = 3  # of one chat with one agent: its own, the chat's and the
 
 
 class Bill(NamedTuple):
-    """The most that somebody costs in some minutes."""
+    """The most that somebody can cost in a number of minutes."""
 
     tokens: int
     segments: int
@@ -41,9 +42,10 @@ class Bill(NamedTuple):
 
 @cache
 def calls_of(pattern: str) -> int:
-    """Return the AWS calls of an access pattern.
+    """Return the number of AWS calls that an access pattern makes.
 
-    The request, and each job that follows, is carried by one call and handled by one invocation.
+    The request and each job that follows count as two further calls: one that delivers it, and one
+    invocation that handles it.
 
     Raises:
         ValueError: The pattern measures nothing.
@@ -60,7 +62,7 @@ def calls_of(pattern: str) -> int:
 
 @cache
 def least_tokens() -> int:
-    """Return the tokens of the smallest request of a run: an agent without a prompt reads "Hi"."""
+    """Return the tokens of a run's smallest request: "Hi", to an agent without a system prompt."""
     world = World()
     world.agent()
     world.chat(person(), bot(), kind="direct", visibility="private")
@@ -72,7 +74,7 @@ def least_tokens() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bills:
-    """The upper bounds at some settings.
+    """The upper bounds for some settings.
 
     Attributes:
         parameters: The parameters of the template.
@@ -82,11 +84,11 @@ class Bills:
     parameters: dict[str, object]
 
     def stranger(self, minutes: int) -> Bill:
-        """Somebody without a token: requests that are refused, of files and of webhooks."""
+        """Somebody without a token, who sends requests that are refused."""
         return Bill(0, 0, self._requests(minutes) * REFUSED)
 
     def texter(self, minutes: int) -> Bill:
-        """One phone number, which texts an agent's line."""
+        """Somebody with one phone number who texts an agent's line."""
         used, messages = self.person(minutes).tokens, self._messages(minutes)
         text = ("receive an SMS from a known phone", "a whole turn in a private chat")
         segments = messages * self.settings.sms_answer_segments
@@ -109,7 +111,7 @@ class Bills:
         return Bill(used, 0, self._calls(minutes) + self._turns(used))
 
     def tenant(self, minutes: int) -> Bill:
-        """All people and agents of a tenant, as after a mistake of an operator."""
+        """All people and agents of a tenant together, for example after an operator's mistake."""
         used = self._bucket(self.settings.tenant_tokens_per_day, minutes)
         at_once = self.settings.tenant_concurrent_runs or self._at_once("Turns")
         used += at_once * self._answer
@@ -122,7 +124,7 @@ class Bills:
 
     @property
     def _answer(self) -> int:
-        """The tokens of the largest request of a run, with its answer."""
+        """The tokens of a run's largest request, with the answer."""
         own = self.settings
         return own.max_prompt_tokens + own.reserved_response_tokens + own.reasoning_tokens
 
@@ -135,7 +137,7 @@ class Bills:
 
     @property
     def _summary(self) -> int:
-        """The tokens of the largest request of a summary, at one for each character."""
+        """The tokens of the largest request for a summary, if each character takes a token."""
         return self.settings.max_prompt_tokens + SummaryTask.answer_tokens
 
     def _at_once(self, name: str) -> int:
@@ -149,30 +151,33 @@ class Bills:
         return _most(Rate(self.settings.user_messages_per_minute, MINUTE), minutes)
 
     def _requests(self, minutes: int) -> int:
-        """All that the gateway lets through, for the whole deployment."""
+        """The most requests that the gateway lets through, for the whole deployment."""
         return self._at_once("Burst") + self._at_once("Requests") * 60 * minutes
 
     def _calls(self, minutes: int) -> int:
-        """Requests to the API; the dearest that no limit of a person counts is a read receipt."""
+        """The AWS calls of the most requests to the API.
+
+        Each counts as a read receipt, the most expensive request that no limit of a person counts.
+        """
         return self._requests(minutes) * calls_of("set a read receipt")
 
     def _turns(self, used: int) -> int:
         return used // least_tokens() * calls_of("a message of the app and its answer in a group")
 
     def _renewals(self, minutes: int, *, agents: int) -> int:
-        """The renewals of one chat's summaries, one for each cooldown."""
+        """The AWS calls for renewing the summaries of one chat, once in each cooldown."""
         times = 1 + minutes * 60 // self.settings.summary_cooldown_seconds
         upkeep = calls_of("upkeep of a chat with stale summaries")
         return times * (upkeep + (agents + 2) * calls_of("renew a chat summary"))
 
 
 def _most(rate: Rate, minutes: int) -> int:
-    """Return the most that a bucket yields in some minutes; it is full at their start."""
+    """Return the most that a bucket allows in a number of minutes, if it is full at first."""
     return rate.size + round(rate.size * (minutes * MINUTE / rate.window))
 
 
 def bill() -> str:
-    """Return the section of docs/limits.md below its heading's text, in Markdown."""
+    """Return the table and text of the section in docs/limits.md, in Markdown."""
     bills = Bills(Settings(), Template.load().parameters())
     who: dict[str, Callable[[int], Bill]] = {
         "a stranger, without a token": bills.stranger,
@@ -191,7 +196,7 @@ def bill() -> str:
 
 
 def with_bill(page: str) -> str:
-    """Return docs/limits.md with the table of now.
+    """Return docs/limits.md with the current table.
 
     Raises:
         ValueError: The page has no such table.

@@ -72,7 +72,7 @@ def page(document: Json) -> str:
     """Return docs/calls.md in Markdown.
 
     Raises:
-        ValueError: A tag of the document belongs under no heading.
+        ValueError: A tag of the document is under no heading.
     """
     unplaced = {tag["name"] for tag in document["tags"]}.difference(*GROUPS.values())
     if unplaced:
@@ -84,7 +84,7 @@ def page(document: Json) -> str:
 
 
 def _part(document: Json, heading: str, tags: tuple[str, ...]) -> str:
-    """Return one heading of the page with the calls of its tags, in the order of the tags."""
+    """Return a heading of the page and the calls with its tags, in the order of the tags."""
     found = sorted(_calls(document, tags), key=lambda call: call[:3])
     return f"\n## {heading}\n\n{table(*COLUMNS, rows=(row for *_, row in found))}"
 
@@ -92,7 +92,10 @@ def _part(document: Json, heading: str, tags: tuple[str, ...]) -> str:
 def _calls(
     document: Json, tags: tuple[str, ...]
 ) -> Iterator[tuple[int, str, int, tuple[str, ...]]]:
-    """Yield the position of the tag, the path, the position of the method, and the row."""
+    """Yield the rows of the calls with these tags, with keys to sort them.
+
+    The keys are the position of the tag, the path, and the position of the method.
+    """
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             [tag] = operation["tags"]

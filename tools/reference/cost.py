@@ -1,7 +1,7 @@
-"""Content of docs/cost.md: the cost of an idle stack and of messages, from calls and list prices.
+"""Content of docs/cost.md: the cost of an idle stack and of messages, by calls and list prices.
 
-The calls of a message are those of `tests/patterns`, with the sizes of the items by DynamoDB's
-rules. What is not measured stands in `ASSUMED`, and on the page.
+The calls for a message are measured by `tests/patterns`, with item sizes by DynamoDB's rules.
+Figures that are not measured are listed in `ASSUMED`, and on the page.
 """
 
 import math
@@ -127,10 +127,11 @@ version that is still published. A thousand starts of a function with 1 GB cost 
 
 
 class Units(NamedTuple):
-    """The units and the requests of a part of a conversation.
+    """The capacity units and the numbers of requests of a part of a conversation.
 
     Attributes:
-        batches: The commits of which `Feed` is told; if many come at once, fewer invocations do.
+        batches: The commits that cause an invocation of the function `Feed`. Many commits at once
+            cause fewer invocations.
     """
 
     reads: float = 0
@@ -140,16 +141,16 @@ class Units(NamedTuple):
     batches: float = 0
 
     def __add__(self, other: object) -> "Units":
-        """Return the sum of two parts."""
+        """Return the sum of the units of two parts."""
         return Units(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[call-overload]
 
     def times(self, count: float) -> "Units":
-        """Return the units of a part that comes several times."""
+        """Return the units of a part that occurs `count` times."""
         return Units(*(part * count for part in self))
 
 
 class _FedLog(Log):
-    """A table's log that counts the commits of which `Feed` is told."""
+    """A log of a table's calls that counts the commits that cause an invocation of `Feed`."""
 
     def __init__(self, feed: TableFeed) -> None:
         super().__init__()
@@ -157,14 +158,14 @@ class _FedLog(Log):
         self.batches = 0
 
     def append(self, call: Call) -> None:
-        """Note a call."""
+        """Add a call to the log, and count its commit if `Feed` is invoked for it."""
         super().append(call)
         if call.method in WRITES:
             self.batches += bool(self.feed.lose())
 
 
 class Gauge:
-    """A meter of patterns that measures units; see `tests.patterns.meter.Meter`."""
+    """A meter of access patterns that measures units; see `tests.patterns.meter.Meter`."""
 
     def __init__(self) -> None:
         self.units = Units()
@@ -181,7 +182,7 @@ class Gauge:
 
 
 def units_of(call: Call) -> Units:
-    """Return the capacity units of a call; each write also changes one entry of an index."""
+    """Return the capacity units of a call. Each write is assumed to change one index entry, too."""
     if call.method == "nearest":
         return Units(searches=1)
     if call.method in WRITES:
@@ -194,7 +195,7 @@ def units_of(call: Call) -> Units:
 
 @cache
 def units(pattern: str) -> Units:
-    """Return the units of an access pattern of docs/data.md."""
+    """Return the units of an access pattern in docs/data.md."""
     modules = (chats, consolidation, events, live, recall, runs, texts)
     every: dict[str, Pattern] = {k: v for module in modules for k, v in module.patterns.items()}
     gauge = Gauge()
@@ -226,13 +227,14 @@ SMS = {
 
 @dataclass(frozen=True)
 class RunMemory:
-    """What `bench/run-memory.md` found for a memory of RunWorker.
+    """The figures in `bench/run-memory.md` for one memory size of RunWorker.
 
     Attributes:
-        size: MiB.
-        cold: Seconds of CPU at that memory's share of a core: the start and the first answer.
-        warm: The same of a further answer.
-        used: MiB in use at most.
+        size: The memory size, in MiB.
+        cold: The seconds of the start and the first answer, with the share of a core that this
+            memory size gives.
+        warm: The seconds of a further answer, with the same share of a core.
+        used: The most memory that was in use, in MiB.
     """
 
     size: int
@@ -242,23 +244,23 @@ class RunMemory:
 
     @property
     def turns(self) -> tuple[float, float]:
-        """The billed seconds of a cold and of a warm turn, with the model's."""
+        """The billed seconds of a cold and of a warm turn, including the model's time."""
         return MODEL_SECONDS + self.cold, MODEL_SECONDS + self.warm
 
     @property
     def seconds(self) -> float:
-        """The billed seconds of a usual turn, some of which are cold."""
+        """The billed seconds of an average turn: a share of turns is cold."""
         cold, warm = self.turns
         return COLD * cold + (1 - COLD) * warm
 
     def dollars(self, seconds: float) -> float:
-        """Return what a million turns of some seconds cost."""
+        """Return the cost of a million turns of this many seconds, in dollars."""
         return float(1e6 * seconds * self.size / 1_024 * COMPUTE["lambda_gb_second"])
 
 
 @cache
 def run_memories() -> Mapping[int, RunMemory]:
-    """Return what was measured, by MiB of memory."""
+    """Return the measured figures, by memory size in MiB."""
     text = (ROOT / "bench" / "run-memory.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\d,]+) \|(.*)\|$", text, re.MULTILINE)
     found = []
@@ -270,13 +272,13 @@ def run_memories() -> Mapping[int, RunMemory]:
 
 
 def cheapest_memory() -> int:
-    """Return the cheapest memory of RunWorker that is twice what was in use."""
+    """Return the cheapest memory size of RunWorker that is at least twice the memory in use."""
     fitting = [each for each in run_memories().values() if each.size >= 2 * each.used]
     return min(fitting, key=lambda each: each.dollars(each.seconds)).size
 
 
 def message(kind: str) -> dict[str, float]:
-    """Return the dollars of one message with its answer, by item; the kind is `app` or `sms`."""
+    """Return the dollars that a message and its answer cost, by item; `kind` is `app` or `sms`."""
     by_app = kind == "app"
     used = used_by(kind)
     requests, sockets = REQUESTS[kind], FRAMES + 2.0 if by_app else 0.0
@@ -307,18 +309,18 @@ def message(kind: str) -> dict[str, float]:
 
 
 def _of_a_full_chat() -> Units:
-    """Return what a turn reads more in a full chat than in the empty one of its pattern."""
+    """Return the units that a turn in a full chat reads more than one in an empty chat."""
     full = units("a message of the app and its answer in a direct chat").reads
     return Units(reads=full - units("a whole turn in a private chat").reads)
 
 
 def used_by(kind: str) -> Units:
-    """Return the units of one message with its answer; the kind is `app` or `sms`."""
+    """Return the units of one message with its answer; `kind` is `app` or `sms`."""
     return _units(APP) if kind == "app" else _units(SMS) + _of_a_full_chat()
 
 
 def provisioned(kind: str, volume: int) -> float:
-    """Return the dollars of a month of provisioned capacity, with the load curve `DAY`."""
+    """Return the cost of a month of provisioned capacity in dollars, with the load curve `DAY`."""
     used, least = used_by(kind), dict[str, float]()
     resources = Template.load().document["Resources"].values()
     for each in (one["Properties"] for one in resources if "AutoScaling" in one["Type"]):
@@ -339,13 +341,13 @@ def provisioned(kind: str, volume: int) -> float:
 
 
 def _target() -> float:
-    """Return the percentage of provisioned capacity that auto scaling aims at."""
+    """Return the utilization that auto scaling of provisioned capacity aims at, in percent."""
     scaling = Template.load().document["Resources"]["TableWritesScaling"]["Properties"]
     return float(scaling["TargetTrackingScalingPolicyConfiguration"]["TargetValue"])
 
 
 def dollars_of_event() -> float:
-    """Return the dollars of an event for one service: it is queued, and a worker sends it."""
+    """Return the dollars that an event for one endpoint costs: queueing it, and sending it."""
     used = _units({"queue an event for a service": 1, "send an event to a service": 1})
     dollars: float = (
         used.writes * TABLE["write_unit"]
@@ -359,16 +361,17 @@ def dollars_of_event() -> float:
 
 
 def run_memory() -> int:
-    """Return the memory of RunWorker in the template."""
+    """Return the memory size of RunWorker in the template, in MiB."""
     return next(f.memory for f in Template.load().functions if f.logical_id == "RunWorker")
 
 
 def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]:
-    """Return the dollars of a month without messages, by item.
+    """Return the cost of a month without messages in dollars, by item.
 
     Args:
-        parameters: Those that differ from their defaults.
-        secrets: How many secrets of Secrets Manager are given to the stack; it makes others itself.
+        parameters: The stack's parameters that differ from their defaults.
+        secrets: How many secrets the user gives to the stack. The stack creates its other secrets
+            itself.
     """
     template = Template.load()
     document = template.document
@@ -430,7 +433,7 @@ def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]
 
 
 def _metrics(alarm: Mapping[str, object]) -> int:
-    """Return the metrics of an alarm, each of which AWS bills."""
+    """Return how many metrics AWS bills for an alarm."""
     listed = alarm.get("Metrics")
     if not isinstance(listed, list):
         return 1
@@ -438,7 +441,10 @@ def _metrics(alarm: Mapping[str, object]) -> int:
 
 
 def _read_by(data: Mapping[str, object]) -> int:
-    """Return the metrics that a part of an alarm reads: a query reads one for each dimension."""
+    """Return how many metrics a part of an alarm reads.
+
+    A query reads one metric for each value of its dimension.
+    """
     if "Period" not in data:
         return int("MetricStat" in data)
     return next(count for name, count in QUERIED.items() if name in str(data["Expression"]))

@@ -1,4 +1,4 @@
-"""Content of docs/data.md: each item of the table with its key, and each access pattern."""
+"""Content of docs/data.md: each item of the table with its key, and the access patterns."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -184,7 +184,7 @@ def _errand_link_key() -> Key:
 
 
 def _run_key(home: str, **more: Any) -> Key:
-    """Return the key of a run or step, with braces where an id may hold none."""
+    """Return the key of a run or a step, with placeholders in braces for ids."""
     run_id = f"run_ULID_{home}"
     key = step.Step.key_of(TENANT, run_id, **more) if more else run.Run.key_of(TENANT, run_id)
     text = "\n".join(key).replace("chat_X", CHAT).replace("agt_X", AGENT).replace("ULID", "{ulid}")
@@ -192,7 +192,7 @@ def _run_key(home: str, **more: Any) -> Key:
 
 
 def _call_key() -> Key:
-    """Return the key of a recorded call, with braces where an id may hold none."""
+    """Return the key of a recorded call, with placeholders in braces for ids."""
     ref = recorded_call.CallRef(run_id="run_ULID_chat_X", step=7, position=8)
     key = recorded_call.RecordedCall.key_of(TENANT, ref, 9)
     text = "\n".join(key).replace("run_ULID_chat_X", "{run}").replace("chat_X", CHAT)
@@ -202,7 +202,7 @@ def _call_key() -> Key:
 
 
 def _result_key(run_id: str | None) -> Key:
-    """Return the key of what a play gave, with braces where an id may hold none."""
+    """Return the key of a play's result, with placeholders in braces for ids."""
     ref = trial.CaseRef(id="{case}", version=1, required=True, run_id=run_id)
     unit = trial.Unit(trial_id="{trial}", case_id="{case}", side="candidate", n=7)
     text = "\n".join(trial.PlayResult.key_in(TRIAL, ref, unit))
@@ -540,7 +540,7 @@ def page() -> str:
     """Return docs/data.md in Markdown.
 
     Raises:
-        ValueError: An entity or a kind of due pointer is missing here.
+        ValueError: An entity or a kind of due pointer is missing in this module.
     """
     told = {name for rows in GROUPS.values() for name in rows}
     missing = {name for name in _entities() if not any(f"`{name}`" in heading for heading in told)}
@@ -571,7 +571,7 @@ def _part(heading: str) -> str:
 
 
 def _first_line(documented: Any) -> str:
-    """Return the first line of a docstring, without what the column says already."""
+    """Return the first line of a docstring, without words that the column's heading says."""
     words = (inspect.getdoc(documented) or "").splitlines()[0]
     for formula in FORMULAS:
         words = words.removeprefix(formula)

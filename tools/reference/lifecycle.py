@@ -1,4 +1,4 @@
-"""The diagram and the table of docs/runs.md that show the life of a run."""
+"""The diagram and the table in docs/runs.md that show the life of a run."""
 
 from skein.services.runs.lifecycle import LIFECYCLE, Event
 from tools.reference.markdown import table
@@ -7,7 +7,7 @@ DIAGRAM, TABLE = "```mermaid\nstateDiagram-v2\n", "| event | status |"
 
 
 def with_lifecycle(page: str) -> str:
-    """Return docs/runs.md with the diagram and the table of `LIFECYCLE`.
+    """Return docs/runs.md with the diagram and the table that `LIFECYCLE` describes.
 
     Raises:
         ValueError: The page has no such diagram or table.
@@ -21,7 +21,7 @@ def with_lifecycle(page: str) -> str:
 
 
 def diagram() -> str:
-    """Return the statuses and the events between them, in Mermaid's notation."""
+    """Return a diagram of the statuses, with the events between them, in Mermaid's notation."""
     names: dict[tuple[str, str], list[str]] = {}
     for event in LIFECYCLE:
         for before in event.before or ("[*]",):

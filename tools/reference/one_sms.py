@@ -1,7 +1,7 @@
 """Print the modules that one SMS and its answer pass through: `python -m tools.reference.one_sms`.
 
-The functions of the webhook, the run and the delivery handle it, on ports in memory. It is played
-twice, and the second time counts: by then, each module is loaded.
+The functions of the webhook, the run and the delivery handle the SMS, on ports in memory. The SMS
+is played twice. Only the second time counts, because all modules are loaded by then.
 """
 
 import logging
@@ -32,12 +32,12 @@ WORKERS: dict[QueueName, ModuleType] = {"turns": run_worker, "deliveries": sms_d
 
 @dataclass
 class Walk:
-    """The calls of Skein's code, in order.
+    """The calls of functions in Skein's code, in order.
 
     Attributes:
-        modules: The calls of each module, in the order in which the modules are entered first.
-        functions: The functions that are called.
-        moves: The calls from one module into another.
+        modules: The number of calls into each module, in the order of the first calls.
+        functions: The functions that were called.
+        moves: The number of calls from one module into another.
     """
 
     modules: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Walk:
     moves: int = 0
 
     def add(self, frame: FrameType, event: str, _: Any) -> None:
-        """Count a call, as a profiler (`sys.setprofile`)."""
+        """Count a call. This is a profiling function for `sys.setprofile`."""
         code = frame.f_code
         if event != "call" or not _is_ours(code) or code.co_name == "<module>":
             return
@@ -58,7 +58,7 @@ class Walk:
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """Record the calls of a block."""
+        """Record the calls within the block."""
         sys.setprofile(self.add)
         yield
         sys.setprofile(None)
@@ -69,15 +69,15 @@ def _is_ours(code: CodeType) -> bool:
 
 
 class Invocation(Context):
-    """An invocation with enough time for an answer of the model."""
+    """The context object of an invocation that has enough time for a model's answer."""
 
     def get_remaining_time_in_millis(self) -> int:
-        """Return a minute."""
+        """Return one minute in milliseconds."""
         return 60_000
 
 
 def play(world: World) -> None:
-    """Receive an SMS, run the agent and deliver the answer, by their functions."""
+    """Receive an SMS, run the agent and deliver the answer, with the deployed functions."""
     bootstrap.use(world.app)
     WEBHOOK.handler(Webhook.recorded("sms_webhook").signed(), Invocation(WEBHOOK))
     for queue, worker in WORKERS.items():
@@ -88,7 +88,7 @@ def play(world: World) -> None:
 
 
 def walk() -> Walk:
-    """Return the calls of the first SMS of a person, and of its answer."""
+    """Return the calls for a person's first SMS and its answer."""
     play(signed_world())
     found, world = Walk(), signed_world()
     with found.recorded():

@@ -27,7 +27,7 @@ def table(template: Template) -> str:
 
 
 def _row(template: Template, function: str) -> list[str]:
-    """Return the cells of a function; what no other cell shows is in the last one."""
+    """Return the cells of a function. The last cell has the permissions that no other shows."""
     left = {each for each in permissions_of(template, function) if each.action not in LOGS}
     table_id = template.table[0]
 
@@ -61,7 +61,7 @@ def _row(template: Template, function: str) -> list[str]:
 
 
 def _named(resource: str) -> str:
-    """Return the logical id that an ARN contains; other resources as they are."""
+    """Return the logical id in an ARN; any other resource is returned as it is."""
     found = LOGICAL_ID_IN_ARN.search(resource)
     return found[1] if found else resource
 

@@ -28,7 +28,7 @@ def page() -> str:
 
 
 def shown(request: ModelRequest) -> str:
-    """Return the messages of a request, each below a line with its role."""
+    """Return the messages of a request as text, each below a line with its role."""
     return "\n\n".join(f"--- {each.role}\n{each.content}" for each in request.messages)
 
 

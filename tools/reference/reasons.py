@@ -1,4 +1,4 @@
-"""Content of docs/reasons.md: how to find the cause of a silence, and every reason with advice."""
+"""Content of docs/reasons.md: how to find out why an agent is silent, and each reason's advice."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -137,11 +137,11 @@ WAITS = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY.waits)
 
 @dataclass(frozen=True)
 class Entry:
-    """One reason, with where operators find it and what they can do.
+    """One reason: where operators find it, and what they can do.
 
     Attributes:
-        reason: The reason, whose `meaning` the page shows.
-        places: Where operators find the reason, in the words of the page's table of places.
+        reason: The reason. The page shows its `meaning`.
+        places: Where operators find the reason. The words are those of the page's table of places.
         advice: What an operator can do, in Markdown; "Nothing." if all is well.
     """
 
@@ -634,7 +634,7 @@ def page(groups: Iterable[Group] = GROUPS) -> str:
 
 
 def _part(group: Group) -> str:
-    """Return one heading of the page with its table."""
+    """Return a heading of the page with its table of reasons."""
     note = f"{group.note}\n\n" if group.note else ""
     rows = (
         (f"`{entry.reason}`", entry.reason.meaning, ", ".join(entry.places), entry.advice)

@@ -216,7 +216,7 @@ def _row(name: str, *defaults: str, field: FieldInfo) -> tuple[str, ...]:
 
 
 def _shown(default: object) -> str:
-    """Return a default as a variable spells it."""
+    """Return a default value as it would be written in an environment variable."""
     match default:
         case None | "":
             return "-"

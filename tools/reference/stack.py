@@ -75,7 +75,10 @@ def _functions(template: Template) -> Iterator[tuple[str, ...]]:
 
 
 def _callers(function: Function) -> str:
-    """Return the event sources of a function that is not behind the live channel."""
+    """Return the event sources of a function.
+
+    Functions of the live channel are described elsewhere.
+    """
     rates = [each.expression.removeprefix("rate(1 ")[:-1] for each in function.schedules]
     return ", ".join(
         [
@@ -88,7 +91,7 @@ def _callers(function: Function) -> str:
 
 
 def _purpose(function: Function) -> str:
-    """Return the first line of the handler's module."""
+    """Return the first line of the docstring of the handler's module."""
     path = function.code / f"{function.handler.rpartition('.')[0].replace('.', '/')}.py"
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     first = text.partition("\n")[0].removeprefix("Handler of ").removeprefix("Handler that ")

@@ -1,1 +1,1 @@
-"""Commands for a running stack: pauses, settings, restores and the smoke test."""
+"""Commands for a running stack: keys, numbers, roles, pauses, settings, restores, a smoke test."""

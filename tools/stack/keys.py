@@ -1,8 +1,8 @@
-"""Make an API key with the role `owner` for a tenant that has no operator who could make one.
+"""Creates an API key for a tenant in which no operator could create one, such as a new tenant.
 
-`PYTHONPATH=shared:. python -m tools.stack.keys [--stack NAME] [--env NAME] [--local]
---tenant TENANT [--roles owner,privacy,support]`, with the credentials of the deployment's owner,
-who may write the table. `--local` reaches the stack that `make run` serves.
+`PYTHONPATH=shared:. python -m tools.stack.keys [--stack NAME] [--env NAME] [--local] --tenant
+TENANT [--roles owner,privacy,support]` requires AWS credentials that may write the table. By
+default, the key has all three roles. `--local` uses the stack that `make run` serves.
 """
 
 import argparse
@@ -26,10 +26,10 @@ ROLES = "owner,privacy,support"
 
 
 def run(keys: ApiKeys, tenant: str, roles: Sequence[str]) -> ApiKey:
-    """Make a key.
+    """Create a key.
 
     Raises:
-        ValueError: There is no tenant, or a role is unknown.
+        ValueError: No tenant is given, or a role is unknown.
         Conflict: The tenant has too many keys.
     """
     if not tenant:
@@ -39,7 +39,7 @@ def run(keys: ApiKeys, tenant: str, roles: Sequence[str]) -> ApiKey:
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run the command with the arguments of the command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="tools.stack.keys")
     for name in ("--stack", "--env", "--tenant"):
         parser.add_argument(name, default="")

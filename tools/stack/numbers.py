@@ -1,8 +1,8 @@
-"""Assign a phone number of the deployment to a tenant, or list the numbers and their tenants.
+"""Assigns a phone number to a tenant, or lists the deployment's numbers with their tenants.
 
-`PYTHONPATH=shared:. python -m tools.stack.numbers [--stack NAME] [--env NAME] [--local]
-[--tenant TENANT --phone NUMBER]`, with the credentials of the deployment's owner, who may write the
-table of assigned numbers. `--local` reaches the stack that `make run` serves.
+`PYTHONPATH=shared:. python -m tools.stack.numbers [--stack NAME] [--env NAME] [--local] [--tenant
+TENANT --phone NUMBER]` requires AWS credentials that may write the table of assigned numbers.
+`--local` uses the stack that `make run` serves.
 """
 
 import argparse
@@ -21,10 +21,10 @@ from tools.stack.settings import LOCAL, LOCAL_NUMBERS, open_table, outputs_of
 
 
 def run(numbers: AssignedNumbers, tenant: str, phone: str) -> list[AssignedNumber]:
-    """Assign a number to a tenant; without both, return all numbers.
+    """Assign a number to a tenant. If neither is given, return all assigned numbers.
 
     Raises:
-        ValueError: One of both is missing, or the phone number is not a full one.
+        ValueError: Only one of the two is given, or the phone number has no country code.
         Conflict: The number is a line of another tenant, or reserved for one.
     """
     if not tenant and not phone:
@@ -35,7 +35,7 @@ def run(numbers: AssignedNumbers, tenant: str, phone: str) -> list[AssignedNumbe
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run the command with the arguments of the command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="tools.stack.numbers")
     for name in ("--stack", "--env", "--tenant", "--phone"):
         parser.add_argument(name, default="")

@@ -1,13 +1,14 @@
-"""Apply the erasure register to a table, after a restore has brought erased data back.
+"""Repeats the registered erasures in a table, after a restore has brought erased data back.
 
 `PYTHONPATH=shared python -m tools.stack.restore_erasures [--stack NAME] [--env NAME] [--table NAME]
-[--register NAME] [--first-sweep] [--local]`, with the credentials of an operator who may read and
-write both tables. The tool carries out the erasures itself, so the table need not belong to the
-stack yet. It can be stopped and started again at any time; workers of the stack may help.
+[--register NAME] [--first-sweep] [--local]` requires AWS credentials that may read and write both
+tables. The tool carries out the erasures itself, so the table need not belong to the stack yet. You
+can stop the tool and start it again at any time. Workers of the stack may carry out erasures at the
+same time.
 
-An erasure has two sweeps with 16 minutes between them. `--first-sweep` ends after the first one,
-and leaves the second one to the stack that uses the table. `--local` reaches the stack that
-`make run` serves.
+An erasure has two sweeps with 16 minutes between them. With `--first-sweep`, the tool ends after
+the first sweep, and leaves the second to the stack that uses the table. `--local` uses the stack
+that `make run` serves.
 """
 
 import argparse
@@ -37,28 +38,29 @@ PAUSE_SECONDS = 10
 
 
 class Unconnected:
-    """Queues, connections and metrics of a tool: none.
+    """Replaces a stack's queues, connections and metrics, and does nothing.
 
-    The tick sends the jobs of everything that is due, and connections end within two hours.
+    Nothing is lost: the stack's tick queues the jobs of all due work, and connections end within
+    two hours.
     """
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
-        """See `skein.ports.Queues`; the jobs are left to the tick."""
+        """See `skein.ports.Queues`. The jobs are dropped; the tick will queue them."""
 
     def push(self, connection_id: str, text: str) -> None:
-        """See `skein.ports.Sockets`; no frame is sent."""
+        """See `skein.ports.Sockets`. No frame is sent."""
 
     def close(self, connection_id: str) -> None:
-        """See `skein.ports.Sockets`; the gateway ends the connection."""
+        """See `skein.ports.Sockets`. The gateway will end the connection."""
 
     def count(
         self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
     ) -> None:
-        """See `skein.ports.Metrics`; nothing is counted."""
+        """See `skein.ports.Metrics`. Nothing is counted."""
 
 
 class IncompleteError(Exception):
-    """Something of an erased person is left in the table."""
+    """Some data of an erased person is still in the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,12 @@ class Names:
 
 
 class Restoration:
-    """The application of the register to a table.
+    """Repeats the erasures of the register in a table.
 
     Args:
         ports: The table and the register.
-        report: Receives lines of progress.
-        sleep: Waits for the next look.
+        report: Called with each line about the progress.
+        sleep: Waits before erasures are looked at again.
     """
 
     def __init__(
@@ -94,16 +96,16 @@ class Restoration:
         self._eraser = app.get(Eraser)
 
     def run(self, *, first_sweep: bool = False) -> Counter[str]:
-        """Apply all entries, carry out their erasures, and check the result.
+        """Apply all entries of the register, carry out their erasures, and check the result.
 
         Args:
-            first_sweep: Whether to end when every erasure has had its first sweep.
+            first_sweep: Whether to end as soon as every erasure has had its first sweep.
 
         Returns:
             The number of entries by outcome.
 
         Raises:
-            IncompleteError: An erasure is done, but something of it is left.
+            IncompleteError: An erasure is done, but some of the person's data is left.
         """
         entries = list(self._register.entries())
         self._report(f"{len(entries)} erasures in the register")
@@ -125,7 +127,10 @@ class Restoration:
         return outcomes
 
     def _sweep(self, entry: RegisteredErasure) -> bool:
-        """Continue an erasure; return whether it rests, or another worker has it."""
+        """Continue an erasure.
+
+        Returns whether nothing is to be done now: the erasure waits, or another worker has it.
+        """
         before = self._erasure(entry)
         if before is None:
             return False
@@ -158,7 +163,7 @@ def names_of(stack: str, run: Callable[[Sequence[str]], str] = aws) -> Names:
 
 
 def ports_of(names: Names) -> Ports:
-    """Return the ports of a table and a register, with nothing else of a stack."""
+    """Return ports that have a table and a register, and nothing else of a stack."""
     none = Unconnected()
     settings = Settings(table_name=names.table, erasure_register_name=names.register)
     return Ports(
@@ -182,7 +187,7 @@ def _names(options: argparse.Namespace) -> Names:
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run the command with the arguments of the command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="tools.stack.restore_erasures")
     for name in ("--stack", "--env", "--table", "--register"):
         parser.add_argument(name, default="")

@@ -1,10 +1,10 @@
-"""Give people the roles of a file: `make roles URL=https://... FILE=roles.csv`.
+"""Gives people the roles in a file: `make roles URL=https://... FILE=roles.csv`.
 
-`OWNER=... python -m tools.stack.roles [--dry-run] URL FILE`, with an API key or a token that has
+`OWNER=... python -m tools.stack.roles [--dry-run] URL FILE` takes an API key or a token that has
 the role `owner`. The file is CSV with the columns `user`, `role` and `subject`; users and subjects
-are ids or phone numbers. A person of the file has exactly the roles of the file afterwards, and
-none if the role is empty. Everybody else keeps theirs. The whole file is checked before the first
-change, and a file that was applied before changes nothing.
+are ids or phone numbers. Afterwards, each person in the file has exactly the roles in the file, and
+no role if `role` is empty. All other people keep their roles. The whole file is checked before the
+first change. Applying a file again changes nothing.
 """
 
 import argparse
@@ -29,12 +29,12 @@ COLUMNS = ("user", "role", "subject")
 
 
 class BadFileError(Exception):
-    """The file cannot be applied; each line says why."""
+    """The file can't be applied; each line of the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the file: a person, and one of their roles, or none if the role is empty."""
+    """A line of the file: a person, and one of the person's roles, or none if the role is empty."""
 
     line: int
     user: str
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A person whose roles the file changes."""
+    """A person whose roles the file changes, with the new roles."""
 
     user_id: str
     name: str
@@ -56,10 +56,10 @@ class Change:
 
 
 def rows_of(text: str) -> list[Row]:
-    """Read a file.
+    """Parse the text of a file.
 
     Raises:
-        BadFileError: It has other columns, no lines, or a line without a user.
+        BadFileError: The file has other columns, no lines, or a line without a user.
     """
     reader = csv.DictReader(text.splitlines())
     if tuple(reader.fieldnames or ()) not in {COLUMNS, COLUMNS[:2]}:
@@ -76,7 +76,7 @@ def rows_of(text: str) -> list[Row]:
 
 @dataclass
 class RoleFile:
-    """One application of a file.
+    """Applies a file to a tenant.
 
     Args:
         url: The URL of the API.
@@ -90,11 +90,12 @@ class RoleFile:
     _found: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
 
     def changes(self, rows: Sequence[Row]) -> list[Change]:
-        """Return what the file changes, after checking all of it.
+        """Check the whole file; return the changes that it makes.
 
         Raises:
-            BadFileError: A person is unknown, or a role is invalid, named twice or one too many.
-            SmokeError: The API did not answer, or refused.
+            BadFileError: A person is unknown, has too many roles, or has a role that is invalid or
+                named twice.
+            SmokeError: The API did not answer, or refused the call.
         """
         errors: list[str] = []
         users: dict[str, Mapping[str, Any]] = {}
@@ -120,10 +121,11 @@ class RoleFile:
         return [each for each in changed if each.before != each.after]
 
     def apply(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """Give each person their roles; yield each change that was made.
+        """Give each person the new roles; yield each change that was made.
 
         Raises:
-            SmokeError: The API did not answer, or refused; the next run changes the others.
+            SmokeError: The API did not answer, or refused the call. Run the command again for the
+                rest.
         """
         for each in changes:
             roles = [role.model_dump() for role in each.after]
@@ -131,7 +133,7 @@ class RoleFile:
             yield each
 
     def _user(self, name: str) -> Mapping[str, Any] | None:
-        """Return the person with an id or a phone number; None if there is nobody."""
+        """Return the person with this id or phone number; None if there is none."""
         if name not in self._found:
             self._found[name] = self._looked_up(name)
         return self._found[name]
@@ -156,7 +158,7 @@ class RoleFile:
 
 
 def _added(roles: list[Role], row: Row, subject: str | None) -> str | None:
-    """Add the role of a line to those of its person; return what is wrong with it."""
+    """Add the role in a line to its person's roles; return what is wrong with the line, or None."""
     if not row.role:
         return "a subject needs a role" if row.subject else None
     try:
@@ -179,7 +181,7 @@ def _shown(roles: Sequence[Role]) -> str:
 
 
 def main(argv: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run the command with the arguments of the command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="tools.stack.roles")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("url")

@@ -1,9 +1,9 @@
-"""Show or change the settings and pauses of the whole stack, without a deployment.
+"""Shows or changes the settings and pauses of the whole stack, without a deployment.
 
 `PYTHONPATH=shared:. python -m tools.stack.settings [--stack NAME] [--env NAME] [--local]
-[<name>=<value> ...]`, with the credentials of an operator who may read and write the table. The
-value of a setting is JSON; null removes the setting. `runs`, `texts` and `background` are pauses; 1
-begins a pause and 0 ends it. A name without a value stays as it is. `--local` reaches the stack
+[<name>=<value> ...]` requires AWS credentials that may read and write the table. The value of a
+setting is JSON; null removes the setting. `runs`, `texts` and `background` are pauses; 1 begins a
+pause and 0 ends it. A name that is given without a value stays as it is. `--local` uses the stack
 that `make run` serves.
 """
 
@@ -39,10 +39,11 @@ def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> dict[str, o
     """Apply assignments such as `context_rollout_percent=10` or `runs=1`.
 
     Returns:
-        The `settings` of the stack, and `pauses`: since when each kind of work is paused.
+        The `settings` of the stack, and `pauses`, which says since when each kind of work is
+        paused.
 
     Raises:
-        ValueError: A name is unknown or a value is invalid; nothing was changed.
+        ValueError: A name is unknown or a value is invalid. In this case, nothing was changed.
     """
     service = StackSettingsService(table=table, clock=clock)
     given: dict[str, str] = {}
@@ -80,7 +81,7 @@ def outputs_of(stack: str, run: Callable[[Sequence[str]], str] = aws) -> Mapping
 
 
 def open_table(name: str) -> Table:
-    """Return the table of a deployment, or of the local stack by a name of `LOCAL_FILES`."""
+    """Return the table of a deployment; for a name in `LOCAL_FILES`, that of the local stack."""
     clock = SystemClock()
     if name in LOCAL_FILES:
         data_dir = Config.from_environment(os.environ).data_dir
@@ -89,7 +90,7 @@ def open_table(name: str) -> Table:
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run the command with the arguments of the command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="tools.stack.settings")
     parser.add_argument("--stack", default="")
     parser.add_argument("--env", default="")

@@ -1,10 +1,10 @@
-"""Smoke test of a running Skein from outside: one conversation, in a tenant of its own.
+"""Smoke test of a running Skein from outside: one conversation, in the test's own tenant.
 
 `SMOKE_TOKEN=... python -m tools.stack.smoke <URL of the API>` prints one line for each step and
-exits with 1 if a step failed. The token carries the scopes `chat` and `admin`. Its tenant must have
-no lines, so that the test cannot send an SMS, and no agents of anybody else. The local stack needs
-no token: it issues one for a new tenant. The agent and the chat are removed in the end, also after
-a failure. Messages and runs of the tenant expire after a day.
+exits with 1 if a step failed. The token needs the scopes `chat` and `admin`. Its tenant must have
+no lines, so that the test can't send an SMS, and no other agents. For the local stack, you need no
+token: the stack issues one for a new tenant. In the end, the agent and the chat are removed, even
+after a failure. Messages and runs of the tenant expire after a day.
 """
 
 import json
@@ -45,14 +45,14 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP response: status and parsed JSON, None if the body is not JSON."""
+    """An HTTP response: the status, and the parsed JSON, which is None if the body is not JSON."""
 
     status: int
     body: Any
 
 
 class Call(Protocol):
-    """Makes one HTTP request."""
+    """A function that makes one HTTP request."""
 
     def __call__(
         self, method: str, url: str, body: object = None, *, token: str | None = None
@@ -68,7 +68,7 @@ def call(method: str, url: str, body: object = None, *, token: str | None = None
     """Make one HTTP request.
 
     Raises:
-        SmokeError: There is no response.
+        SmokeError: The server sent no response.
     """
     headers = {"content-type": "application/json"}
     if token is not None:
@@ -97,7 +97,7 @@ class Smoke:
     """One smoke test.
 
     Args:
-        token: A token with the scopes `chat` and `admin`; empty for one of the local stack.
+        token: A token with the scopes `chat` and `admin`. If empty, the local stack issues a token.
         call: Makes an HTTP request.
         answer_seconds: How long an answer may take, in seconds.
     """
@@ -115,7 +115,7 @@ class Smoke:
     def run(self) -> Iterator[tuple[str, str, str]]:
         """Run all steps; yield the name, the finding and `ok`, `skip` or `FAILED` of each.
 
-        The first failure ends the test. The clean-up runs in any case.
+        The first failure ends the test. The clean-up always runs.
         """
         steps = (
             self._health,
@@ -149,7 +149,7 @@ class Smoke:
         return f"{self.url}/healthz answers"
 
     def _sign_in(self) -> str:
-        """Sign-in: a call without a token is refused, and the token's person is known."""
+        """Sign-in: a call without a token is refused, and the token's person is recognized."""
         refused = self.call("GET", f"{self.url}/v1/me").status
         if refused != HTTPStatus.UNAUTHORIZED:
             raise SmokeError(f"a call without a token was answered with {refused}, not 401")
@@ -166,7 +166,7 @@ class Smoke:
         return token
 
     def _tenant(self) -> str:
-        """Tenant: it is the smoke test's own, so that nobody gets an SMS."""
+        """Tenant: it is only for smoke tests, so that nobody gets an SMS."""
         if self._ok("GET", "/v1/lines?limit=1")["items"]:
             raise SmokeError("the token's tenant has lines; use a tenant for smoke tests alone")
         agents = self._ok("GET", "/v1/agents?limit=100")["items"]
@@ -190,13 +190,13 @@ class Smoke:
         return "unsigned requests are refused"
 
     def _new_agent(self) -> str:
-        """Agent: an operator creates one."""
+        """Agent: an operator creates an agent."""
         new = {"name": AGENT, "system_prompt": PROMPT, "enabled_tools": []}
         self._agent = self._ok("POST", "/v1/agents", new)["id"]
         return f"created {self._agent}"
 
     def _live(self) -> str:
-        """Live channel: a connection opens and answers a ping."""
+        """Live channel: a connection opens, and a ping is answered."""
         answer = self.call("POST", f"{self.url}/v1/live", token=self.token)
         if answer.status == HTTPStatus.NOT_FOUND:
             raise Skipped("live updates aren't set up in this deployment")
@@ -212,7 +212,7 @@ class Smoke:
         return "connected; a ping was answered"
 
     def _conversation(self) -> str:
-        """Chat: a person opens one with the agent and posts a message."""
+        """Chat: a person opens a chat with the agent and posts a message."""
         member = {"kind": "agent", "id": self._agent}
         self._chat = self._ok("POST", "/v1/chats", {"kind": "direct", "members": [member]})["id"]
         message = {"text": "ping", "client_id": uuid.uuid4().hex}
@@ -235,7 +235,7 @@ class Smoke:
         )
 
     def _pushed(self) -> str:
-        """Push: the live channel showed the answer."""
+        """Push: the live channel has shown the answer."""
         self._until(
             lambda frame: (
                 frame["type"] == "message"
