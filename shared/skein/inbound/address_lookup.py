@@ -56,7 +56,7 @@ class AddressLookup(NamedTuple):
     tenant_settings: Item | None
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
-        """Return the user and chat; None if unknown, `instead_of`, or a chat of another agent."""
+        """Return the stored chat, unless it is missing, `instead_of`, or another agent's."""
         if self.owner is None or self.chat is None:
             return None
         direct = DirectChat(
@@ -80,7 +80,7 @@ def look_up_address(
     Args:
         silence_days: The number of days without an SMS after which the sender counts as a new
             person; 0 for never.
-        received: The SMS, whose id is checked.
+        received: The SMS, to check that no SMS from another address had the same id.
 
     Raises:
         Forbidden: The id of the SMS came from another address before.

@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: webhook services."""
+"""The HTTP API's requests and resources for webhook services."""
 
 from typing import Annotated
 

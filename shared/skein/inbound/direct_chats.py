@@ -53,7 +53,7 @@ class DirectChats:
         return self._look_up(line, route) if lost else lookup
 
     def open(self, line: Line, route: Route, *, instead_of: DirectChat | None = None) -> DirectChat:
-        """Open the chat, and create the user if missing; concurrent SMS create each only once.
+        """Open the chat, and create a missing user; concurrent SMS create no second chat or user.
 
         Args:
             instead_of: A chat that was discarded or that its person has left. A new chat replaces

@@ -1,4 +1,4 @@
-"""What happens when a person answers whether a number, silent for long, is still theirs."""
+"""Handle a person's answer to the question whether a long-silent number is still theirs."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +16,7 @@ from skein.services.choices.effect import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberEffect(AnswerEffect):
-    """After a yes, the number is proven; after a no, its sender is a new person."""
+    """Effect of the answer: a yes confirms the number's owner; after a no, it has no owner."""
 
     takes_place: ClassVar[bool] = False  # no other question can be answered before this one
 

@@ -234,7 +234,7 @@ class WebhookServices:
         return tuple(each.run.id for each in started)
 
     def _secret(self, nonce: str) -> str:
-        """Return the secret of a nonce.
+        """Derive a service's secret from the service's nonce and the key shared by all services.
 
         Raises:
             NotFound: The deployment has not enabled webhook services.
@@ -250,8 +250,8 @@ class WebhookServices:
     ) -> Sequence[tuple[str, Chat | None]]:
         """Read a service's agents that still exist, each with the named chat if the agent is in it.
 
-        An agent that is not in the chat is returned with None, and so is every agent if the chat is
-        discarded.
+        The chat is None for an agent that is not a member. If the chat is discarded, it is None for
+        every agent.
         """
         tenant, agent_ids = webhook_service.tenant, webhook_service.agent_ids
         keys: list[Key] = [Agent.key_of(tenant, each) for each in agent_ids]
@@ -287,7 +287,7 @@ class WebhookServices:
 
 
 def chat_named_in(payload: str) -> str | None:
-    """Return the `chat_id` in a payload's outermost object; None without a valid one."""
+    """Return the `chat_id` at the top level of a payload; None if it is missing or invalid."""
     given = from_json(payload)
     chat_id = given.get("chat_id") if isinstance(given, dict) else None
     return chat_id if isinstance(chat_id, str) and CHAT_ID.fullmatch(chat_id) else None

@@ -1,10 +1,10 @@
-"""Unproven numbers: after a long silence, Skein checks whether a number has the same owner.
+"""Unproven numbers: after a long silence, Skein checks whether the owner is still the same.
 
 Skein can ask Twilio, which knows which US numbers were reassigned, and it can ask the person.
 
-The transaction that posts the SMS after the silence marks the number's owner
-(`AddressOwner.unproven`), and the sender's route, which is read for each prompt. The person's
-answer removes the mark.
+The first SMS after the silence is posted in a transaction that marks the number as unproven: in the
+owner's item (`AddressOwner.unproven`), and in the sender's route, which is read for each prompt.
+The person's answer removes the marks.
 """
 
 import logging

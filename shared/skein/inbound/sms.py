@@ -81,8 +81,8 @@ class SmsReceiver:
         The first contact creates the sender and the chat. A new chat is also created if the line
         now belongs to another agent, or if the old chat was discarded or its person has left it.
         Keywords such as STOP are recorded and do not trigger an agent. A code that belongs to an
-        open question answers it in the chat of the question. Any other code is recorded, and its
-        sender gets a notice.
+        open question is its answer, and is posted in the question's chat. Any other code is
+        recorded, and its sender gets a notice.
 
         Returns:
             The message. None if the SMS is not stored because it has neither text nor media, or
@@ -136,10 +136,11 @@ class SmsReceiver:
             raise ConditionFailed(frozenset()) from None
 
     def _answer(self, arrived: ArrivedSms, matched: MatchedAnswer) -> PostedMessage | None:
-        """Answer a choice in the chat of its question.
+        """Post an SMS as the answer to a question, in the question's chat.
 
         Returns:
-            The answer, posted now or before; None if it was not accepted.
+            The answer's message, even if an earlier delivery posted it; None if the answer was not
+            accepted.
 
         Raises:
             ExtraWriteFailed: The address belongs to another user now.
@@ -333,9 +334,9 @@ class SmsReceiver:
     ) -> None:
         """Post a notice that explains why there is no answer, if the sender is over a limit.
 
-        An SMS that was stored before the sender went over the limit causes no notice. If the
-        provider delivers a later SMS again, the notice is posted again, in case the first attempt
-        failed before the notice was stored.
+        An SMS that was stored before the sender went over the limit causes no notice. For any later
+        SMS, the notice is posted at each delivery, in case an earlier attempt failed before the
+        notice was stored.
         """
         if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
             self.notices.over_limit(

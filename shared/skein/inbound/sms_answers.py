@@ -95,7 +95,7 @@ class SmsAnswers:
         no_run_reason: Reason | None,
         conditions: Sequence[Write],
     ) -> PostedMessage | None:
-        """Answer a choice in the chat of its question (idempotent by the id of the SMS).
+        """Post an SMS as the answer to a question (idempotent by the id of the SMS).
 
         Args:
             route: The route of the SMS. None if the SMS came on a route other than the chat's, so
@@ -110,7 +110,7 @@ class SmsAnswers:
             The answer; None if the question has ended, or the person or the chat is gone.
 
         Raises:
-            ExtraWriteFailed: The first of the conditions does not hold.
+            ExtraWriteFailed: The first write of `conditions` failed.
         """
         chat_id = coded.choice.chat_id
         route = route or self._route_in(tenant, chat_id, person)
@@ -193,8 +193,8 @@ class SmsAnswers:
     def explain(self, refusal: Refusal, message: Message, agent_id: str) -> None:
         """Post a notice that explains why the code in an SMS is not accepted (idempotent).
 
-        The effect of the question's purpose may prevent the notice, or add writes to its
-        transaction.
+        The question's purpose selects an effect (`AnswerEffect`). This effect may prevent the
+        notice, or add writes to the notice's transaction.
 
         Args:
             refusal: Why the code is not accepted.
@@ -220,7 +220,7 @@ class SmsAnswers:
             logger.info("notice skipped: the chat or its agent is gone", extra=extra)
 
     def _counted_post(self, notice: NewMessage, refusal: Refusal) -> None:
-        """Post a notice, and the writes that the effect of the question's purpose adds to it.
+        """Post a notice in one transaction with the writes that the question's effect adds.
 
         Nothing is posted if the effect prevents the notice.
 

@@ -1,7 +1,8 @@
 """Missing SMS: hours in which no SMS arrived, although some did at the same time a week ago.
 
 If the webhook of a number points elsewhere, or the account is revoked, Skein gets no error: SMS
-just stop arriving. So Skein counts the silence itself in a metric.
+just stop arriving. So Skein looks for such hours itself, and counts each silence in the metric
+`SmsSilent`.
 """
 
 import logging
@@ -33,7 +34,7 @@ class SmsHours:
         self._noted: datetime | None = None
 
     def record(self) -> None:
-        """Record that an SMS arrived in this hour; a container writes this once an hour."""
+        """Record that an SMS arrived in this hour; each container writes at most once an hour."""
         hour = self._hour()
         if hour == self._noted:
             return
@@ -46,7 +47,7 @@ class SmsHours:
         self._noted = hour
 
     def check(self) -> None:
-        """Count a silence if the last full hours had no SMS, but each had some a week ago."""
+        """Count a silence if the last two full hours had no SMS, but both had some a week ago."""
         hours = [self._hour() - HOUR * back for back in range(1, SILENT_HOURS + 1)]
         before = [hour - WEEK for hour in hours]
         found = self._table.get_many([SmsHourRecord.key_of(hour) for hour in (*hours, *before)])

@@ -49,7 +49,7 @@ class EarlierAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OrdinarySms:
-    """An SMS that starts a run."""
+    """An SMS of no special kind, which starts a run."""
 
 
 StoredKind: TypeAlias = KeywordSms | Refusal | Unsure | ContinuationRequest | OrdinarySms

@@ -45,10 +45,10 @@ class AgentSummaries(SummaryTask):
     def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
         """Begin the cooldown of an agent's summary, if the summary is stale and can be shown.
 
-        If no other chat can show the summary, the messages count as summarized. A chat that is
-        created later, and that can show the summary, requests it with a job of its own
-        (`SummaryJob.wanted_in`). Such a job also makes the summarized chat due for upkeep, which
-        requests the summary again if this attempt fails.
+        If no other chat can show the summary, no summary is made, and the messages count as
+        summarized. If a chat that is created later can show it, that chat requests the summary with
+        its own job (`SummaryJob.wanted_in`). This job also makes the summarized chat due for
+        upkeep, which requests the summary again if this attempt fails.
         """
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         chat, agent = snapshot.chat, MemberRef(kind="agent", id=job.agent_id or "")
@@ -117,7 +117,8 @@ class AgentSummaries(SummaryTask):
     def _missing(self, chat: Chat, rows: Sequence[Item], covered: int, first_seq: int) -> int:
         """Count the messages between the summary and the messages in the question.
 
-        Messages that were not read are counted by their numbers, so the count includes notices.
+        Between the summary and the first message that was read, every `seq` counts as a message,
+        even the `seq` of a notice.
         """
         read_from = rows[-1]["seq"]
         between = (each.seq for each in messages_for_elsewhere(chat, rows))
@@ -137,7 +138,7 @@ class AgentSummaries(SummaryTask):
 
 
 def changed(member: Membership, was: SummaryState | None, change: Mapping[str, object]) -> Update:
-    """Return the write that changes a current membership whose summary state is still `was`."""
+    """Return the write that applies `change` if the agent is a member and the state is `was`."""
     as_read = Is("summary_state", _stored(was))
     condition = all_of(as_read, Absent("left_seq"), Is("chat_id", member.chat_id))
     stored = {name: _stored(value) for name, value in change.items()}

@@ -65,7 +65,7 @@ class ChatSummaries(ChatSummaryTask):
         )
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the chat's pinned summary, which the new summary may replace."""
+        """Return the pinned summary, which prompts show: the new summary, or the current one."""
         summary = made.get("summary")
         if not isinstance(summary, Summary):
             return {}

@@ -1,7 +1,7 @@
-"""Titles of chats: a background task that names each chat once, from its first texts.
+"""Titles of chats: a background task that names each chat once, from its first messages.
 
-A title is made as soon as the chat has three texts for which everyone in the chat was present. If a
-person sets a title meanwhile, the person's title is kept.
+A title is made as soon as a chat has three text messages. In a private chat, only messages after
+the last person joined count. If a person sets a title meanwhile, the person's title is kept.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class ChatTitles(ChatSummaryTask):
         return title_renewal_at(chat, self.settings)
 
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
-        """Read the chat's first texts, and render the question if there are at least three."""
+        """Read the chat's first messages, and render the question if there are at least three."""
         chat = claim.chat
         since = max(first_to_summarize(chat), 1)
         messages = messages_for_elsewhere(chat, self.rows(chat, since, limit=ROWS_READ))[
@@ -59,7 +59,7 @@ class ChatTitles(ChatSummaryTask):
         )
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
-        """Return the attributes of the chat that a new title changes."""
+        """Return the chat's new attributes: the title, its authors and its source messages."""
         return {
             "title": text,
             "title_authors": batch.authors,
@@ -67,7 +67,7 @@ class ChatTitles(ChatSummaryTask):
         }
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the change that removes the attempts' state once there is a title."""
+        """Return the change that removes the state of the attempts, if a title was made."""
         return {"title_state": None} if made else {}
 
     def fits(self, chat: Chat, fresh: Chat) -> bool:

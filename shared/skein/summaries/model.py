@@ -95,12 +95,12 @@ def ask_title(chat: Chat, messages: Sequence[Message]) -> tuple[ModelMessage, ..
 
 
 def as_many_as_fit(chat: Chat, messages: Sequence[Message], characters: int) -> Sequence[Message]:
-    """Return the first messages that fit into the question for a chat summary, at least one.
+    """Return the first messages that fit into a chat summary's question, but at least one message.
 
     Args:
         chat: The chat, which has the names of the senders.
         messages: The messages, oldest first.
-        characters: The maximum size of all messages in the question.
+        characters: The maximum total length of the messages in the question.
     """
     size, names = 0, Names.of(None, chat, messages)
     for count, message in enumerate(messages):
@@ -174,7 +174,7 @@ def note_lines(answer: str) -> str | None:
 
 
 def paragraph(answer: str) -> str | None:
-    """Parse a chat summary, cut to 4,000 characters; None if the answer has none."""
+    """Parse a chat summary, cut to 4,000 characters; None if the answer has no summary."""
     found = json_object_in(answer, {"summary"})
     text = found.get("summary") if found is not None else None
     if not isinstance(text, str) or not _says_something(text):

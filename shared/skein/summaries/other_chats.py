@@ -1,4 +1,4 @@
-"""Find the chats that show an agent's summary: its other chats whose readers may see it.
+"""Find the agent's other chats in which prompts show the agent's summary of a chat.
 
 A prompt shows the summaries of the agent's newest open chats and of the newest chats of its reader
 (`agent/reading/reader.py`). This module finds the same chats.
@@ -38,9 +38,9 @@ class OtherChats:
         """Return whether another chat of the agent has readers who may see its summary of `chat`.
 
         Private chats of people who are not in `chat` are not found, because the index does not list
-        private chats under the agent. The upkeep of such a chat requests the summaries that its
-        prompts show (`wanted_in`). If `chat` has more than ten people, the result is True without a
-        search.
+        private chats under the agent. When upkeep runs for such a private chat, it requests the
+        summaries that the private chat's prompts show (`wanted_in`). If `chat` has more than ten
+        people, the result is True without a search.
         """
         people = chat.person_ids
         if len(people) > PEOPLE_READ:
@@ -91,7 +91,7 @@ class OtherChats:
         return not found and at <= now
 
     def _others(self, chat: Chat, agent: MemberRef, people: Sequence[str]) -> Iterator[OwnChat]:
-        """Yield the agent's newest open chats, then chats with each of `people`, except `chat`."""
+        """Yield the agent's newest open chats, then its chats with each person; never `chat`."""
         for member in (agent, *(MemberRef(kind="user", id=person) for person in people)):
             relation = member_relation(chat.tenant, member)
             query = Query(relation, index="gsi1", limit=NEWEST_CHATS, newest_first=True)

@@ -59,8 +59,9 @@ class SummaryRequest(NamedTuple):
     Attributes:
         seq: The newest message that the summary covers.
         from_seq: The first message on which the summary is based, over all renewals.
-        authors: The people whose words are in the summary, by digest.
-        words: The people to charge: those whose words no earlier question has included.
+        authors: The people whose words the summary may contain, as digests of their ids.
+        words: The people to charge for the model call: the senders of the messages in the question,
+            and the people whose messages led to an agent's messages.
         prompt: The messages to the model; empty if there is nothing to summarize.
         schema: The JSON schema of the answer.
         fit: Returns the summary in an answer; None if the answer has no valid summary.
@@ -95,7 +96,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
 
     @abstractmethod
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
-        """Read the messages after the watermark, and render the question."""
+        """Read the messages to summarize, and render the question."""
 
     @abstractmethod
     def settle(
@@ -108,7 +109,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         """
 
     def read(self, claim: SummaryClaim) -> Iterator[Iterator[SummaryRequest]]:
-        """Yield one series, which has one batch, or none if there is nothing to summarize."""
+        """Yield one series, which has at most one batch; no batch if nothing is to summarize."""
         yield self._series(claim)
 
     def _series(self, claim: SummaryClaim) -> Iterator[SummaryRequest]:
@@ -145,7 +146,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, settled, self.made(claim, batch, answer))
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
-        """Return the new values to store, including the chat's title for an agent summary."""
+        """Return the summary to store. An agent summary also records the chat's current title."""
         summary = Summary(
             text=text,
             from_seq=batch.from_seq,
@@ -163,7 +164,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, claim.state.model_copy(update={"failures": failures}), {})
 
     def release(self, claim: SummaryClaim, outcome: Outcome) -> None:
-        """Postpone the next attempt if the budget is used up.
+        """Postpone the next attempt if a budget is used up or background work is paused.
 
         Attempts that wait for the tenant's budget or for the end of a pause are spread over an
         hour.
@@ -250,13 +251,13 @@ class ChatSummaryTask(SummaryTask):
 
 
 def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
-    """Return the people whose words are in a new summary, by digest."""
+    """Return the people whose words a new summary may contain, as digests of their ids."""
     known = earlier.authors if earlier is not None else NO_AUTHORS
     return known.joined(*(message.words for message in messages))
 
 
 def words_of(messages: Iterable[Message]) -> Words:
-    """Return the people to charge: those who wrote the messages, or whose words led to them."""
+    """Return the people to charge: who wrote the messages, or whose message an agent answered."""
     return Words.of((message.payer, len(message.full_text)) for message in messages)
 
 

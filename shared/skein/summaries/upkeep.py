@@ -1,6 +1,7 @@
 """Upkeep: bring a chat's derived data up to date, separately from the posting of messages.
 
-The chat is due for upkeep as long as any derived data is stale. Only upkeep clears the due pointer.
+The chat's due pointer lists the chat as due for upkeep as long as any derived data is stale. Only
+upkeep removes the due pointer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,7 +115,7 @@ class Upkeep:
         ]
 
     def _left(self, chat: Chat) -> list[NamedMember]:
-        """Read the members who have left. They are needed only if a member was renamed."""
+        """Read the members who have left, to tell them from a renamed member of the same name."""
         every = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
         return [membership.member for membership in every.members if not membership.active]
 
