@@ -18,7 +18,7 @@ MAX_ERROR_CHARACTERS = 160
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn: all calls to DynamoDB and S3 until its answer was stored, and its duration."""
+    """One turn: its calls to DynamoDB and S3 until the answer was stored, and its duration."""
 
     calls: tuple[WireCall, ...]
     seconds: float

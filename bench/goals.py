@@ -83,7 +83,7 @@ class Results:
     caches: Mapping[str, Mapping[str, Measured]] = field(default_factory=dict)
 
     def row(self, who: str, messages: int) -> Row | None:
-        """Return a row of the table; None if its turns failed or were not measured."""
+        """Return a row of the table; None if the turns failed or were not measured."""
         found = (row for row in self.rows if (row.who, row.messages) == (who, messages))
         return next((row for row in found if row.error is None), None)
 

@@ -87,7 +87,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def printed(cells: Sequence[Sequence[str]]) -> str:
-    """Format cells as columns for a terminal; a line that reports a failure may be longer."""
+    """Format cells as columns for a terminal. A line that reports a failure may be wider."""
     whole = [row for row in cells if len(row) == len(cells[0])]
     widths = [max(len(row[position]) for row in whole) for position in range(len(cells[0]))]
     lines = (
@@ -97,7 +97,7 @@ def printed(cells: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(cells: Sequence[Sequence[str]]) -> str:
-    """Format cells as Markdown; shorter rows are filled up."""
+    """Format cells as a Markdown table. Shorter rows are filled with empty cells."""
     width = len(cells[0])
     rows = [
         [*(cell.replace("|", "\\|") for cell in row), *[""] * (width - len(row))] for row in cells

@@ -14,11 +14,11 @@ load_adapters("identity_provider")
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Tell the function behind the gateway who calls, or why the caller is unknown.
+    """Pass the caller's identity, or the reason why it is unknown, to the function that is called.
 
-    If the authorizer refused a request, the gateway would answer with 403 and a text of its own.
-    The authorizer therefore lets a request with an unknown caller pass, and the function answers
-    with 401 and the reason.
+    A request with an unknown caller is let through, so that the function can answer with 401 and
+    the reason. If the authorizer refused the request, the gateway would answer with 403 and its own
+    text.
     """
     try:
         caller = service(Callers).identify(event["identitySource"][0])

@@ -1,4 +1,4 @@
-"""Handler that serves the console (its files, and where to sign in) and the web chat."""
+"""Handler that serves the console and the web chat: their files, and the console's settings."""
 
 import json
 import os
@@ -64,7 +64,7 @@ SOURCES = (
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Return a file of the console, or its first page if no file has this path."""
+    """Return a file of the console. If no file has the requested path, return the first page."""
     settings = app().ports.settings
     path = str(event["rawPath"])
     if path in {"/", HOME.rstrip("/")}:
@@ -85,7 +85,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
 def files() -> Mapping[str, PublicFile]:
     """Read all files of the console, by their path in its folder.
 
-    A request can only name one of these files, so a path cannot leave the folder.
+    Requests can only get these files, so a path can't lead out of the folder.
     """
     folder = LAYER_FOLDER if LAYER_FOLDER.is_dir() else REPOSITORY_FOLDER
     return {
@@ -119,7 +119,7 @@ def widgets() -> Mapping[str, PublicFile]:
 
 
 def config(settings: Settings) -> dict[str, Any]:
-    """Return the configuration that the console needs before it has a token."""
+    """Return the configuration that the console needs before a person has signed in."""
     return {
         "issuer": settings.console_issuer,
         "client_id": settings.console_client_id,

@@ -19,7 +19,7 @@ HEARD = {"statusCode": 204}
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
-    """Record the status of an SMS; ignore an unknown status."""
+    """Record the status of a sent message. An unknown status is ignored."""
     webhook = Webhook.of(event)
     provider = PROVIDERS.get(webhook.provider, OTHERWISE)
     fields: Fields = {}

@@ -18,7 +18,7 @@ load_adapters("verifier", "secrets")
 
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> Mapping[str, Any]:
-    """Accept an inbound SMS; an agent's answer is sent later as a separate SMS."""
+    """Accept an inbound message. An agent's answer is sent later, as a separate message."""
     webhook = Webhook.of(event)
     provider = PROVIDERS.get(webhook.provider, OTHERWISE)
     fields: Fields = {}

@@ -132,7 +132,7 @@ def _checked(answer: httpx2.Response) -> httpx2.Response:
     """Return a successful response.
 
     Raises:
-        CommandError: The API refused the call; the message names the fields.
+        CommandError: The API refused the call; the message names the invalid fields.
     """
     if answer.is_success:
         return answer

@@ -109,7 +109,7 @@ def _port(environment: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _host(value: str) -> str:
-    """Return an IP address in its usual form.
+    """Return an IP address in its canonical form.
 
     Raises:
         BadConfigError: The value is neither an IP address that a machine can have nor `localhost`.

@@ -121,7 +121,7 @@ class StackEnvironment:
         return variables
 
     def skein(self, template: Template) -> dict[str, str]:
-        """Return Skein's variables: those of the template, the chosen settings and local URLs."""
+        """Return Skein's variables: the template's, with the chosen settings and local URLs."""
         return {
             **self.chosen,
             **self.variables(template),
@@ -152,7 +152,7 @@ def new_services_key() -> dict[str, str]:
 
 @contextmanager
 def lambda_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Give this process a function's environment variables within the block."""
+    """Within the block, this process has the environment variables of a function."""
     before = dict(os.environ)
     for name in MISLEADING:
         os.environ.pop(name, None)

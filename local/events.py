@@ -171,7 +171,7 @@ def http_response(result: Any) -> Response:
 
 @dataclass(frozen=True)
 class QueueMessage:
-    """SQS message as a function receives it; times are of the local clock."""
+    """An SQS message as a function receives it. Times are of the local clock."""
 
     message_id: str
     receipt_handle: str

@@ -46,7 +46,7 @@ class Invoker(Protocol):
     """Port that runs functions."""
 
     def invoke(self, function: Function, event: Event) -> Any:
-        """Call a function with one event, and return its result; its exceptions are not caught."""
+        """Call a function with one event and return its result. Its exceptions are not caught."""
         ...
 
 
@@ -64,7 +64,7 @@ class Functions:
         self._handlers = {function.logical_id: _load(function) for function in functions}
 
     def invoke(self, function: Function, event: Event) -> Any:
-        """Call a function's handler in this thread; its exceptions are not caught.
+        """Call a function's handler in this thread. Its exceptions are not caught.
 
         The log lines of the call have the function's name.
         """

@@ -52,7 +52,7 @@ class MessageLog:
         self.table.write(write)
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """Carry out a transaction (see `skein.ports.Table`); show the messages that it wrote."""
+        """Carry out a transaction (see `skein.ports.Table`); show the messages it has written."""
         self.table.transact(writes)
         for write in writes:
             if isinstance(write, Put) and write.key.sk.startswith(Message.PREFIX):

@@ -1,8 +1,8 @@
-"""Permissions of the functions, as their roles in the template grant them.
+"""The permissions that the functions' roles have in the template.
 
-The local stack checks each call of a function to the tables, the queues, the connections of the
-live channel and the secrets. A missing permission is therefore found on this machine, and not only
-after a deployment.
+When a function calls the tables, the queues, the connections of the live channel or the secrets,
+the local stack checks that its role allows the call. So a missing permission is noticed before a
+deployment.
 """
 
 import json

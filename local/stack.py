@@ -223,7 +223,7 @@ class Stack:
         return model
 
     def _sockets(self, server: LiveServer) -> Sockets:
-        """Return the connections of the live channel, as the handlers use them."""
+        """Return the port with which handlers use the connections of the live channel."""
         return server
 
     def _wired(self, engine: SqliteEngine, poller: Poller, clock: TurnableClock) -> None:

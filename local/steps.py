@@ -35,7 +35,7 @@ class Steps:
         self._thread = threading.Thread(target=self._watch, name="steps", daemon=True)
 
     def begin(self, step: str) -> None:
-        """Print the next step; the previous step has ended."""
+        """Print the name of the next step. The previous step has ended."""
         if self._thread.ident is None:
             self._thread.start()
         self._step, self._began = step, time.monotonic()

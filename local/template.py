@@ -1,4 +1,4 @@
-"""Reader of `template.yaml`, so that the local stack runs the deployed functions and queues.
+"""Reads `template.yaml`, so that the local stack runs the deployed functions and queues.
 
 CloudFormation's short tags (`!Ref`, `!Sub` ...) become their long form (`{"Ref": ...}`).
 `Template.resolve` replaces references by the local names of resources.

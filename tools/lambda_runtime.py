@@ -429,7 +429,7 @@ class Stand:
         }
 
     def event(self, module: str) -> Mapping[str, Any]:
-        """Write the items of a story that happened just now; return the event that follows."""
+        """Write the items of a story that has just happened; return the event that follows."""
         told = scene(SystemClock().now() - STORY, ACCOUNT)
         table = DynamoTable(self.client("dynamodb"), "Table", SystemClock())
         for item in told.items:

@@ -40,7 +40,7 @@ def sync_texts() -> dict[Path, str]:
 
 
 def formatted(text: str) -> str:
-    """Return a source with sorted imports, as the formatter writes it."""
+    """Return a source as the formatter writes it, with sorted imports."""
     for command in (["check", "--fix-only", "--select=I", "--quiet"], ["format"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", f"{PACKAGE}/x.py", "-"]
         text = subprocess.run(

@@ -47,7 +47,7 @@ class ScriptedModel:
         return self._server.endpoint
 
     def learn(self, script: Script, stage: Stage) -> None:
-        """Replace the script by that of the next situation."""
+        """Replace the script by the one for the next situation."""
         self._server.reset()
         self._server.memories.extend(script.memories)
         with self._lock:

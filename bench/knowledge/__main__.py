@@ -34,7 +34,8 @@ class Question(NamedTuple):
     """A question, and the source or the group of sources that answers it.
 
     Attributes:
-        answer: Words that the passage must have; '' for any passage of the source.
+        answer: Words that the passage with the answer contains. If empty, any passage of the source
+            counts as the answer.
     """
 
     text: str
@@ -144,7 +145,7 @@ def measure(data: DataSet, outside: Sequence[str]) -> None:
 
 
 def speed(documents: Sequence[Any]) -> None:
-    """Print the time to index the documents, to read the index, and to search it."""
+    """Print the times that it takes to index the documents, to read the index, and to search it."""
     named = [(each["id"], (each["title"], each["content"])) for each in documents]
     seconds, file = timed(lambda: indexed(named))
     characters = sum(len(each["content"]) for each in documents)

@@ -67,7 +67,7 @@ class Size:
 
     Attributes:
         connections: The number of people.
-        seconds: How long they write.
+        seconds: How long the people write.
         rate: The messages per second, of all people together.
     """
 

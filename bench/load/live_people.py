@@ -2,7 +2,7 @@
 
     python -m bench.load.live_people PLAN.json RESULT.json
 
-They run in a process of their own, so that their work does not count as the stack's.
+The people run in a process of their own, so that their work is not counted as the stack's.
 """
 
 import asyncio

@@ -118,7 +118,7 @@ class Person:
         return time.time() < self._world.until
 
     def burst(self) -> None:
-        """Write some messages at once, and wait for the first answer to them."""
+        """Write some messages in quick succession, and wait for the first answer to them."""
         self._burst += 1
         markers, first_acknowledged = [], 0.0
         for number in range(1, self._random.randint(1, MAX_IN_A_BURST) + 1):

@@ -1,6 +1,6 @@
 """Injected faults: their kinds, their probabilities and how callers see them.
 
-All faults are injected here, in code of the benchmark; Skein does not know of them.
+All faults are injected by this module. Skein's own code knows nothing about them.
 """
 
 import random

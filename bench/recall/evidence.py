@@ -70,7 +70,8 @@ class Question:
     """A question and the positions of the turns that answer it.
 
     Attributes:
-        decisive: The text of each turn that must be shown; empty if the files name none.
+        decisive: For each turn, the part of its text that must be shown; empty if the file names
+            none.
         kind: The kind of question.
     """
 

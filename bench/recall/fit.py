@@ -132,7 +132,7 @@ def candidates(
 
 
 def of_conversations(conversations: Sequence[Conversation]) -> Iterator[Asked]:
-    """Yield the questions of conversations, each in an index of its own."""
+    """Index each conversation separately, and yield its questions with their candidates."""
     embeddings, tokens = StaticEmbeddings(), Tokens()
     for known in conversations:
         stand, recorder = Stand(embeddings, tokens), Recorder()

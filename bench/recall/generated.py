@@ -222,7 +222,7 @@ class Script:
         self.questions.append(GeneratedQuestion(kind, asked_in, text, fact))
 
     def shuffled(self, words: Sequence[str]) -> list[str]:
-        """Return words in another order."""
+        """Return the words in random order."""
         return self.dice.sample(words, len(words))
 
     def name(self) -> str:
@@ -330,7 +330,8 @@ def shares(
 
     Args:
         known: The set.
-        kept: Returns positions in `known.whole` for a question in a chat and a budget.
+        kept: Returns the positions in `known.whole` that are shown, for a chat, a question and a
+            budget.
     """
     found: dict[tuple[str, int], list[bool]] = {}
     for question in known.questions:

@@ -182,7 +182,7 @@ def main(folder: str) -> int:
     """Print what indexing costs for each message.
 
     Returns:
-        1 if a message that is indexed by itself takes more than 4 writes, else 0.
+        1 if indexing messages one by one takes more than 4 writes for each, else 0.
     """
     embeddings = StaticEmbeddings()
     files = sorted(Path(folder).glob("*.json")) if folder else []

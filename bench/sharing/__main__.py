@@ -160,7 +160,8 @@ def main(folder: str, stories: str = "", processes: str = "") -> int:
     Args:
         folder: The folder with a folder for each domain, or with the files of one.
         stories: How many stories of each domain are played; empty for all.
-        processes: How many are played at once; empty for one for each core.
+        processes: How many stories are played at the same time; empty for as many as there are
+            cores.
 
     Returns:
         1 if the required shares are missed or there is no story, else 0.

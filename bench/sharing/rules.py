@@ -110,7 +110,7 @@ def made(stories: Iterable[Story]) -> Rules:
 
 
 def read(file: Path = FILE) -> Mapping[str, Rules]:
-    """Return the rules of each domain that a file holds."""
+    """Return the rules that a file has for each domain."""
     return {
         domain: [
             RoleRule(rule["from"], rule["to"], rule.get("same_subject", False)) for rule in rules

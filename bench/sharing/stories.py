@@ -22,7 +22,7 @@ class Principal:
     """A person of a story.
 
     Attributes:
-        subjects: The people of the story whom the person's role is about.
+        subjects: The people in the story to whom the person's role relates.
     """
 
     id: str
@@ -33,7 +33,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a person tells the agent."""
+    """A message of a person to the agent."""
 
     person: str
     role: str
@@ -111,7 +111,7 @@ def stories_in(folder: Path) -> list[Story]:
 
 
 def role_name(role: str) -> str:
-    """Return a role as the API takes it."""
+    """Return a role's name in the form that the API accepts."""
     return re.sub(r"[^a-z0-9_-]", "_", role.lower())[:40]
 
 

@@ -54,7 +54,7 @@ def modules() -> list[str]:
 
 
 def cold_starts(names: Sequence[str], *, times: int = TIMES) -> dict[str, ColdStart]:
-    """Return the quickest cold start of each module, after one that compiles."""
+    """Return the quickest cold start of each module; a first one, which compiles, isn't counted."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scene"
         scene().write(path)

@@ -21,7 +21,7 @@ Task = Mapping[str, Any]
 
 
 class Mutant(NamedTuple):
-    """The calls of a task, one of which is wrong."""
+    """The calls that solve a task, except that one of them is wrong."""
 
     kind: str
     calls: Sequence[PlayedCall]

@@ -1,4 +1,4 @@
-"""The texts of all measured chats, the same for Skein and for its peers."""
+"""The texts of all measured chats. They are the same for Skein and for its peers."""
 
 LENGTHS = (10, 100, 1_000, 10_000, 100_000)
 TEXT_CHARACTERS = 190

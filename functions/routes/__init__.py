@@ -1,1 +1,1 @@
-"""The routes of the two HTTP APIs, in folders by subject, and the document about them."""
+"""The routes of the two HTTP APIs, in folders by subject, and their OpenAPI document."""

@@ -182,7 +182,10 @@ class Principal(Value):
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The caller's roles as an operator or a server; only API keys may create tokens."""
+        """The caller's roles as an operator or a server.
+
+        The role `tokens` counts only if the caller uses an API key.
+        """
         roles = {role for role in ROLES if {role, "admin"} & set(self.scopes)}
         if self.source == "key" and "tokens" in self.scopes:
             roles.add("tokens")
@@ -254,7 +257,7 @@ class Api(APIGatewayHttpResolver):
         self.exception_handler(Exception)(_unexpected)
 
     def resolve(self, event: Mapping[str, Any], context: LambdaContext) -> dict[str, Any]:
-        """Handle one API Gateway event; errors become error responses."""
+        """Handle one API Gateway event. Errors become error responses."""
         with _one_at_a_time:
             try:
                 path = str(event.get("rawPath"))
@@ -295,7 +298,10 @@ class Api(APIGatewayHttpResolver):
         ]
 
     def route(self, rule: str, method: Any, *args: Any, **kwargs: Any) -> Callable[[Route], Route]:
-        """Register a route that rejects unknown query parameters; keep its rule and parameters."""
+        """Register a route that rejects unknown query parameters.
+
+        The route's rule and parameters are stored for `parameters_of`.
+        """
         given = signature(super().route).bind(rule, method, *args, **kwargs)
         middlewares = given.arguments.get("middlewares") or ()
         methods = (method,) if isinstance(method, str) else tuple(method)
@@ -360,10 +366,10 @@ class Api(APIGatewayHttpResolver):
         return principal
 
     def _refusals(self) -> APIGatewayHttpResolver:
-        """Build a resolver for callers without the scope of this API.
+        """Build a resolver that answers callers who lack the scope of this API.
 
-        It raises `Forbidden` on the paths of routes, and `NotFound` on other paths. It does not
-        check parameters or read the body.
+        The resolver raises `Forbidden` for the paths of routes, and `NotFound` for other paths. It
+        does not check parameters or read the body.
         """
 
         def forbid(**_: str) -> NoReturn:
@@ -507,15 +513,15 @@ def origin_of(event: Mapping[str, Any]) -> str | None:
 def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
     """Return the caller, from the claims that the gateway's authorizer verified.
 
-    During a deployment, the gateway may still have the JWT authorizer of release 0.2.0.
+    During a deployment, the claims may still come from the JWT authorizer of release 0.2.0.
 
     Args:
         event: The request.
         settings: The settings, which name the claims of the scopes and of the tenant.
 
     Raises:
-        Unauthenticated: The authorizer refused the token, or there are no claims, or their `sub`,
-            tenant or scopes are missing or invalid.
+        Unauthenticated: The authorizer refused the token, there are no claims, or the claims have
+            no valid `sub`, tenant or scopes.
     """
     authorizer = event.get("requestContext", {}).get("authorizer") or {}
     found = authorizer.get("lambda") or authorizer.get("jwt") or {}
@@ -584,7 +590,7 @@ def scopes_of(claim: object) -> tuple[str, ...]:
 
 
 def _readable_body(event: Mapping[str, Any], *, may_be_file: bool) -> dict[str, Any]:
-    """Decode a request's body and check its size and content type. YAML becomes JSON.
+    """Decode a request's body, and check its size and content type. Convert YAML to JSON.
 
     Args:
         event: The request.
@@ -592,8 +598,9 @@ def _readable_body(event: Mapping[str, Any], *, may_be_file: bool) -> dict[str, 
 
     Returns:
         The fields of the event to replace: the body as text, and headers that declare JSON. The
-        body is None if it is empty or if the method takes no body. If an empty body has a content
-        type other than JSON, the headers declare bytes, and routes with a body reject the request.
+        body is None if it is empty or if the method takes no body. If an empty body was sent with
+        another content type than JSON, the headers declare bytes, so that routes with a body reject
+        the request.
 
     Raises:
         Invalid: The body is not UTF-8, valid base64 or valid YAML.
@@ -691,7 +698,7 @@ def _why(kind: str, words: str) -> str:
 
 
 def _unexpected(error: Exception) -> Response[str]:
-    """Return a 500 response; log the error's type and traceback, but not its message.
+    """Return a 500 response. Log the error's type and traceback, but not its message.
 
     The message is left out because it may contain text that a person wrote.
     """

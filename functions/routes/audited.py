@@ -68,8 +68,8 @@ class Audited:
         kind: The kind of resource that the call reads or changes.
         made: The field of the response that contains the id of a created resource.
         scope: The scope that the call needs.
-        polled: Whether pages repeat the call to look for changes. Repeated calls then share one
-            entry an hour. Each refused call still has its own entry.
+        polled: Whether pages of the console repeat the call to look for changes. If so, repeated
+            calls share one entry an hour; each refused call still has its own entry.
         reason: The reason in the entry, for a route that does not ask the operator for a reason.
     """
 
@@ -124,7 +124,7 @@ class Audited:
         )
 
     def _reason(self, api: Any) -> str | None:
-        """Return the operator's reason if the route takes one, or else the route's own reason."""
+        """Return the operator's reason if the route asks for one, otherwise the fixed `reason`."""
         taken = api.parameters_of(api.request.method, api.request.route)
         names = [name for name in REASONS if name in taken]
         if not names:
@@ -145,7 +145,11 @@ class Audited:
         return {name: self._shown(name, str(value)) for name, value in found.items()}
 
     def _shown(self, name: str, value: str) -> str:
-        """Mask a phone number, unless it is one of the tenant's own lines."""
+        """Return a parameter's value as it is written to the audit entry.
+
+        Phone numbers are masked, unless they are the tenant's own lines. A document's name is
+        replaced by its id.
+        """
         if name == "document_id":  # may be a name, which is text that a member wrote
             return Document.id_of(value)
         if self.kind == "line" or name.endswith("_id"):

@@ -159,7 +159,8 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
 
         Args:
             page: The response.
-            filters: The annotations of optional parameters that the service also takes.
+            filters: The annotations of further optional query parameters, which are passed to the
+                service.
         """
         own = (
             *(_parameter(name, annotation, None) for name, annotation in filters.items()),

@@ -27,7 +27,10 @@ class PublicFile:
 
     @cached_property
     def etag(self) -> str:
-        """A hash of the content. The tag is weak, because the compressed file has the same tag."""
+        """A hash of the content, as a weak tag.
+
+        It is weak because the compressed and the uncompressed file have the same tag.
+        """
         return f'W/"{hashlib.sha256(self.content).hexdigest()[:32]}"'
 
     @cached_property

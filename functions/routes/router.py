@@ -11,9 +11,9 @@ A route only specifies how it differs from the defaults of its method and its ro
 
 Each route with an id in its path also has the error 404.
 
-A POST that answers 201 takes an `Idempotency-Key` and has the error 409, unless another field of
-the request, such as `client_id`, makes repeating it harmless (`repeated`). Its function creates the
-item with `once`.
+A POST that answers 201 takes an `Idempotency-Key`, has the error 409, and creates the item with
+`once`. This does not apply if a field of the request, such as `client_id`, already makes a repeated
+call harmless (`repeated`).
 """
 
 import json
@@ -129,8 +129,8 @@ class ApiRouter:
         tag: The routes' tag in the OpenAPI document.
         audit: The kind of resource that the routes read or change, or why they are not audited.
         made: The field of a response that contains the id of a created resource.
-        role: The role that an operator needs; None for the API of people.
-        writes: The role for all methods but GET, if it differs.
+        role: The role that an operator needs; None for the users' API.
+        writes: The role for all methods but GET, if it differs from `role`.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class ApiRouter:
         Args:
             rule: The path, with `<name>` for each parameter.
             summary: A short summary of the call.
-            errors: Error statuses, from `STATUSES`, besides those of the method.
+            errors: Error statuses from `STATUSES`, in addition to those of the method.
             options: How the route differs from the defaults.
         """
 

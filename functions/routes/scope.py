@@ -79,7 +79,7 @@ def in_scope(
     chat_id: OfChat = None,
     reason: WhyPrivate = None,
 ) -> Reach:
-    """Return which of an agent's items a request reaches; the agent, person or chat must exist.
+    """Return which of an agent's items a request may reach.
 
     Raises:
         Forbidden: The scope is private, and the caller may not see private content.

@@ -1,7 +1,7 @@
 """Webhook requests, read from events of API Gateway and of function URLs (payload format 2.0).
 
-Powertools has a class for these events, but its import also loads the classes of all other AWS
-services, which slows a cold start.
+The class that Powertools has for these events is not used, because importing it loads the classes
+of all other AWS services and so slows down a cold start.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,9 @@ class Webhook(NamedTuple):
     """Webhook request from an external system.
 
     Attributes:
-        origin: The scheme and domain of a function URL; empty behind the gateway, whose domain and
-            stage may differ from the URL that the sender was given.
+        origin: The scheme and domain of a function URL. Empty if the request came through the
+            gateway, because the URL that the sender was given may have another domain than the
+            gateway.
         path: The route's path from the template, without stage and domain.
         query: The query string as sent.
         headers: Header values by lower-case name.

@@ -74,7 +74,7 @@ def named_in(form: Form, *, line: Literal["From", "To"]) -> dict[str, str]:
 
     Args:
         form: The fields of the form; empty if the signature is wrong.
-        line: The name of the field that has the number of the line.
+        line: The name of the field with the line's number.
     """
     _, number = channel_at(form.get(line, ""))
     found = {"sid": (SID, form.get("MessageSid", "")), "line": (E164, number)}

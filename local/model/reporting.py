@@ -41,7 +41,7 @@ class ModelApi:
         return self.base_url or OPENAI
 
     def report(self, error: SkeinError, model: str) -> str:
-        """Return one line about a failed answer: the model, its address, the cause and advice."""
+        """Describe a failed answer in one line: the model, its URL, the cause and advice."""
         return f"no answer from {model} at {self.where}: {error}. {self._advice(error, model)}"
 
     def _advice(self, error: SkeinError, model: str) -> str:

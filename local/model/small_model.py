@@ -1,4 +1,4 @@
-"""Chat completions by the local model, with a prompt made for it and rules for its answers."""
+"""Chat completions by the local model, with a prompt and rules that suit such a small model."""
 
 import json
 import re

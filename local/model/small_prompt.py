@@ -157,7 +157,7 @@ def _turns(messages: Iterable[Mapping[str, Any]]) -> Iterable[Turn]:
 
 
 def _wordless(turn: Turn) -> str:
-    """Return words that stand for the files of a turn without text; empty if it has no files."""
+    """Return words that describe a turn without text by its files; empty if it has no files."""
     return "A picture." if turn.pictures else "A file." if turn.file else ""
 
 

@@ -1,4 +1,4 @@
-"""Inbox: the messages of the queues, as the poller takes and finishes them."""
+"""Inbox: the messages in the queues, as the poller takes and finishes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ class QueueDepths:
 
     Args:
         sources: The queues and their functions.
-        messages: Returns the messages that wait.
+        messages: Returns the messages that no batch has taken.
         running: Returns the number of running batches by queue.
         dead_letters: Returns the number of messages in a dead-letter queue.
         now: Returns the local time.

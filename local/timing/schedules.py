@@ -201,7 +201,7 @@ def parse(expression: str) -> timedelta:
     See https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html.
 
     Raises:
-        BadTemplateError: The expression is not a `rate(...)`, the only kind in the template.
+        BadTemplateError: The expression is not a `rate(...)`. The template uses no other kind.
     """
     rate = re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression)
     if rate is None:

@@ -179,7 +179,7 @@ class TwilioSandbox:
     def _about_number(
         self, request: Request, account: str, query: Mapping[str, str]
     ) -> Response | None:
-        """Answer a request about numbers; None for any other request."""
+        """Answer a request about phone numbers; return None for any other request."""
         path = request.path if request.method == "GET" else ""
         if path == f"{account}/IncomingPhoneNumbers.json":
             return self._numbers(query.get("PhoneNumber", ""))
@@ -260,7 +260,7 @@ class TwilioSandbox:
         return self._page("messages", "Messages", page[: int(query.get("PageSize", 50))])
 
     def _numbers(self, number: str) -> Response:
-        """Return a number of the account, unless a phone uses it."""
+        """Return a list with this number of the account; empty if a phone has used it."""
         found = E164.fullmatch(number) and not self._log.is_phone(number)
         sid = f"PN{number.removeprefix('+'):0>32}"
         page = [{"sid": sid, "account_sid": self._sid, "phone_number": number}] if found else []

@@ -39,7 +39,7 @@ class TwilioWebhooks:
         self._send = send
 
     def post(self, url: str, fields: Mapping[str, str]) -> Response:
-        """Send a form to a URL of the stack; other URLs get status 404."""
+        """Send a form to a URL of the stack. Other URLs are not called, and give the status 404."""
         if not url.startswith(f"{self._base_url}/"):
             logger.warning("webhook not sent: %s is not this stack", url)
             return Response(404)

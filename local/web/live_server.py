@@ -154,7 +154,7 @@ class LiveServer:
     async def _connect(
         self, connection: ServerConnection, request: Handshake
     ) -> HandshakeResponse | None:
-        """Call the function of `$connect`; return a response to refuse the handshake."""
+        """Call the function of `$connect`; return a response if it refuses the handshake."""
         target = urlsplit(request.path)
         if target.path.strip("/") != STAGE:
             return connection.respond(HTTPStatus.NOT_FOUND, "")

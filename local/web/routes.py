@@ -61,7 +61,10 @@ class Routes:
 
 
 def _rank(route: Route) -> tuple[int, int, bool]:
-    """Return a sort key for a route: literal, templated, greedy, default; longer paths first."""
+    """Return a sort key that puts more specific routes first.
+
+    The order is literal, templated, greedy, default; and longer paths before shorter ones.
+    """
     if route.path == DEFAULT_ROUTE:
         kind = DEFAULT
     elif "+}" in route.path:

@@ -150,7 +150,7 @@ class Checks:
     )
 
     def run(self) -> Iterator[tuple[str, str, bool]]:
-        """Run all checks; yield the name, the finding and the success of each.
+        """Run all checks. For each, yield its name, its finding, and whether it succeeded.
 
         Without a region and credentials, only the given parameters are checked.
         """

@@ -132,7 +132,7 @@ def report_errors(action: Callable[[], None]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Install a list; return the exit status."""
+    """Install the requirements in a list; return the exit status."""
     environment, requirements, stamp = (Path(argument).absolute() for argument in arguments)
     return report_errors(lambda: install(environment, requirements, stamp))
 

@@ -170,7 +170,7 @@ TRIAL = trial.Trial(
 
 
 class Row(NamedTuple):
-    """One item: its key, and the class or function whose docstring describes it."""
+    """One item: its key, and the class or function with the docstring that describes it."""
 
     key: Key
     described_by: Any

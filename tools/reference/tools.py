@@ -56,7 +56,7 @@ def _tokens(tools: Iterable[Tool], counter: TokenCounter) -> int:
 
 
 def _section(tool: Tool) -> str:
-    """Return the part of the page about one tool, with a table of its arguments."""
+    """Return the part of the page that describes one tool, with a table of its arguments."""
     schema: Mapping[str, Any] = tool.spec.parameters
     required = schema.get("required", ())
     rows = [

@@ -284,7 +284,7 @@ def _result(step: Callable[[], str]) -> tuple[str, str, str]:
 
 
 def main(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
-    """Print each step as it ends and return the exit status: 1 if a step failed."""
+    """Print each step when it ends; return the exit status, which is 1 if a step failed."""
     if len(argv) != 1 or not argv[0].startswith(("http://", "https://")):
         print("smoke: name the URL of the API: make smoke URL=https://...", file=sys.stderr)
         return 2

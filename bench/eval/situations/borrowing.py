@@ -1,4 +1,4 @@
-"""The agent borrows what another chat knows."""
+"""The agent uses what is said in another chat, by borrowing its messages."""
 
 from collections.abc import Iterator
 

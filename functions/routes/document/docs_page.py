@@ -261,7 +261,7 @@ def _table(headings: tuple[str, ...], rows: Iterator[tuple[Content, ...]]) -> Ht
 
 
 def _type(schema: Json) -> Html:
-    """Return the type of a value; a named schema is a link."""
+    """Return the type of a value as HTML. The type of a named schema is a link."""
     match schema:
         case {"$ref": str(reference)}:
             name = reference.removeprefix(REFERENCE)

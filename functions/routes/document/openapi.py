@@ -462,7 +462,7 @@ def _add_events(document: dict[str, Any]) -> None:
 
 
 def _name_enums(document: dict[str, Any]) -> None:
-    """Replace each enum by a reference to a schema with its name in the code.
+    """Replace each enum by a reference to a schema that has the enum's name in the code.
 
     Raises:
         ValueError: An enum has no name in `skein`.
@@ -503,7 +503,7 @@ def literal_names() -> dict[tuple[object, ...], str]:
 
 
 def _name_maps(schemas: dict[str, Any]) -> None:
-    """Replace each object in a nullable field by a reference to a schema with a name.
+    """Replace each object in a nullable field by a reference to a named schema.
 
     Code generators would otherwise name such a type with a number: `UserChangeProfileType0`.
 

@@ -50,7 +50,7 @@ def list_keys(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> KeyPage
 
 @router.delete("/v1/keys/<key_id>", "Revoke an API key")
 def delete_key(key_id: KeyId) -> Response[None]:
-    """The key, and all tokens that it made, are refused from now on."""
+    """The key, and all tokens that were created with it, are refused from now on."""
     service(ApiKeys).delete(router.caller.tenant, key_id)
     return no_content()
 

@@ -95,7 +95,7 @@ def stop_run(run_id: RunId, reason: WhyPrivate = None) -> RunResource:
 
 
 def inspected(view: RunView) -> RunResource:
-    """Return a run with all that operators may inspect, or without content if it is withheld."""
+    """Return a run as operators may see it. If its content is withheld, the content is left out."""
     run = view.run.model_copy(update={"reason": view.reason})
     if view.withheld:
         return RunResource.without_content(run)

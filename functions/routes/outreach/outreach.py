@@ -46,7 +46,7 @@ def create_outreach(new: NewOutreach) -> OutreachResource:
 
 @router.get("/v1/outreach", "List outreach, newest first")
 def list_outreach(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> OutreachPage:
-    """An outreach is kept for 90 days after its time."""
+    """An outreach is kept for 90 days after the time for which it was planned."""
     page = service(Outreaches).list(router.caller.tenant, limit=limit, cursor=cursor)
     return OutreachPage.of(page)
 

@@ -105,7 +105,7 @@ def change_me(change: OwnChange) -> Myself:
 def send_own_code(phone: OwnNumber) -> SentCode:
     """The number gets an SMS with six digits, which are valid for ten minutes and five tries.
 
-    A person and a number get at most five codes a day each.
+    Each person and each number can get at most five codes a day.
     """
     caller = router.caller
     service(Users).recorded(caller.tenant, caller.person)

@@ -194,7 +194,7 @@ def sign_out(user_id: UserId) -> Response[None]:
 def send_code(user_id: UserId, phone: OwnNumber) -> SentCode:
     """The number gets an SMS with six digits, which are valid for ten minutes and five tries.
 
-    A user and a number get at most five codes a day each.
+    Each user and each number can get at most five codes a day.
     """
     tenant, codes = router.caller.tenant, service(NumberCodes)
     code = router.once(

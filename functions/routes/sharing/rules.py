@@ -53,7 +53,7 @@ def list_sharing_rules() -> SharingRulePage:
 def list_sharing_versions(
     limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> RulesVersionPage:
-    """Each change of a rule makes a version of all rules."""
+    """Each change of a rule creates a new version, which contains all rules."""
     tenant = router.caller.tenant
     return RulesVersionPage.of(service(RuleChanges).versions(tenant, limit=limit, cursor=cursor))
 
