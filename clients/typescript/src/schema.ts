@@ -17,7 +17,7 @@ export interface paths {
          * Send a code to a phone number of the caller
          * @description The number gets an SMS with six digits, which are valid for ten minutes and five tries.
          *
-         *     A person and a number get at most five codes a day each.
+         *     Each person and each number can get at most five codes a day.
          */
         post: operations["send_own_code"];
         delete?: never;
@@ -1313,7 +1313,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description The key, and all tokens that it made, are refused from now on.
+         * @description The key, and all tokens that were created with it, are refused from now on.
          */
         delete: operations["delete_key"];
         options?: never;
@@ -2604,7 +2604,7 @@ export interface paths {
          * Send a code to a phone number, to link it to a user
          * @description The number gets an SMS with six digits, which are valid for ten minutes and five tries.
          *
-         *     A user and a number get at most five codes a day each.
+         *     Each user and each number can get at most five codes a day.
          */
         post: operations["send_code"];
         delete?: never;
@@ -3020,7 +3020,7 @@ export interface paths {
         };
         /**
          * List outreach, newest first
-         * @description An outreach is kept for 90 days after its time.
+         * @description An outreach is kept for 90 days after the time for which it was planned.
          */
         get: operations["list_outreach"];
         put?: never;
@@ -3500,7 +3500,7 @@ export interface paths {
         };
         /**
          * List versions of the sharing rules, newest first
-         * @description Each change of a rule makes a version of all rules.
+         * @description Each change of a rule creates a new version, which contains all rules.
          */
         get: operations["list_sharing_versions"];
         put?: never;
