@@ -1,9 +1,10 @@
 """Ask a model about new content in the background, outside of any run.
 
 Consolidation, reflection, summaries and titles are tasks of this engine. A task defines what is
-due, what it reads since its watermark, which question it asks, and what it writes. Everything else
-is the same for every task and is defined here: the sequence of steps, the deadline, the token
-budget, the model call, its cost, and how failures are handled.
+due, what it reads, which question it asks, and what it writes. It reads only what is new since its
+watermark, the point up to which earlier results are stored. Everything else is the same for every
+task and is defined here: the sequence of steps, the deadline, the token budget, the model call, its
+cost, and how failures are handled.
 
 A job is idempotent. The claim decides from the stored items what is due, and each write is
 conditional on the watermark or the state that was read. So a lost, duplicate or late job does no
@@ -164,7 +165,7 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
         """
 
     def halves(self, batch: Batch) -> Sequence[Batch]:
-        """Split a batch that has too many results; return no parts if it cannot be split."""
+        """Split a batch because its answer is too large; return no parts if it cannot be split."""
         return ()
 
     def release(self, claim: Claim, outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Store the memberships of former members under other keys, which posting does not read.
+"""Keep former members' memberships under keys of their own, which posting does not read.
 
 A membership moves back when the member joins again. Each move is one transaction, which fails if
 the item has changed since it was read (optimistic lock). So a move never loses a concurrent write,
@@ -35,7 +35,7 @@ def read_membership(table: Table, tenant: str, chat_id: str, ref: MemberRef) -> 
 
 
 def membership_keys(tenant: str, chat_id: str, ref: MemberRef) -> list[Key]:
-    """Return the keys of a membership: the one for current, then the one for former members."""
+    """Return the two possible keys of a membership: as a current member, as a former member."""
     return [
         Membership.key_of(tenant, chat_id, ref),
         Membership.left_key_of(tenant, chat_id, ref),

@@ -1,4 +1,4 @@
-"""Read a person's open choices, change them within the limits, and store them conditionally.
+"""Read, change and store a person's open choices: the questions still to be answered.
 
 Each person has one item `PersonChoices`. Each transaction that asks or ends a choice also writes
 this item, under an optimistic lock, so that no choice is answered twice. The limits on consents
@@ -123,7 +123,7 @@ def _checked(today: DayCounts, agent_id: str | None, now: datetime) -> DayCounts
 def with_ended(
     choices: PersonChoices, ended: OpenChoice, now: datetime, *, refused: bool = False
 ) -> PersonChoices:
-    """Return the choices without `ended`, whose codes are kept for one more day.
+    """Return the choices without `ended`; its codes are remembered for one more day.
 
     Args:
         choices: The person's choices as of `now`.

@@ -143,15 +143,15 @@ def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
 
 
 def keys_of_snapshot(chat: Chat | None, member: Membership | None) -> list[Key]:
-    """Return the keys that a direct chat's snapshot needs besides the chat and its agent.
+    """Return the keys to read for a direct chat's snapshot, besides the chat and its agent.
 
     Args:
         chat: The chat as it was read.
         member: The agent's membership.
 
     Returns:
-        The keys of the other memberships. The list is empty for a group, because its snapshot is
-        read by query. It is also empty if `chat` or `member` is None.
+        The keys of the memberships, except the agent's. The list is empty for a group, because its
+        snapshot is read by query. It is also empty if `chat` or `member` is None.
     """
     if chat is None or member is None or chat.kind != "direct":
         return []

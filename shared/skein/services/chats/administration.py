@@ -289,7 +289,7 @@ class ChatAdministration:
     def _released(
         self, membership: Membership, now: datetime
     ) -> tuple[tuple[Write, ...], list[Job]]:
-        """Resume the agent's run that waits for a reply in this chat, without the reply.
+        """Let the agent's run that waits for a reply from this chat go on without the reply.
 
         Returns:
             The writes for the caller's transaction, and the jobs to send after the commit. Both are

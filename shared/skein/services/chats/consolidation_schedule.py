@@ -1,8 +1,9 @@
 """Decide when a chat is due for consolidation.
 
-The first message after a consolidation makes the chat due. If the chat is busy or an attempt fails,
-the worker postpones the due time. Only a worker that finds no more messages to consolidate clears
-the due pointer. Only an operator's request makes a chat due at once.
+A consolidation makes memories from the new messages of a chat. The first message after a
+consolidation makes the chat due again. If the chat is busy or an attempt fails, the worker
+postpones the due time. Only a worker that finds no more messages to consolidate clears the due
+pointer. Only an operator's request makes a chat due at once.
 
 - A group is idle after six hours. Due times are full hours, because the finder runs hourly.
 - A direct chat is idle after 30 minutes. Due times are multiples of five minutes. At a due time,
@@ -40,7 +41,7 @@ MAX_FAILURES = 3  # consecutive failures after which a chat is reported, and ret
 
 
 class DueChange(NamedTuple):
-    """A new due time: the attributes to set in the chat, and the write of `Consolidation`."""
+    """A new due time, as attributes to set in the chat, and as a write of the `Consolidation`."""
 
     change: dict[str, Any]
     write: Update
@@ -148,7 +149,7 @@ def has_new(chat: Chat, agent: Membership) -> bool:
 
 
 def has_own_words(chat: Chat, agent: Membership) -> bool:
-    """Return whether an agent has yet to look for what sharing rules allow in the person's texts.
+    """Return whether the agent has yet to search the newest texts for what rules may share.
 
     The result is False if the person was never notified of a sharing rule.
     """

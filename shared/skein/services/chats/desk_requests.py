@@ -63,7 +63,7 @@ class DeskRequests:
         Args:
             cause: The id of what caused the request, e.g. of a tool call. A repeated request with
                 the same cause does nothing, even if the chat has left the desk since.
-            guard: The check on the fencing token of the run that requests this, if any.
+            guard: The check that the requesting run is still this worker's; None without a run.
 
         Raises:
             NotFound: The chat does not exist.

@@ -4,7 +4,7 @@ A person is invited instead of added if they share no chat with the person who a
 lists the invited people, and each invited person's `PersonChoices` has an open choice. One
 transaction changes the chat and the choices. A person becomes a member only by accepting.
 
-The open choice stays due until the person has been asked by SMS
+The open choice stays listed as due until the person has been asked by SMS
 (`services/choices/invitation_texts.py`).
 """
 
@@ -98,7 +98,7 @@ def answered(
 ) -> list[Write] | None:
     """Return the writes that store an invited person's answer in the chat.
 
-    The caller adds the write that ends the person's choice to the same transaction.
+    In the same transaction, the caller must also end the person's choice.
 
     Returns:
         The writes; None if the person accepts but is a member already.

@@ -60,7 +60,7 @@ def has_left(snapshot: ChatSnapshot, member: NamedMember) -> bool:
 def _opened(table: Table, chat: Chat, member: NamedMember) -> list[Write]:
     """Return the writes that create a membership, or reopen the member's closed membership.
 
-    A reopened membership keeps the other attributes of its item.
+    A reopened membership keeps the attributes that a new membership would not set.
     """
     membership = Membership(
         tenant=chat.tenant,

@@ -55,8 +55,8 @@ class Commit:
         """Return the message with its runs and deliveries, and the reasons why any are missing.
 
         Args:
-            reason: The reason for most agents without a run. It is stored once for all these
-                agents; other reasons are stored per agent.
+            reason: The usual reason why an agent gets no run. The message stores this reason once,
+                and any other reason for each agent.
         """
         others = {agent: why for agent, why in self.reasons.items() if why != reason}
         return message.model_copy(

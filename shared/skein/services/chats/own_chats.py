@@ -106,7 +106,7 @@ class OwnChats:
         return messages, audience
 
     def stage(self, borrowed: BorrowedContext, claim: Claim) -> None:
-        """Store messages of another chat, which the agent's next prompt in a chat shows once.
+        """Store messages of another chat, for the agent's next prompt in `borrowed.chat_id`.
 
         Raises:
             LostLease: Another worker has claimed the run.

@@ -87,7 +87,8 @@ class NewMessage(Value):
             limit; None if the message may start runs.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
             If None, the overrides are read for a person's message in a direct chat.
-        depth: The chain depth: 0 for a person's message, plus 1 for each agent in between.
+        depth: The chain depth: 0 for a person's message. For an agent's message, the chain depth of
+            its run plus 1.
         run_id: The run that posts an agent's message.
         authors: The people whose messages the posting run was shown, as digests.
         traced_to: The person whose message led to the posting run.
@@ -139,7 +140,7 @@ class NewMessage(Value):
 
     @property
     def sharing_checks(self) -> list[Check]:
-        """The checks that the run's content from sharing rules may still be shared."""
+        """The checks that fail if the run's content from sharing rules may no longer be shared."""
         return self.sharing_stamp.unchanged(self.tenant) if self.sharing_stamp is not None else []
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:

@@ -63,8 +63,8 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """Return when the chat summary may be renewed; None if the summary is not stale.
 
     A chat gets a summary after `summary_message_threshold` messages since its last reset. A direct
-    chat with fewer messages gets one after half a conversation gap without messages, because the
-    prompts of the next session do not show the current messages.
+    chat with fewer messages gets a summary after a silence of half a conversation gap, before the
+    next session begins. The prompts of the next session do not show the current messages.
     """
     effective = effective_in(chat, settings)
     least, since = effective.summary_message_threshold, chat.last_seq - reset_in(chat)

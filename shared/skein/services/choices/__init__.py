@@ -1,4 +1,4 @@
-"""Ask a person a question, and match the person's answer to it by code, without the model."""
+"""Ask a person a question, and find the question that an answer is for, without a model."""
 
 __all__ = [
     "answering",

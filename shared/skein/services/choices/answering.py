@@ -1,7 +1,7 @@
 """Answer a choice: one transaction posts and records the answer, and ends the choice.
 
-A question is answered only once. The write of the answer into the question's message requires that
-the question has no answer yet, and the write of the person's open choices has an optimistic lock.
+A question is answered only once. The answer is written into the question's message only if the
+message has no answer yet. The person's open choices are written with an optimistic lock.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ class Answering:
     def _post_alone(self, new: NewMessage, writes: ExtraWrites) -> PostedMessage:
         """Post an answer if the caller of `answer` gave no extra writes.
 
-        The first of the post's extra writes is then the write of the question. If its condition
+        Then the first extra write of the post is the write to the question's message. If this write
         fails, another writer has changed the question, and the caller retries.
 
         Raises:
@@ -139,7 +139,7 @@ class Answering:
         return self.chats.earlier(new, sender.formerly if sender is not None else ())
 
     def _question(self, given: GivenAnswer) -> tuple[Message, Choice]:
-        """Read the message of the question that is answered, even if the answer names a repetition.
+        """Read the answered question's message; for a repeated question, the original message.
 
         Raises:
             NotFound: The question does not exist, or the person is not a member.

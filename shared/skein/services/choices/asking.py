@@ -134,8 +134,8 @@ class Asking:
     def _ask_alone(self, new: NewChoice) -> PostedMessage:
         """Ask a choice if the caller of `ask` gave no extra writes.
 
-        The first of the post's extra writes is then the write of the person's choices. If its
-        condition fails, another writer has changed the choices, and the caller retries.
+        Then the first extra write of the post is the write of the person's choices. If this write
+        fails, another writer has changed the choices, and the caller retries.
 
         Raises:
             ConditionFailed: Another writer has changed the person's choices.
@@ -193,7 +193,7 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the writes that open the choice and, over the limit, expire the oldest questions.
+        """Return the writes that open the choice, and expire old questions if there are too many.
 
         If the message is sent by SMS, the choice gets codes.
         """

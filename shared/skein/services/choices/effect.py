@@ -1,4 +1,4 @@
-"""Define what happens after an answer, besides its message: one effect per purpose of questions.
+"""Define what an answer causes besides its message; each purpose of a question has an effect.
 
 `skein/interface/extensions.py` registers the effect of each purpose. The built-in effects are in
 `effects`; other packages define effects of their own.

@@ -1,4 +1,4 @@
-"""What happens after an answer to a built-in question: an agent's, a consent, an invitation."""
+"""The effects of answers to agents' own questions, to proposals and to invitations."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,10 +1,10 @@
 """Ask invited people by SMS, in their newest direct chat on a line.
 
-A job asks the question. The person's choices stay due until the question was asked. A person who
-shares no chat with the inviter first gets an announcement, which contains nothing that the inviter
-wrote. The announcement must meet the conditions of a first contact
-(`services/chats/first_contact.py`). The question that names the inviter and the chat is sent only
-when the person answers that they want to know who invites them.
+A job asks the question. Until the question was asked, the person's choices stay listed as due, so
+that the job is sent again. A person who shares no chat with the inviter first gets an announcement,
+which contains nothing that the inviter wrote. The announcement must meet the conditions of a first
+contact (`services/chats/first_contact.py`). The question that names the inviter and the chat is
+sent only when the person answers that they want to know who invites them.
 """
 
 import logging

@@ -197,7 +197,7 @@ class TypedAnswers:
         return Message.read(self.table, Message.key_of(tenant, listed.chat_id, listed.seq or 0))
 
     def _repeated(self, asked: "_Asked") -> Unsure | None:
-        """Return the question as unsure, so that it is repeated; None if it may not be repeated.
+        """Return `Unsure`, which repeats the question; None if the question may not be repeated.
 
         A question is repeated at most once, and only if the run that asked it has posted all later
         messages. It is not repeated if someone has joined the chat since, because that person would
@@ -264,7 +264,7 @@ class _Asked(NamedTuple):
 
 
 def repeating(new: NewMessage, unsure: Unsure) -> NewMessage:
-    """Return the message as a reply that starts no run, because Skein will repeat the question."""
+    """Return the message as a reply that starts no run; Skein repeats the question after it."""
     return new.model_copy(
         update={
             "kind": "keyword",

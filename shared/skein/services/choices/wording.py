@@ -1,4 +1,4 @@
-"""Word Skein's own questions, so that people agree to exactly the text that they read.
+"""Write Skein's own questions, so that people agree to exactly the text that they read.
 
 A question is one line. Text that Skein did not write is shown in quotation marks or as JSON. The
 last sentence, written by Skein, says what happens after a Yes. Markdown is not converted. Readers

@@ -230,7 +230,7 @@ def list_partition(
     cursor: str | None,
     newest_first: bool = False,
 ) -> Listing[Shown]:
-    """List a page of a partition's items, section by section, by sort key within a section.
+    """List a page of a partition's items, one section after another, each in sort-key order.
 
     Args:
         sections: The prefixes of the sort keys, in the order of the list.

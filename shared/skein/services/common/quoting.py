@@ -63,8 +63,8 @@ def quotable(text: str) -> str:
     """Return `text` in a form that is safe between quotation marks.
 
     The result is one line without invisible marks. Quotation marks become apostrophes, so that the
-    text cannot close the quotation. Spaces are put into Markdown and HTML that could hide an
-    address or a character.
+    text cannot close the quotation. Markdown and HTML that could hide an address or a character are
+    broken up by spaces.
     """
     return HIDING.sub(" ", QUOTATION_MARKS.sub("'", on_one_line(text)))
 

@@ -49,7 +49,7 @@ class IndexQuery:
 
 @dataclass(frozen=True, slots=True)
 class TextIndex:
-    """The words and the meanings of passages, by the position of each passage.
+    """An index of passages by words and by meaning; a position identifies each passage.
 
     Attributes:
         lengths: The number of stems of each passage.

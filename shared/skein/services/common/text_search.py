@@ -222,7 +222,7 @@ def _newest_of_like(
     vectors: Sequence[Vector] | None,
     limit: int,
 ) -> list[int]:
-    """Return a tier's texts in their order, but texts on one subject together, the newest first."""
+    """Group the texts of a tier by subject, best group first; in a group, newest text first."""
     if vectors is None:
         return list(tier)
     left = list(tier)

@@ -64,5 +64,5 @@ class RememberedTokens:
 
     @cachedmethod(attrgetter("_known"), key=_digest, lock=attrgetter("_lock"))
     def _measured(self, text: str, cut: int) -> int:
-        """Return the number of tokens in a text, or of characters in its first `cut` tokens."""
+        """Count a text's tokens if `cut` is `COUNT`; else the characters of `cut` tokens."""
         return self._counter.count(text) if cut == COUNT else len(self._counter.cut(text, cut))

@@ -28,7 +28,7 @@ OF_TENANT = frozenset({DESK_WORDS, *Retention.model_fields})
 
 
 def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
-    """Return the defaults that apply to a kind of chat, except those that the environment sets."""
+    """Return the special defaults of lines or groups, without those that the environment sets."""
     in_app = DEFAULTS_IN_GROUPS if kind == "group" else {}
     known = DEFAULTS_ON_LINES if on_line else in_app
     return {name: value for name, value in known.items() if name not in settings.model_fields_set}

@@ -1,4 +1,4 @@
-"""Deliver messages to phones; each part is sent only once, as far as possible."""
+"""Deliver messages to phones in parts; each part is sent only once, as far as possible."""
 
 __all__ = [
     "choice_text",

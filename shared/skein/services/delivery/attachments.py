@@ -1,4 +1,4 @@
-"""The parts of a delivery that contain the files of its message, or links to them."""
+"""Add a message's files, or links to the files, to the parts of the message's delivery."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -37,7 +37,8 @@ class DeliveryText(NamedTuple):
     """The content of a delivery.
 
     Attributes:
-        parts: The parts of the message, into which it is split at the first attempt.
+        parts: The parts of the message. The first attempt splits the message, and later attempts
+            keep the parts.
         rest_at: The position in the cleaned text where the unsent rest begins, which is sent only
             if the person asks for it; None if the whole text is sent.
         has_codes: Whether the parts contain the codes of a choice.

@@ -27,7 +27,7 @@ def why_not_sent(person: Membership) -> Reason | None:
 
 
 def person_disturbed(snapshot: ChatSnapshot) -> Membership | None:
-    """Return the person of a direct chat whose channel has quiet hours; otherwise None."""
+    """Return a direct chat's person if texts reach them on a channel with quiet hours, or None."""
     if snapshot.chat.kind != "direct":
         return None
     return next((each for each in snapshot.members if _is_disturbed(each)), None)
@@ -102,7 +102,7 @@ def outgoing(
 
 
 def readable(message: Message, snapshot: ChatSnapshot) -> Message:
-    """Return the message as the channel of the direct chat's person will show it.
+    """Return the message in the form in which the person's phone will show it.
 
     The message is stored in this form, so that the chat contains exactly the text that is on the
     phone. The first text to a person who has not written yet begins with the introduction.

@@ -1,4 +1,4 @@
-"""Reconciliation of unclear posts: look up the SMS at Twilio by from, to, body and time."""
+"""Find out whether Twilio accepted a post: look up the SMS by from, to, body and time."""
 
 import logging
 from collections.abc import Sequence

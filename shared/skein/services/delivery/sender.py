@@ -350,7 +350,7 @@ class SmsSender:
                 posted = True
 
     def _waits(self, lease: DeliveryLease, index: int, job: DeliveryJob) -> bool:
-        """Release the lease and return True if the next part may not be posted yet."""
+        """If the next part may not be posted yet, release the lease and return True."""
         now, part = self._clock.now(), lease.delivery.parts[index]
         turn = lease.delivery.waits_until(index)
         if turn is not None and turn > now:

@@ -86,7 +86,7 @@ class DeliveryStore:
         return delivery
 
     def save(self, known: Delivery, change: DeliveryUpdate, *, owned: bool) -> Delivery:
-        """Change a delivery, and derive its status, end and due pointer from the change.
+        """Change a delivery; its status, its end time and its due pointer follow from the change.
 
         Args:
             known: The delivery as it was last read or written.

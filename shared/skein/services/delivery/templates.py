@@ -1,6 +1,8 @@
-"""Messages in templates: texts outside a channel's window, and questions with quick replies.
+"""Send messages in templates: texts outside the window, and questions with quick replies.
 
-A template is one of the tenant's `message_templates`. The first template that fits is used.
+The window is the time after a person's message in which a channel such as WhatsApp accepts free
+text. Outside the window, the channel accepts only approved templates. A template is one of the
+tenant's `message_templates`. The first template that fits is used.
 """
 
 from collections.abc import Sequence
@@ -112,7 +114,7 @@ def with_buttons(
 
 
 def by_template(delivery: Delivery, templated: TemplatedText) -> Delivery:
-    """Return a delivery with a part in a template instead of its other parts.
+    """Return a delivery whose only part is the text in a template.
 
     The ids and tries of the first part are kept.
     """

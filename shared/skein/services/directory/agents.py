@@ -317,7 +317,7 @@ class Agents:
     def directory(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[DirectoryEntry]:
-        """List a page of a tenant's listed agents, oldest first.
+        """List a page of the agents that have `listed` set, oldest first.
 
         Raises:
             Invalid: The cursor does not belong to this list.

@@ -16,7 +16,7 @@ from skein.services.common.pagination import items_under
 class AssignedNumbers:
     """The service that reads and assigns the numbers of the deployment.
 
-    Functions of the deployment may read the assignments, but not change them.
+    The deployed Lambda functions may read the assignments, but not change them.
     """
 
     numbers: NumbersTable

@@ -286,7 +286,7 @@ def withdrawn(user: User, gone: Callable[[ProfileSource], bool]) -> dict[str, An
 
 
 def _without_before(change: ProfileChange, gone: ProfileChange) -> ProfileChange:
-    """Return `change` with its previous value corrected if the removed change `gone` set it."""
+    """Replace the previous value in `change` if the value came from the removed change `gone`."""
     if change.field != gone.field or change.at < gone.at or change.before != gone.value:
         return change
     return change.model_copy(update={"before": gone.before, "before_source": gone.before_source})

@@ -165,8 +165,8 @@ class Users:
 
         Raises:
             NotFound: The user does not exist or is being erased.
-            Unprocessable: A phone number is new, the profile as a whole would be too large, or the
-                user is a visitor, who cannot have roles.
+            Unprocessable: A phone number is new and must first be proven with a code, the profile
+                as a whole would be too large, or the user is a visitor, who cannot have roles.
         """
         user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
         if "phones" in change.given:

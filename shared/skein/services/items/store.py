@@ -86,7 +86,7 @@ class Snapshot(Generic[Kept]):
 
     Attributes:
         found: The stored items that exist, by key.
-        effect: The id of the effect that the caller carries out, if any.
+        effect: The id of the effect (the result of one tool call) that the caller stores, if any.
     """
 
     kind: type[Kept]
@@ -191,7 +191,7 @@ class OwnedStore(ABC, Generic[Kept]):
 
     @property
     def limit(self) -> int | None:
-        """The maximum number of live items that a scope may have for the same readers, if any."""
+        """The maximum number of live items in a scope that the caller may see, if any."""
         return None
 
     @property

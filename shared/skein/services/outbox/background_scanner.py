@@ -70,7 +70,8 @@ class BackgroundScanner:
     ) -> int:
         """Send the jobs of all due items of these kinds, oldest first.
 
-        If a tenant has paused background work, its items are due again after the longest wait.
+        If a tenant has paused background work, its items are due again after the last wait of
+        `DueJob.retry`.
 
         Args:
             kinds: Keys of `DUE_JOBS`.

@@ -1,9 +1,10 @@
 """Find due items, advance their due pointers, and send their jobs.
 
-The tick and the functions that look for background work use this scanner. A conditional write
-advances each due pointer before the job is sent. So of several concurrent scanners, only one
-handles an item, and an item whose job is lost becomes due again. If a partition of the index cannot
-be read, or an item is broken, the scan of all other partitions and items continues.
+An item's due pointer lists the item in an index, at the time when its work is due. The tick and the
+functions that look for background work use this scanner. A conditional write advances each due
+pointer before the job is sent. So of several concurrent scanners, only one handles an item, and an
+item whose job is lost becomes due again. If a partition of the index cannot be read, or an item is
+broken, the scan of all other partitions and items continues.
 """
 
 import logging

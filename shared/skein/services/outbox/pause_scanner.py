@@ -73,7 +73,7 @@ class PauseScanner:
         return sent
 
     def _look(self, ended: list[Item], _kind: DueKind, item: Item, now: datetime) -> None:
-        """Move the due pointer of an item with pauses; add the item to `ended` if one has ended."""
+        """Move the due pointer of an item with pauses; if a pause has ended, add it to `ended`."""
         pauses = pauses_of(item)
         change = pauses.due_again(key_of(item), now)
         self.table.write(Update(key_of(item), set=change, condition=still_due(item)))

@@ -124,7 +124,7 @@ class Bucket:
     part: float = 1.0
 
     def limit(self, allowance: Allowance, now: datetime) -> PermitLimit:
-        """Return the limits for granting permits; only a person's tokens are reserved."""
+        """Return the limits for granting permits; a tenant's tokens are not among them."""
         rate = self.rates.tokens
         if self.of_tenant or not rate.limited:
             return PermitLimit(self.rates.running)
@@ -285,7 +285,7 @@ class TokenBudget:
     def _changes(
         self, bucket: Bucket, known: Allowance, tokens: int, *, settles: bool
     ) -> tuple[dict[str, Any], Sequence[WaitingRun]]:
-        """Return the attributes that a charge changes, and the runs that get the freed permit."""
+        """Return the attributes that a charge changes, and the waiting runs that get its permit."""
         now, changes = self.clock.now(), dict[str, Any]()
         charged = known
         if bucket.rates.tokens.limited:

@@ -102,7 +102,7 @@ class UsageReports:
         return UsageReport(by=by, first=first, last=last, total=total, rows=tuple(rows))
 
     def _counters(self, tenant: str, day: date, prefix: SortKeyPrefix) -> Iterator[UsageCounter]:
-        """Read the counters of a day, but at most one page more than a report may have."""
+        """Read a day's counters; stop once there are more than a report may have."""
         read = 0
         for partition in usage_partitions(tenant, day):
             query = Query(partition, first=prefix, last=prefix.last, limit=PAGE)

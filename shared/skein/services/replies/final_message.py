@@ -65,7 +65,7 @@ class FinalMessages:
         follow in the chain, the message is posted before the run ends.
 
         Args:
-            claim: The run's claim; with a `step_recording`, the claim of the recording.
+            claim: The run's claim. If a `step_recording` is given, its claim.
             ending: How the run ends.
             step_recording: The recording of the last step, if the step was not recorded yet and
                 `ends_in_one_transaction` is true.

@@ -1,7 +1,8 @@
-"""Activations of a run: record their steps and results, and rebuild them for new readers.
+"""Record the steps and results of a run's activations, and rebuild them for new readers.
 
-A step is recorded before any of its tools is called. Every write is conditional on the fencing
-token of the claim, so a worker can no longer write once another worker has taken over its run.
+An activation is a start or resume of a run, with a prompt of its own. A step is recorded before any
+of its tools is called. Every write is conditional on the fencing token of the claim, so a worker
+can no longer write once another worker has taken over its run.
 """
 
 import logging
@@ -79,7 +80,7 @@ def recording(
         held: The content of the prompt, with its audience.
         sharing: The content that is in the prompt because of sharing rules.
         borrowed: The borrowed context in the prompt, if any.
-        marks: The marks of the prompt and of the answer.
+        marks: Notes for the operator on what was unusual about the prompt or the answer.
         thread_id: The thread that was active when the prompt was built.
         also: Writes that record consequences of the prompt, in the same transaction.
     """

@@ -112,7 +112,8 @@ class RunCompletion:
         Args:
             snapshot: The chat snapshot, freshly read.
             claim: The claim of the run, or that of the `step_recording` if there is one. The run
-                names its final message, if any, and no agents follow it in a chain.
+                must already name its final message, if any. No agents may follow the run in a
+                chain.
             outcome: How the run ends.
             step_recording: The recording of the last step, if it was not recorded yet.
             again: Whether an earlier try of the transaction failed. The borrowed context is then

@@ -63,7 +63,7 @@ class ConcurrencyLimit:
     settings: Settings
 
     def take(self, run: Run, found: Mapping[Key, Item | None], *, until: datetime) -> TakenPermits:
-        """Take the permits of `run`, or put the run in the list of waiting runs if it has room.
+        """Take the permits of `run`, or else add it to the list of waiting runs if not full.
 
         If the run has its permits already, their expiry is extended. If only the person has a
         limit, this method usually writes nothing, and the caller must commit the `writes` of the

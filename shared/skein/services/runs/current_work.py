@@ -37,8 +37,8 @@ class WorkOverviews:
     def of_tenant(self, tenant: str) -> WorkOverview:
         """Return the current work of a tenant.
 
-        The two newest runs of today of each of the 50 newest agents are read. This takes one query
-        of the index, one parallel query for each agent, and one batch of reads.
+        The 50 newest agents are read and, for each agent, the two newest runs of today. This takes
+        one query of the index, one parallel query for each agent, and one batch of reads.
         """
         agents = self._rows(agents_relation(tenant), MAX_AGENTS)
         today = self.clock.now().date()

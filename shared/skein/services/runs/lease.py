@@ -158,7 +158,7 @@ class RunLeases(ABC):
         return not seconds
 
     def _waits(self, found: Claim, now: datetime) -> bool:
-        """Return whether the run may not be claimed now; hold it back if runs are paused."""
+        """Return whether the run may not be claimed now; if runs are paused, hold the run back."""
         run = found.run
         idle = _why_idle(run, now)
         if idle is not None:

@@ -199,7 +199,7 @@ def _asked(run: Run) -> Key | None:
 
 
 def _posted(run: Run) -> Key | None:
-    """Return the key of a run's final message, or else of its newest; None if it sent none."""
+    """Return the key of a run's final or newest message; None if it sent no message."""
     last = run.final_message or (run.sent[-1] if run.sent else None)
     return Message.key_of(run.tenant, last.chat_id, last.seq) if last is not None else None
 
@@ -252,7 +252,7 @@ class OwnRuns:
         status: RunStatus | None,
         limit: int,
     ) -> tuple[Run, ...]:
-        """Return the agent's newest runs, among its last 50 runs of each of the two days.
+        """Return the agent's newest runs, among the last 50 of today and the last 50 of yesterday.
 
         Runs that are private, and that the readers may not see, are left out. Sent messages are
         left out of the runs if the readers may not see them, or if a reset hides them. This also

@@ -53,7 +53,7 @@ def slots_unchanged(member: Membership) -> Condition:
 
 
 def run_due_at(now: datetime, settings: Settings) -> datetime:
-    """Return when, after the debounce, the tick sends a run's job again in case it was lost."""
+    """Return when the tick sends a run's job if it was lost: some time after the debounce."""
     return now + timedelta(seconds=settings.reply_debounce_seconds) + OUTBOX_GRACE
 
 
@@ -145,7 +145,7 @@ class RunMerge(NamedTuple):
             log_canceled(self.merged, Reason.MERGED)
 
     def all_writes(self, membership: Membership | None) -> tuple[Write, ...]:
-        """Return the further writes and, if the membership changes, the write of the membership."""
+        """Return `writes` and, if the merge changes the membership, the write of the membership."""
         if membership is None or not self.membership_changes:
             return self.writes
         unchanged = slots_unchanged(membership)

@@ -35,7 +35,8 @@ class NeedsConsent(Forbidden):
 def check_post(run: Run, chat: Chat) -> None:
     """Check that a post shows no content to people who were not present for the content.
 
-    `chat` is the destination, in the state that the posting transaction requires.
+    `chat` is the destination as it was read. The transaction that posts must fail if the chat has
+    changed since.
 
     Raises:
         NotWritable: See `may_write`.
@@ -99,9 +100,9 @@ def made_for_all(readers: Audience, chat: Chat) -> bool:
 def may_write(run: Run, chat: Chat) -> bool:
     """Return whether a run may write to a chat.
 
-    Any run may write to an open chat and to its own chat. To another private chat, a run that a
-    person caused may write if this person is a member. A run that no person caused may write to it
-    if the run's service or its operator's plan names the chat.
+    Any run may write to an open chat and to its own chat. A run that a person caused may write to
+    another private chat if the person is a member of that chat. A run that no person caused may
+    write to another private chat if the run's service or its operator's plan names that chat.
     """
     if chat.visibility == "open" or chat.id == run.chat_id:
         return True

@@ -74,7 +74,8 @@ def insiders_of(
     """Return the insiders of a run, under their current and former ids.
 
     Args:
-        chats: The chats of the run. Other chats among them only serve to find former ids.
+        chats: The chats of the run. From any further chats, only the former ids of insiders are
+            taken.
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}

@@ -46,7 +46,7 @@ class PersonRoles:
         return any(each.role == party.role for each in self.roles)
 
     def can_be(self, party: SharingParty, rule: SharingRule) -> bool:
-        """Return whether the person is a party of the rule.
+        """Return whether a role makes the person this party (author or reader) of the rule.
 
         If the rule requires that author and reader have the same subject, the person must have
         exactly one subject.
@@ -138,7 +138,8 @@ class AuthorRules:
     def _refusal_in(self, chat: Chat, author: str) -> SharingRefusal | None:
         """Return why no message may be shared from a chat; None if messages may be shared.
 
-        The chat must be a private direct chat, and its person's id must never have changed in it.
+        The chat must be a private direct chat that is not discarded. The person must have had the
+        same id in the chat from the beginning, and must not be erased.
         """
         if self.author.erasure_id is not None:
             return SharingRefusal.AUTHOR_GONE
@@ -167,9 +168,9 @@ class AuthorRules:
     def partitions(
         self, chat: Chat, said: Sequence[SaidMessage | None], agent_id: str
     ) -> tuple[str, ...]:
-        """Return the index partitions in which people besides the author can find an item.
+        """Return the index partitions in which readers other than the author can find an item.
 
-        These are the partitions that sharing rules allow for each message in `said`.
+        An item is put into a partition only if sharing rules allow this for each message in `said`.
 
         Args:
             said: The messages from which the item was made; None for a message that no rule can
@@ -297,7 +298,7 @@ def pause_in(chat: Chat, settings: Settings) -> timedelta:
 
 
 def _partitions(tenant: str, agent_id: str, rules: Rules, person: PersonRoles) -> list[str]:
-    """Return the index partitions with content that rules share, by the roles of their authors.
+    """Return the index partitions of content that rules share; the author's role selects one.
 
     Args:
         person: The author or the reader. If a rule requires the same subject, this person's subject
