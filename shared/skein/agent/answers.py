@@ -1,8 +1,8 @@
 """Review the model's answers: use an answer, ask the model again, or end the run.
 
 An answer that is empty, cut off, refused or filtered is never posted, and a run that ends with it
-never gets the status `done`. The model is asked once more. It is also asked once more if someone
-expects an answer, but the model's text would not be posted. The decision is recorded with the
+never gets the status `done`. The model is asked once more. It is also asked once more if it wrote a
+text that is not posted, although someone expects an answer. The decision is recorded with the
 answer (`Step.fault`, `Step.follow_up`). A worker that takes over therefore neither asks again nor
 posts the first answer.
 """
@@ -55,7 +55,7 @@ class Review(NamedTuple):
 
     Attributes:
         step: The answer, with its fault and its follow-up.
-        marks: The marks that the run gets for the answer.
+        marks: The notes about the answer to add to the run's `marks`; see `AnswerMark`.
     """
 
     step: Step
@@ -105,9 +105,9 @@ def leaves_no_question(claim: Claim, step: Step, reading: Reading) -> bool:
     in the next step. If such a step only saves notes for the agent itself (`NOTES`), the run may
     end.
 
-    In a chat where the model's text is posted, the run may end with the silence token, or with the
-    text of a step that only saves, which is the answer. If a step with a text also sends messages,
-    the model is asked again.
+    In a chat where the model's text is posted, the run may also end if the step's text is the
+    silence token, or if the step's calls only save. In the second case, the text is the answer. If
+    a step with a text also sends messages, the model is asked again.
 
     Args:
         claim: The run's claim, with the messages that the step sent.
@@ -142,7 +142,7 @@ def _was_announced(step: Step) -> bool:
 def ending_of(
     claim: Claim, step: Step, reading: Reading, known: Sequence[MarkedCitation] = ()
 ) -> Ending:
-    """Return how a run ends with its last answer, in the chat that the prompt showed.
+    """Return how a run ends: the message to post in the prompt's chat, or why to post none.
 
     Args:
         claim: The run's claim, with the answer.
@@ -194,7 +194,7 @@ def posted(text: str, reading: Reading, known: Sequence[MarkedCitation]) -> Cite
 
 
 def ending_without_steps(claim: Claim, reading: Reading) -> Ending:
-    """Return how a run ends that has used all its steps.
+    """Return the ending of a run that has used all its steps.
 
     If a person still waits for an answer, the person gets a notice.
     """

@@ -223,10 +223,10 @@ class ToolExecutor:
 
 @dataclass(frozen=True, slots=True)
 class _CallPositions:
-    """The positions of a step's calls, by the order in which they run.
+    """The positions of a step's calls, grouped by when the calls are carried out.
 
     Attributes:
-        first: The calls before `ends`; includes `waits`.
+        first: All calls before `ends`, including `waits`.
         waits: The last `send_message` with `wait`, if any.
         ends: The first valid `end_run`, if any. An invalid `end_run` is in `first`, and is refused
             when it runs.

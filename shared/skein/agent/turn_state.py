@@ -129,8 +129,8 @@ class Turn:
     def is_current(self) -> bool:
         """Whether `opened` is the run's newest activation.
 
-        It isn't if a tool asked a question that already had a reply. The run then has a new
-        activation.
+        If a tool asks a question that already has a reply, the run begins a new activation, and
+        `opened` is no longer the newest.
         """
         opened = self.opened
         return opened is not None and opened.number == self.activation.run.activation

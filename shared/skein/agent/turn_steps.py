@@ -107,7 +107,8 @@ class ModelSteps:
     ) -> Step:
         """Ask the model for one step.
 
-        If an earlier answer was cut off, the limit for this answer is twice as large.
+        If an earlier answer was cut off, the token limit of this answer is doubled, up to
+        `LARGEST_LIMIT`.
 
         Args:
             activation: The state of the activation.
@@ -119,8 +120,8 @@ class ModelSteps:
 
         Raises:
             ModelDown: The model is out of reach.
-            ModelRejected: The provider refuses this request; `ModelFiltered` if its content filter
-                does.
+            ModelRejected: The provider refuses this request. The error is `ModelFiltered` if the
+                content filter refused it.
         """
         run, started_at, messages = activation.run, self.clock.now(), _messages(prompt, earlier)
         request = self._request(run, reading, messages, earlier, tools, seconds)
@@ -357,7 +358,7 @@ def new_texts(reading: Reading, prompt: PromptRecord, earlier: Sequence[Step]) -
 
 
 def _failure(run: Run, model: str) -> ModelFailure:
-    """Return the failure of the agent's own model, with the error that deferred the run."""
+    """Return a record that the agent's own model failed, with the error that deferred the run."""
     return ModelFailure(model=model, error=run.error or "")
 
 
@@ -370,7 +371,7 @@ def content_of(request: ModelRequest, answer: ModelAnswer) -> dict[str, str]:
 
 
 def gaps_of(reading: Reading) -> tuple[float, ...]:
-    """Return the seconds between people's newest messages in the chat, at most `MOST_GAPS`."""
+    """Return the seconds between people's newest messages in the chat; at most `MOST_GAPS` gaps."""
     if reading.chat is None:
         return ()
     messages = reading.of(History).messages
@@ -381,7 +382,7 @@ def gaps_of(reading: Reading) -> tuple[float, ...]:
 
 
 def cache_key(run: Run, reading: Reading) -> str:
-    """Return a key that all prompts of an agent in a chat share; it does not reveal their ids."""
+    """Return the cache key of an agent's prompts in a chat, a hash that hides the ids of both."""
     chat_id = reading.chat.id if reading.chat is not None else ""
     return sha256(f"{run.tenant}#{run.agent_id}#{chat_id}".encode()).hexdigest()[:32]
 
@@ -470,7 +471,7 @@ def reaches_nobody(run: Run, reading: Reading) -> bool:
     """Return whether the answer of a run would reach no one, because its person has opted out.
 
     Two kinds of runs still have readers for their answers: a run that was triggered manually, and a
-    run of another chat that asked a question in this chat.
+    run that belongs to another chat and has asked a question in this one.
     """
     if not reading.opted_out or run.trigger.type == "manual":
         return False

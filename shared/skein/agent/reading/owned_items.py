@@ -1,9 +1,9 @@
 """Query a partition of an agent's items, for all sections at once.
 
 By sort key, memories come first, then goals, pinned documents, live runs, open errands, threads and
-the revision, then plans. One query from the end therefore reads all items. If the memories are
-cached, the query stops at the goals. Each section declares the sort keys that it uses
-(`SectionItems.owned`), and a test checks that the query reads them.
+the revision, then plans. One query in descending order, which starts with the plans, therefore
+reads all items. If the memories are cached, the query stops at the goals. Each section declares the
+sort keys that it uses (`SectionItems.owned`), and a test checks that the query reads them.
 """
 
 from collections.abc import Sequence

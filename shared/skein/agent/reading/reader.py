@@ -94,7 +94,7 @@ class _FirstRound:
 
     @property
     def all_rows(self) -> bool:
-        """Whether the pages have all index rows."""
+        """Whether all index rows of the agent's chats were read; False if a page is missing."""
         return all(page.next_start is None for page in self.related)
 
 
@@ -211,7 +211,7 @@ class Reader:
         return self._made(replace(read, now=self.clock.now()), loads, sharing)
 
     def _loaders(self, tenant: str, prefetched: PrefetchedItems) -> list[SectionLoader]:
-        """Return the loaders, except for kinds of items that the tenant doesn't have (`head`)."""
+        """Return the loaders; leave out kinds of items whose `head` the tenant doesn't have."""
         absent = {key for key, item in prefetched.items() if item is None}
         return [
             self.services.get(loader)
@@ -255,7 +255,7 @@ class Reader:
         loads: Sequence[Load],
         sharing: SharingReading | None,
     ) -> Reading:
-        """Build the reading from the items that were read and from what the loads return."""
+        """Build the reading from the items that were read and from the results of the loaders."""
         run, chat, found = read.run, read.chat, read.found
         stored, config = found_configuration(run, chat, found, self.settings)
         agent = read.agent or agent_in(chat, stored)
@@ -298,8 +298,8 @@ def _agent_at(key: Key[Agent], chat: Chat | None, found: Mapping[Key, Item]) -> 
 def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
     """Return whether the tenant possibly has sharing rules.
 
-    For the first activation, the tenant's settings are read together with the run, and tell whether
-    there are rules. If nothing was read with the run, the result is True.
+    For the first activation, the tenant's settings are read together with the run. They show
+    whether there are rules. If nothing was read with the run, the result is True.
     """
     key = TenantSettings.key_of(run.tenant)
     if key not in prefetched:
@@ -330,7 +330,8 @@ class _SecondKeys(NamedTuple):
     """The keys of the second round.
 
     Attributes:
-        named: The keys of items that the run, the active chat or an item of the first round names.
+        named: The keys of the items that are named by the run, by the active chat, or by an item of
+            the first round.
         chats: For each other chat, the key of the chat and the key of the agent's membership.
         all_chats: Whether `chats` has all other chats of the first round.
     """

@@ -36,8 +36,8 @@ def identity_of(agent: Agent, counter: TokenCounter) -> Section:
 def active_chat(given: SectionInput) -> Section | None:
     """Render the title of the active chat, unless the history or TRIGGER names it.
 
-    In a direct chat with its history as roles, the title is shown here and not in TRIGGER. It never
-    changes, so the provider can cache it.
+    If the history is rendered as messages with roles, the title of a direct chat is shown here and
+    not in TRIGGER. This section never changes, so the provider can cache it.
     """
     chat, home = given.reading.chat, given.reading.of(ShownTrigger).home
     if chat is None:

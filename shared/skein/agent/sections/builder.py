@@ -208,8 +208,8 @@ def _rendered(
     """Render the sections that the prompt needs, in their order.
 
     A prompt without context has only IDENTITY and INSTRUCTIONS. A degraded context also has TODAY
-    and NOW, and TRIGGER if there is no current message. If the person's number is unproven, TRIGGER
-    is also included, and says so.
+    and NOW, and TRIGGER if there is no current message. TRIGGER is also included if the person's
+    phone number is unproven: it tells the model so.
     """
     reading, read = given.reading, {type(each) for each in given.reading.items}
     rendered: list[Section] = []

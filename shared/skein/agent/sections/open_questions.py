@@ -77,7 +77,7 @@ class OpenQuestions(SectionItems):
 
 
 def _asked(read: SectionReads) -> list[int]:
-    """Return the `seq` of the agent's open questions in the chat; empty before they are read."""
+    """Return the `seq` of the agent's open questions in the chat; empty if no choices were read."""
     person = person_at(read.chat)
     if person is None or read.chat is None:
         return []

@@ -123,8 +123,7 @@ def _last_session(read: SectionReads) -> LastSession | None:
 def last_session(given: SectionInput) -> Section | None:
     """Render the summary of the person's last session, if it was in another chat.
 
-    The agent's own summary of that chat follows, unless the chat's summary already says everything
-    in it.
+    The agent's own summary of that chat follows, unless it adds nothing to the chat's summary.
     """
     found = given.reading.of(OtherSummaries)
     last = found.last_session
@@ -177,6 +176,6 @@ def other_conversations(given: SectionInput) -> Section | None:
 
 
 def _telling(chat: Chat, summary: Summary) -> Telling:
-    """Return a summary's content, as made from all messages of its chat since its first message."""
+    """Return a summary's text, with all messages of the chat from its first one on as sources."""
     span = Span(chat_id=chat.id, first_seq=summary.from_seq, last_seq=chat.last_seq)
     return Telling((span,), summary.text)

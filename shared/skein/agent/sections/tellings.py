@@ -29,7 +29,7 @@ def tellings_of(given: SectionInput) -> Iterator[Telling]:
 
 
 def _window(given: SectionInput) -> list[int]:
-    """Return the `seq` of each message in the history window, without an older trigger message."""
+    """Return the `seq` of each shown message; leave out a trigger that is older than all others."""
     first, *later = sorted(given.shown) or [0]
     old = later and first == current_seq(given.run, given.reading.chat)
     return later if old or not first else [first, *later]

@@ -3,8 +3,8 @@
 - What is read: the trigger's chat and message, unless other sections read them.
 - What is kept: the trigger, if the run's audience includes the readers. If the run waited in
   another chat, readers of that chat who were not present for the trigger are not shown it.
-- What is left out: an ordinary message at the end of the prompt. INSTRUCTIONS explain that it is
-  the trigger, so that the provider can cache the explanation.
+- What is left out: a trigger that is an ordinary message at the end of the prompt. INSTRUCTIONS
+  explain instead that the last message is the trigger. The provider can cache this explanation.
 """
 
 from collections.abc import Iterable, Sequence
@@ -86,7 +86,7 @@ class ShownTrigger(SectionItems):
         return cls(home=home, message=message)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the authors of the message and the title. A plan has its own list of authors."""
+        """Return the authors of the message and the title; `held_content` adds a plan's authors."""
         message = [self.message.words] if self.message is not None else []
         return [*message, *([self.home.title_authors] if self.home is not None else [])]
 
@@ -97,8 +97,8 @@ def trigger(given: SectionInput) -> Section | None:
     The text of the message is included only if the history does not show the message.
 
     Returns:
-        The section. None in a direct chat with its history as roles, if the last message started
-        the run and there is nothing to add.
+        The section. None if the history is rendered as messages with roles, the last message of a
+        direct chat started the run, and there is nothing to add.
     """
     days = given.reading.unproven
     return _cause(given) if days is None else _unproven(given, days)
@@ -176,8 +176,8 @@ def _of_service(service: ServiceTrigger, where: str) -> str:
 def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool) -> list[str]:
     """Return the sentences on a message: its sender, chat, named members and started agents.
 
-    There are none in a direct chat with its history as roles, if the message is the last one and
-    there is nothing to add.
+    The list is empty if the history is rendered as messages with roles, the message is the last one
+    of a direct chat, and there is nothing to add.
     """
     run, reading, names = given.run, given.reading, given.names
     follows = given.roles and run.resumed is None and reading.chat is home
@@ -215,7 +215,7 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
 def _addressees(
     given: SectionInput, home: Chat, message: Message, agents: Sequence[NamedMember]
 ) -> str:
-    """Return the end of the sentence about a message: the replied-to message, and who is named."""
+    """Return the end of the sentence about a message: what it replies to, and whom it names."""
     reading, names, words = given.reading, given.names, ""
     asked = [each for each in agents if names_member(message, each)]
     others = [
@@ -238,8 +238,8 @@ def _addressees(
 def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
     """Return the sentence on a plan: its name, its chat, who set it, and when it was due.
 
-    In a direct chat with its history as roles, ACTIVE CHAT names the chat, so the sentence does
-    not. The date is left out if the plan was due today, because TODAY has it.
+    If the history is rendered as messages with roles, ACTIVE CHAT names a direct chat, so the
+    sentence does not. The date is left out if the plan was due today, because TODAY has it.
     """
     reading, user_id = given.reading, given.run.trigger.user_id
     setter = _member(home, user_id)

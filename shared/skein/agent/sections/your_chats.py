@@ -151,9 +151,9 @@ def for_readers(
 
     A private prompt shows an outsider's open chats only if they had a message in the last six
     hours, and at most three of each outsider. A person therefore cannot fill the prompts of people
-    with whom they share no chat. Anyone could open chats and leave them, so all chats that everyone
-    has left count as chats of one outsider. A prompt that must not contain outsiders' words shows
-    no chats of outsiders.
+    with whom they share no chat. All chats that everyone has left count together as chats of one
+    outsider, because anyone could open chats and leave them. A prompt that must not contain
+    outsiders' words shows no chats of outsiders.
 
     Args:
         read: What was read.

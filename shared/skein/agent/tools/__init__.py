@@ -110,7 +110,8 @@ def offered(reading: Reading) -> tuple[OfferedTool, ...]:
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
     offered only if the model can write in another chat or send files. `enter_chat` and `end_run`
     are not offered, because the text stays in this chat and `[silence]` is the way to say nothing.
-    No tool shows its argument `continue`, because the instructions for text do not explain it.
+    The argument `continue` is then removed from all tools, because the instructions for such a chat
+    do not explain it.
 
     A tool that needs an id is offered only if the prompt shows such an id or another tool returns
     it.
