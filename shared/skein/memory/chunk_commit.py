@@ -201,8 +201,8 @@ class _Reading(NamedTuple):
         revision: The write that raises the revision of the agent's memories. It fails if another
             writer has raised the revision.
         person: The person whose profile is filled.
-        kept: The counts of an earlier attempt, if that attempt stored the chunk although its
-            outcome was unknown to the worker.
+        kept: The counts from an earlier attempt, if it stored the chunk although the worker did not
+            learn its outcome.
     """
 
     membership: Membership
@@ -334,7 +334,7 @@ def _still(membership: Membership) -> Condition:
 
 
 def _size(writes: list[Write]) -> int:
-    """Estimate the size of a transaction in bytes, by its `Put` writes, which have the texts."""
+    """Estimate the size of a transaction in bytes. Only `Put` writes count; they have the texts."""
     return sum(
         len(str(value).encode())
         for write in writes

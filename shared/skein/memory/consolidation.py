@@ -174,7 +174,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             yield from self.own_words.chunks(chat, agent)
 
     def _due(self, claim: ConsolidationClaim) -> Iterator[tuple[Membership, int]]:
-        """Yield the agents with messages to consolidate, each with the last message's `seq`."""
+        """Yield each agent with messages to consolidate, and the `seq` of the last of them."""
         chat, now = claim.snapshot.chat, self.clock.now()
         for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
             waits = claim.snapshot.opted_out or agent.member.id in claim.without
@@ -327,7 +327,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
             self._keep(batch, answer, usage)
 
     def _keep(self, batch: AgentChunk, answer: Extraction | None, usage: TokenUsage) -> None:
-        """Store the results of a chunk for each agent; the first agent's record has the cost.
+        """Store the results of a chunk for each agent; only the first record counts the tokens.
 
         If another worker has overtaken one of the agents, nothing is stored for this agent.
 
@@ -405,7 +405,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, Batch, Extrac
 def _together(
     chat: Chat, due: Sequence[tuple[Membership, int]]
 ) -> list[tuple[list[Membership], int]]:
-    """Group the due agents that share a question, each group with its last message's `seq`.
+    """Group the due agents that share a question, each group with the last `seq` to consolidate.
 
     In a group chat with many due agents, agents with the same watermark and the same number of
     failures share a question, because they read the same chunks.

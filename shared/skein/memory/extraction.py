@@ -120,7 +120,7 @@ class KnownMemories(NamedTuple):
         return cls(tuple(ordered), frozenset(memory.id for memory in close))
 
     def texts(self, names: Names) -> dict[str, str]:
-        """Return the prompt's variables: memories by kind, and the numbers of close memories."""
+        """Return the prompt's variables: memories by kind, and the numbers of those in `close`."""
         sources = SourceNames(names.joined(named_in(self.numbered)).__getitem__)
         lines: dict[MemoryKind, list[str]] = {"core": [], "journal": []}
         for number, memory in enumerate(self.numbered, 1):

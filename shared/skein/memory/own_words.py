@@ -290,7 +290,7 @@ def extraction_in(answer: ModelAnswer) -> Extraction:
 
 
 def _still_at(batch: OwnWordsChunk, fresh: Membership | None) -> Membership:
-    """Return the membership that was read again, after checking its watermark.
+    """Check that a membership, read again, still has the chunk's watermark; return the membership.
 
     Raises:
         Overtaken: The watermark moved, or the agent left.

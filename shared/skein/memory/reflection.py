@@ -215,7 +215,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.why))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
-        """If the task must wait, postpone the fading of entries that the wait would let fade."""
+        """If the task must wait, postpone the fading of entries that would fade meanwhile."""
         if outcome.not_before is not None:
             self._wait(claim.job)
 
@@ -243,8 +243,8 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     def _marked(self, job: ReflectionJob) -> Iterator[Memory]:
         """Yield the journal entries that have a due pointer, oldest first.
 
-        Faded entries are included. They stay in the table for a week or more, so there may be many
-        of them before the others.
+        Faded entries are included. They stay in the table for a week or more, so many faded entries
+        may come first.
         """
         partition = owned_partition(job.tenant, job.agent_id, job.scope)
         journal = Memory.live_prefix("journal")
@@ -365,7 +365,7 @@ def _may_hold(entries: Sequence[Memory], memory: Memory) -> bool:
 
 
 def _rights_on(memory: Memory) -> str:
-    """Return the key by which entries are grouped into questions: the rights that they need."""
+    """Return a key that entries share if the task needs the same rights to change them."""
     if not memory.audience.open:
         return memory.audience.model_dump_json()
     return f"{memory.home} {memory.authors.model_dump_json()}"

@@ -2,7 +2,7 @@
 
 - What is read: the live memories of the agent in the scopes of the chat.
 - What is kept: memories that may be shown and have not faded. In a private chat, at most three open
-  memories of each person who is not a member of the chat are kept.
+  memories from the words of each person outside the chat are kept.
 - Order: newest first, so that the newer of two contradicting memories comes first.
 - Over the budget: operators' memories and the newest memories are kept (`memory/shown.py`).
 """

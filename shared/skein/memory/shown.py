@@ -32,7 +32,7 @@ def line_of(memory: Memory, sources: SourceNames = UNNUMBERED) -> str:
 
 
 def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> list[Memory]:
-    """Keep at most three open memories of each person who is not a member of a private chat.
+    """Keep at most three open memories from the words of each person outside a private chat.
 
     Operators' memories are always kept.
 

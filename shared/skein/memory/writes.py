@@ -99,9 +99,9 @@ def may_end(old: Memory, scope: str | None, reach: Reach) -> bool:
 def stands_for(memory: Memory, home: str | None, authors: Authors) -> bool:
     """Return whether a live memory makes a new one with the same words unnecessary.
 
-    A memory from another chat does not if it has authors besides those of the new memory. Such a
-    memory can be hidden from runs that may see the new one, and it is deleted when one of its other
-    authors is erased.
+    A live memory from another chat does not do so if it has authors that the new memory lacks. The
+    live memory could be hidden from runs that may see the new one, and it is deleted when one of
+    those further authors is erased.
 
     Args:
         home: The chat of the new memory.
@@ -144,9 +144,9 @@ def remember(
     """Build the writes that store a consolidation's results as memories, for one transaction.
 
     An entry is not stored if an existing memory has the same words and makes the entry unnecessary
-    (`stands_for`). If the entry should replace a third memory, the existing memory supersedes the
-    third. A core memory also supersedes a journal entry with the same words. A memory in `removed`
-    is kept if an entry repeats its words.
+    (`stands_for`). If the entry was to replace a third memory, the existing memory supersedes that
+    one instead. A core memory also supersedes a journal entry with the same words. A memory in
+    `removed` is kept if an entry repeats its words.
 
     Args:
         owner: The agent, and the scope, audience and source of the memories.
@@ -154,8 +154,7 @@ def remember(
         live: The agent's live memories that may be shown to the same audience.
         removed: The ids of memories to remove.
         reach: The reach of the consolidation, which decides what it may supersede or remove.
-        revision: The write that raises the partition's revision, which is added if anything
-            changes.
+        revision: The write that raises the partition's revision. It is added if anything changes.
         learned_at: When the newest message was posted.
         ids: The generator of ids.
 
@@ -246,7 +245,7 @@ def _words_apart(symbol: re.Match[str]) -> str:
 
 
 def _only_separates(before: str, character: str, after: str) -> bool:
-    """Return whether a character only separates words, unlike those in `-5`, `1.5` and `A-`."""
+    """Return whether a character only separates words; the signs in `-5`, `1.5` and `A-` don't."""
     category = unicodedata.category(character)
     if not category.startswith("P") or character in _MEANT or after.isdigit():
         return False

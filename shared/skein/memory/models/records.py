@@ -20,7 +20,8 @@ class BackgroundRecord(Stored):
     """The record of one question of a background task. It has no words of people.
 
     Attributes:
-        usage: The tokens of the question, and of earlier, larger questions that were split into it.
+        usage: The tokens of the question, and of the larger questions that failed and were split
+            into smaller ones.
         failure: Why the question failed, as `Failure.why`; None if it succeeded.
     """
 
