@@ -133,7 +133,7 @@ class RecallRequest:
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
-        """The indexes to search, as pairs of agent ID and scope; for visitors, only their own."""
+        """The indexes to search, as pairs of agent ID and scope; not the open one for visitors."""
         scopes = (scope for scope in self.scopes if scope is not None or not self.readers.visitors)
         return tuple((self.agent_id, scope) for scope in scopes)
 
@@ -257,7 +257,7 @@ class OwnRequest(RecallRequest):
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The partitions to search, with those of private groups before and after people joined."""
+        """The partitions to search; a private group has another one for the time since a join."""
         later = {scope_of(chat): everybody_since(chat) for chat in self.own.values()}
         return tuple(
             recall_partition(self.tenant, agent_id, scope, since=since, answers=answers)
@@ -393,7 +393,7 @@ class CandidateKeys:
         texts: The keys of the messages to read.
         deciding: The keys of the items that decide whether to show the messages: memories, chats
             and memberships.
-        memories: For messages that stand for a memory, the memory.
+        memories: The memories to show, by the message under which each was found.
     """
 
     messages: list[MessageRef] = field(default_factory=list)

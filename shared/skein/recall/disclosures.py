@@ -37,7 +37,7 @@ def disclosure_records(
     *,
     cause: str | None = None,
 ) -> Iterator[Put]:
-    """Yield a record for each chat from which a run was shown words by sharing rules.
+    """Yield a record for each chat whose words a run was shown because of sharing rules.
 
     Args:
         shown_in: The chat whose people are shown the words.

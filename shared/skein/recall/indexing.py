@@ -196,7 +196,7 @@ class RecallIndexing:
     def _begins_with_another_model(
         self, chat: Chat, agents: Mapping[str, Membership | None]
     ) -> bool:
-        """Return whether an agent's first passage has a vector of another model than now."""
+        """Return whether an agent's first passage has a vector of a former embeddings model."""
         partition = chat_partition(chat.tenant, chat.id)
         for agent_id, member in agents.items():
             if member is not None:
@@ -233,7 +233,7 @@ class RecallIndexing:
     def _index_chunk(
         self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None], seqs: range
     ) -> None:
-        """Index a range for all agents; see `optimistic`."""
+        """Index a range for all agents; `optimistic` calls this again after a conflict."""
         chat, now = snapshot.chat, self.clock.now()
         covered = read_covered(self.table, chat, now, self.settings)
         # The order of the readings matters (see the module).
@@ -273,7 +273,7 @@ class RecallIndexing:
     def _of_memories(
         self, target: IndexTarget, stored: Indexed, memories: Sequence[MemorySources]
     ) -> dict[int, Passages]:
-        """Return the passages of memories by last message; existing vectors are kept."""
+        """Return the passages of memories by last source message; reuse vectors of `stored`."""
         if target.covered is None or not memories:
             return {}
         present = [each.seen_by(target.holds) for each in memories]
@@ -331,7 +331,7 @@ class RecallIndexing:
         """Charge the estimated tokens of a provider's embeddings to the people who wrote the texts.
 
         Args:
-            embedded: The payer and the characters of each text.
+            embedded: For each text, the id of the person to charge, and the length in characters.
         """
         model = self.settings.embeddings_model
         if not model or not embedded:
@@ -389,8 +389,8 @@ class RecallIndexing:
 def _first_seq(job: RecallJob, chat: Chat) -> int:
     """Return the first message to index.
 
-    If the job is for the first message of a new conversation, the conversation before it is indexed
-    again, too, because a sharing rule may now share the ended conversation with others.
+    If the job includes the first message of a new conversation, the previous conversation is also
+    indexed again, because a sharing rule may now share that conversation with others.
     """
     sharing = chat.sharing
     if sharing is None or not sharing.before or job.first_seq < sharing.before:
@@ -400,7 +400,7 @@ def _first_seq(job: RecallJob, chat: Chat) -> int:
 
 
 def _embedded_texts(message: Message) -> list[str]:
-    """Return the passages of a message that have vectors."""
+    """Return the texts of the passages that get vectors: the first `MAX_VECTORS` of a message."""
     return [passage.text for passage in passages_of(message.full_text)[:MAX_VECTORS]]
 
 

@@ -1,8 +1,8 @@
 """Passages of memories that were made from a person's own words.
 
 A memory's passage is stored next to the passages of the last message from which the memory was
-made. A partition of the vector index gets the passage only if it contains all messages from which
-the memory was made.
+made. A partition of the vector index gets the passage only if all messages from which the memory
+was made belong to that partition.
 """
 
 from collections import defaultdict

@@ -86,7 +86,7 @@ class Line:
         long_answer: Whether the passage belongs to a long message of an agent.
         asks: Whether the passage ends with a question, if its text was read.
         cosine: The cosine with the query; None if the vector search did not find the passage.
-        weight: The weight of the passage in a mean of several.
+        weight: How much the passage counts in the mean of several vectors; see `Embedding`.
         characters: The length of the message; 0 if unknown.
         by_rule: Whether sharing rules may show the passage to the readers.
         memory: The memory that the passage belongs to; None for a passage of a message.

@@ -25,7 +25,8 @@ def rare_stems(text: str, vocabulary: Vocabulary) -> tuple[str, ...]:
     where single characters are words, only numbers and words in other scripts count.
 
     Returns:
-        At most 6 stems, and one more for each 25 words, up to 24.
+        At most 6 stems of a short text. Each 25 words of the text allow one more, up to 24 stems in
+        all.
     """
     names = set(_names_in(text))
     ranked: list[tuple[int, str]] = []

@@ -96,7 +96,7 @@ class RecallRebuild:
             yield f"{PEOPLE} {user_id}", list(self._of_person(job.tenant, user_id))
 
     def _agents(self, job: RecallJob, after: str) -> Iterator[str]:
-        """Yield the IDs of a job's agents, without a tenant's deleted agents."""
+        """Yield the ID of the job's agent, or of each agent of the tenant that still exists."""
         if job.agent_id is None:
             yield from self._ids(agents_relation(job.tenant), after)
         elif job.agent_id > after:
@@ -115,8 +115,9 @@ class RecallRebuild:
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
         """Yield the chats to index that are found through this person.
 
-        These are the chats that list the person first, so that a chat of several people is yielded
-        only once, and chats without people that the person has left.
+        They include chats that list the person first; a chat of several people is therefore yielded
+        only once. They also include chats that the person has left and that have no people any
+        more.
         """
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):

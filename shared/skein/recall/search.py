@@ -77,7 +77,7 @@ class RecallResult:
 
     @property
     def people_of_rules(self) -> frozenset[str]:
-        """The IDs that people whose words sharing rules show had at the time of the recall."""
+        """The people whose words sharing rules show, by their IDs at the time of the recall."""
         return frozenset(entry.message.sender.id for entry in self.entries if entry.rules)
 
 
@@ -106,7 +106,7 @@ class RankedHits:
     """The candidates of a recall, ranked, with the messages to read for them.
 
     Attributes:
-        prepared: The query, with the people that the passages name.
+        prepared: The query, prepared again with the names of the passages' senders.
         lines: The found passages that are readable.
         choice: The messages to read.
         authors: The people whose words sharing rules may show. They were read before the chats of
@@ -351,7 +351,11 @@ def _authors(request: RecallRequest, prepared: PreparedQuery) -> list[str | None
 
 
 def month_of(first_at: int | None, last_at: int | None) -> str | None:
-    """Return the month (UTC) that most of a range covers, or None if the range may span several."""
+    """Return the month (UTC) in which a range lies; None if the range may span several.
+
+    The first and last 14 hours of the range do not count, because the range consists of days in a
+    time zone, which can differ from days in UTC by as much.
+    """
     if first_at is None or last_at is None or last_at - first_at > MONTH_SECONDS:
         return None
     ends = [datetime.fromtimestamp(at, UTC) for at in (first_at + ZONE, last_at - ZONE)]
@@ -406,7 +410,7 @@ def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
 
 
 def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> list[RecalledEntry]:
-    """Drop entries of further people if sharing rules would show the run words of too many."""
+    """Drop entries of sharing rules that would involve more than `MAX_PEOPLE` people in the run."""
     readers = request.reader_rules.versions if request.reader_rules is not None else {}
     people, kept = {*request.told, *readers}, list[RecalledEntry]()
     for entry in entries:
@@ -519,7 +523,7 @@ class _Shown:
 
 
 class _ShownMessage(NamedTuple):
-    """A message with its chat and audience: both as stored, and with the current names."""
+    """A message as stored and with current names, its chat with a shown title, and its audience."""
 
     titled: Chat
     stored: Message

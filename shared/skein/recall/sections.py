@@ -171,7 +171,7 @@ class PromptRecall:
             return RecalledMessages()
 
     def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
-        """Return the token budget by those settings that are known when the reading begins."""
+        """Return the token budget, from the settings that are known when the reading begins."""
         agent = Agent.read(prefetched, Agent.key_of(run.tenant, run.agent_id))
         known = effective_in(chat, self.settings) if chat is not None else self.settings
         return known.overridden(agent.settings if agent else {}).recall_tokens

@@ -52,7 +52,7 @@ class RecallPassage(Stored):
         recall_author: The sender; see `author_of`.
         recall_month: The month of the message (UTC), such as `2026-02`.
         vector: The embedding, a unit vector; empty if the item was read without it.
-        weight: The weight of the passage in a mean of several; see `Embedding`.
+        weight: How much the passage counts in the mean of several vectors; see `Embedding`.
         name: The name of the sender at the time of indexing.
         stems: The stems of the passage's words and its numbers, in order.
         posted: The rare stems of the message. Each has a posting that may refer to the message.
@@ -99,8 +99,8 @@ class RecallPassage(Stored):
         """Return the key of a passage.
 
         Args:
-            copied_to: For a copy that a sharing rule may show, the copy's partition of the vector
-                index, followed by the memory's ID for a passage of a memory.
+            copied_to: For a copy that a sharing rule may show: the copy's partition of the vector
+                index. If the passage is of a memory, the memory's ID follows.
         """
         prefix = RecallPassage.prefix_of(agent_id)
         copy = f"#{hashlib.sha256(copied_to.encode()).hexdigest()[:16]}" if copied_to else ""
