@@ -21,7 +21,7 @@ class ForgettingEffect(AnswerEffect):
     """The effect of the answer: a yes stores a `Forgetting`, whose job deletes the messages."""
 
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
-        """Raise `AlreadyAsked` if an open question in this chat names all messages of the new one.
+        """Raise `AlreadyAsked` if an open question here already lists all messages of the new one.
 
         The last message of each question is the person's request. The comparison ignores the
         request of the new question.

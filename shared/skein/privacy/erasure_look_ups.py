@@ -147,7 +147,7 @@ class LookUpEraser:
 
 
 def _items_of(table: Table, tenant: str, user_id: str) -> Iterator[Key]:
-    """Yield the keys of outreach items, and of items such as consents in the person's partition."""
+    """Yield the keys of outreach items, and of items in the person's partition such as consents."""
     for keys in KEYS:
         yield from keys(table, tenant, user_id)
     for prefix in OF_USER:

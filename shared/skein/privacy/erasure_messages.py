@@ -187,7 +187,7 @@ class ChatEraser:
         self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
     def _stay(self, sweep: Sweep, chat_id: str, item: Item) -> None:
-        """Remove the texts of a desk stay if they may include the person's words."""
+        """Remove the texts of a chat's stay on the desk if they may include the person's words."""
         del chat_id
         stay = DeskStay.from_item(item)
         if stay.has_words and stay.authors.may_include(sweep.digests):

@@ -116,8 +116,8 @@ class ErasurePreviews:
     def of(self, tenant: str, user_id: str) -> ErasurePreview:
         """Preview the erasure of a person.
 
-        At most 5,000 items are read. The counts do not include runs, limits and look-ups, or
-        agents' messages and items outside the person's chats.
+        At most 5,000 items are read. The counts do not include runs, limits and look-ups. They also
+        leave out agents' messages and agents' items that are outside the person's chats.
 
         Raises:
             NotFound: The person does not exist or is being erased.
@@ -136,7 +136,7 @@ class ErasurePreviews:
         return preview
 
     def _sweep(self, user: User) -> Sweep:
-        """Return the first sweep of an erasure of the person, which exists only in memory."""
+        """Return a first sweep that erases the person; the sweep is never stored or carried out."""
         now = self.clock.now()
         erasure = Erasure(
             tenant=user.tenant,

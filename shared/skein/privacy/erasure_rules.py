@@ -62,9 +62,9 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
     """Return whether a message belongs to the person, or was made only from or for the person.
 
     This is the case for a message that the person sent and for a question to the person. It is also
-    the case for a message of an agent or of the team if its author was shown only the person's
-    words, sources and results of tools, or if the chat is private and no other person was ever in
-    it.
+    the case for a message of an agent or of the team in two situations: the author was shown no
+    other person's words (results of tools do not count), or the chat is private and no other person
+    was ever in it.
 
     Args:
         sweep: The sweep of the person.
@@ -251,7 +251,7 @@ def is_removed_by_name(sweep: Sweep, thing: MadeItem) -> bool:
 
 
 def _without_their_origin(sweep: Sweep, message: Message) -> Message:
-    """Return a message without its origin, the person's request, and without the person's id."""
+    """Return a message without the person's id, and without an origin that is their request."""
     if message.origin is not None and sweep.is_theirs(message.origin.asker):
         message = message.model_copy(update={"origin": None})
     if message.traced_to in sweep.subject.ids:
@@ -272,8 +272,8 @@ def _data_without(data: Any, ids: Collection[str]) -> Any:
     """Return the data of a question without some people.
 
     The ids of these people are removed from each stored `Audience`. Where one of the people is
-    stored as a member, `ERASED` replaces the member, because some of the data must name at least
-    one.
+    stored as a member, `ERASED` replaces the member, because some kinds of data are valid only with
+    at least one member.
     """
     if isinstance(data, list):
         return [_data_without(each, ids) for each in data]

@@ -63,8 +63,8 @@ class RunEraser:
         started before the first sweep ended.
 
         A run that has not started and belongs to no chat is canceled and erased in any sweep if its
-        plan may contain the person's words. Otherwise, the person is only removed from its
-        audience.
+        plan may contain the person's words. If not, the run stays, and the person is only removed
+        from the run's audience.
         """
         waits = run.chat_id is None and run.started_at is None and not run.ended
         stops = sweep.to_stop(run) and sweep.erasure.swept_at is not None

@@ -222,7 +222,7 @@ class Eraser:
     ) -> None:
         """Mark the erasure as done, and delete its working records and the user's remaining record.
 
-        The erasure of a message is deleted itself, because it has no report.
+        The erasure of a message has no report, so the record of the erasure is deleted, too.
         """
         for erased in self._erased_chats(erasure).values():
             self._table.write(Delete(erased.key))

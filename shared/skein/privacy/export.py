@@ -70,8 +70,8 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: The position of the current list in `_relations`. The next number stands for the
-            list of consents, disclosures and errands.
+        relation: The position of the current list of chats in `_relations`. The number after the
+            last list stands for the consents, disclosures and errands.
         row: Sort key of the chat's row in that list.
         key: The sort key of the last item read in the current chat, list or agent's data. For an
             item that was made from a chat, its position among such items.
@@ -283,8 +283,7 @@ class Exports:
     ) -> Iterator[tuple[ExportCursor, Thing]]:
         """Yield the rest of the chat in which the previous page ended.
 
-        A cursor with another chat yields nothing, because only chats with a membership of the
-        person are exported.
+        If the cursor names a chat in which the person has no membership, nothing is yielded.
         """
         own = self._own_membership(user, related_chat({"gsi1sk": row}))
         if own is not None:
@@ -398,7 +397,7 @@ def _theirs(user: User, item: Item, chat: Chat) -> Thing:
 
 
 def _position(key: Key) -> str:
-    """Return the position of an item made from chats, which sorts after all sort keys."""
+    """Return the cursor's `key` for an item made from chats; it sorts after all sort keys."""
     return f"~{key.pk} {key.sk}"
 
 

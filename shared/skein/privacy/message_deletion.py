@@ -199,7 +199,7 @@ def commit_deletion(
 
 
 def _question_changed(table: Table, message: Message) -> Iterator[Write]:
-    """If the message answered a question, yield the write that removes the chosen option from it.
+    """If the message answered a question, yield the write that removes the option chosen there.
 
     The question stays answered.
     """

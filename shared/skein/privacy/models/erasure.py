@@ -38,7 +38,7 @@ class DeletedMessage(Value):
 
     Attributes:
         posted_at: When the message was posted.
-        run_id: The run that asked, if the message is a question whether to post words.
+        run_id: If the message is an agent's question whether to post words, the run that asked it.
         forgotten: Whether the person has asked to forget the message. In that case, items made from
             it are deleted, too.
     """
@@ -132,7 +132,7 @@ class Erasure(LeasedItem):
         return ended_at + REPLICATION if ended_at is not None else None
 
     def due(self, at: datetime | None) -> dict[str, Any]:
-        """Return the due pointer at `at`; None clears the pointer."""
+        """Return the attributes that list this item as due at `at`; if None, as not due."""
         return dict(NOT_DUE) if at is None else due_pointer("erasure", self.key, at)
 
     def to_item(self, due_at: datetime | None) -> Item:
@@ -184,8 +184,8 @@ class ErasedChat(Stored):
         others: All other people who are or were members.
         since: The time from which messages may mention the person.
         first_seq: The first message that the person wrote.
-        shown_in: Other chats that have messages whose origin is in this chat: the time of the first
-            such message, by chat id.
+        shown_in: For each other chat that has messages whose origin is in this chat, the time of
+            the first such message, by chat id.
     """
 
     tenant: Tenant
