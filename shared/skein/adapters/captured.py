@@ -1,4 +1,4 @@
-"""Adapters of a world, in which trials play: they record calls, and send nothing."""
+"""Adapters of a world, in which a trial plays a script: they record calls, and send nothing."""
 
 from collections.abc import Callable
 from typing import Any

@@ -103,7 +103,7 @@ class OpenTelemetryTracer:
 def conventional(span: Span) -> tuple[str, dict[str, Attribute]]:
     """Return the name and the attributes of a span by the GenAI conventions of OpenTelemetry.
 
-    A span of another kind keeps its name, and has no attributes.
+    A span to which the conventions do not apply keeps its name, and has no attributes.
     """
     operation, subject = OPERATIONS.get(span.name, ("", ""))
     if not operation:

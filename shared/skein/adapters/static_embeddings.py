@@ -33,7 +33,7 @@ WORD_START = "\u2581"  # stands for a space before a token
 
 
 class StaticEmbeddings:
-    """Embeddings of English text; other languages share only names, numbers and loanwords.
+    """Embeddings of English text; in other languages, only names, numbers and loanwords match.
 
     Args:
         folder: The folder of the two files; None for the folder of the layer or the repository.

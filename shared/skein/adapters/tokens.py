@@ -1,4 +1,4 @@
-"""Exact token counts per model, from shipped encoding ranks that are loaded when needed."""
+"""Exact token counts per model. Skein ships the encodings as files and loads them when needed."""
 
 from __future__ import annotations
 

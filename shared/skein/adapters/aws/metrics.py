@@ -25,7 +25,7 @@ class EmfMetrics:
         """Add `value` to a metric of the namespace `Skein`.
 
         With a reason, `value` is also added to the metric with the dimension `reason`. The log line
-        names the function as metadata, not as a dimension.
+        names the Lambda function as metadata, not as a dimension.
         """
         for dimensions in ({}, {"reason": reason}) if reason is not None else ({},):
             metric = single_metric(

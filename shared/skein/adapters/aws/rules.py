@@ -94,7 +94,7 @@ def check_batch(keys: Sequence[Key]) -> None:
     """Check the keys of a batch read.
 
     Raises:
-        ValueError: The batch has more than 100 keys, or no item can have one of them.
+        ValueError: The batch has more than 100 keys, or a key that no item can have.
     """
     if len(keys) > MAX_BATCH_GET_KEYS:
         raise ValueError(f"{len(keys)} keys in one batch; at most {MAX_BATCH_GET_KEYS} are allowed")

@@ -95,7 +95,7 @@ class S3Files:
         return True
 
     def upload_url(self, name: str, upload: FileUpload, *, seconds: int) -> SignedUpload:
-        """See `skein.ports.Files`; S3 compares the body with all three signed headers."""
+        """See `skein.ports.Files`; S3 checks the body against the three signed headers."""
         checksum = base64.b64encode(bytes.fromhex(upload.sha256)).decode()
         url = self.client.generate_presigned_url(
             "put_object",

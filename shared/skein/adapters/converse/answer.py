@@ -124,7 +124,8 @@ def assembled(events: Iterable[Mapping[str, Any]], heard: Callable[[str], None])
 
     Raises:
         KeyError, TypeError: An event has an unexpected form.
-        StreamBroken: The stream ended before the answer, or before the count of its tokens.
+        StreamBroken: The stream ended before the answer was complete, or before its token count
+            arrived.
     """
     answer = _Answer()
     for event in events:

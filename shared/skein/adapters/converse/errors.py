@@ -103,5 +103,5 @@ def refused_points(error: ClientError) -> tuple[CachePlace, ...]:
 
 
 def refuses_format(error: ClientError) -> bool:
-    """Return whether a model refuses a schema, for the format of its text or for strict tools."""
+    """Return whether a model refuses a schema, either as a text format or for a strict tool."""
     return code_of(error) == "ValidationException" and bool(FORMAT.search(_message(error)))

@@ -101,8 +101,8 @@ class OpenAIModel:
         base_url: The base URL of a compatible API; None for OpenAI's own.
         reasoning_tokens: The tokens that a reasoning model may use before its answer. These tokens
             are added to the limit of the answer, because they count toward that limit.
-        signer: Returns the SDK's provider that signs requests if there is no key; None if requests
-            need a key.
+        signer: Returns the SDK object that signs requests if there is no key; None if requests need
+            a key.
         tokens: Returns the counter that estimates the tokens of a streamed answer, if the provider
             does not count them. If None, such an answer counts 0 tokens.
     """

@@ -47,7 +47,7 @@ class _Answer:
         return bool(words)
 
     def _add_call(self, call: Any) -> None:
-        """Add a part of a tool call; without an index, a new id or name starts another call."""
+        """Add a part of a tool call; if a part has no index, its id or name begins a new call."""
         number = call.index
         if number is None:
             begins = call.id or (call.function is not None and call.function.name)

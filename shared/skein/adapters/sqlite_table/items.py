@@ -200,7 +200,7 @@ def _size(spelled: AttributeValue) -> int:
 
 
 def _digits(number: str) -> int:
-    """Return the number of a number's digits, without leading and trailing zeros."""
+    """Return how many digits a number has, without leading and trailing zeros."""
     return len(number.replace(".", "").strip("-0")) or 1
 
 

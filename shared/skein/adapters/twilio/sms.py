@@ -208,7 +208,8 @@ def _client(credentials: tuple[str, str], api_url: str | None) -> "Client":
 def _senders(clients: "Sequence[Client]", channel: str) -> frozenset[str]:
     """Return the addresses from which the account sends on a channel.
 
-    See https://www.twilio.com/docs/whatsapp/api/senders. Twilio's library uses another domain.
+    See https://www.twilio.com/docs/whatsapp/api/senders. The URL is named in this module, because
+    Twilio's library would use another domain.
     """
     answers = (
         client.request("GET", SENDERS_URL, params={"Channel": channel, "PageSize": MAX_SENDERS})
