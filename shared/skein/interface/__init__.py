@@ -1,4 +1,4 @@
-"""The interfaces that sections of prompts and tools of agents implement in other packages."""
+"""The interfaces of prompt sections and of agents' tools, which other packages implement."""
 
 __all__ = [
     "arguments",

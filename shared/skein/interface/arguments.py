@@ -17,7 +17,7 @@ MAX_NUMBER = 999_999_999_999  # messages have numbers of at most 12 digits
 
 
 class _MayBeEmpty:
-    """The type of `MAY_BE_EMPTY`."""
+    """The type of the marker `MAY_BE_EMPTY`."""
 
 
 MAY_BE_EMPTY: Final = _MayBeEmpty()

@@ -28,7 +28,8 @@ class HistoryEntry:
         seq: The number of the message in the chat.
         text: The text of the message, which may be cut.
         tokens: The size of the text within its frame, without the overhead.
-        frame: A function that returns the entry's line in the prompt, with a given text.
+        frame: A function that gets a text and returns the entry as the prompt shows it with this
+            text.
         own: Whether the agent posted the message.
         current: Whether this is the message to answer.
         stays: Whether the message is never dropped, because another part of the prompt refers to
@@ -66,7 +67,7 @@ def counted(
     overhead: int = MESSAGE_OVERHEAD_TOKENS,
     stays: bool = False,
 ) -> HistoryEntry:
-    """Create an entry, with its text's tokens counted."""
+    """Count the tokens of a text in its frame, and create an entry."""
     size = counter.count(frame(text))
     return HistoryEntry(seq, text, size, frame, own, current, overhead, stays)
 
@@ -85,7 +86,8 @@ def fit(
         entries: The entries in the order of `seq`; at most one is current.
         limit: At least a few dozen tokens. Below that, messages shrink to their cut marks.
         counter: The tokenizer.
-        block: How many messages are dropped at a time, if enough messages are left.
+        block: The number of messages that are dropped at a time. Smaller blocks are used if the
+            history would otherwise take less than half of `limit`.
 
     Returns:
         The remaining entries, in the same order. If all entries fit, nothing is cut.
@@ -166,7 +168,7 @@ def _halves(block: int) -> Iterator[int]:
 
 
 def _from_start(entries: Sequence[HistoryEntry], limit: int, step: int) -> list[HistoryEntry]:
-    """Drop entries up to the first `seq` that is a multiple of `step` if the rest then fits."""
+    """Drop entries in blocks of `step`, which end at multiples of `step`, until the rest fits."""
     staying = {entry.seq for entry in entries[-LAST_THAT_STAY:]}
     staying |= {entry.seq for entry in entries if entry.current or entry.stays}
     size, start = total(entries), 0

@@ -1,6 +1,6 @@
 """Extension points: classes that packages such as `memory` or `errands` register with the core.
 
-Each entry names a class by its module. The module is imported when the class is first needed, so
+Each entry is the import path of a class. The module is imported when the class is first needed, so
 that a Lambda function does not load code that its events never use.
 """
 
@@ -41,7 +41,7 @@ class RegisteredExtensions:
     """Finds the registered classes."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
-        """Return the class that carries out what an answer to a question causes, its effect.
+        """Return the effect class that carries out the answers to a kind of question.
 
         An effect can be registered for a purpose, or for a purpose together with a name in the
         question's data. The latter takes precedence.
@@ -58,11 +58,11 @@ class RegisteredExtensions:
         return _imported(EFFECTS[name])
 
     def due_item(self, due: str, kind: str) -> type[Any] | None:
-        """Return the class of a due item, whose `job` makes its job; None for items of the core.
+        """Return the class of a due item, which has a `job`; None for items of the core.
 
         Args:
             due: The kind of the item's due pointer.
-            kind: The kind of item in its sort key.
+            kind: The kind of item, which is part of the item's sort key.
         """
         path = DUE_ITEMS.get(f"{due}/{kind}")
         return _imported(path) if path is not None else None

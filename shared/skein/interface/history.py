@@ -1,11 +1,11 @@
 """CHAT HISTORY and CONVERSATION SUMMARY: the newest messages, and a summary of earlier messages.
 
 - What is read: the messages after those that the summary covers, and the trigger's message if it is
-  older. If the run leaves messages to other runs of the agent, these runs are read, too.
+  older. If other runs of the agent answer some of the messages, these runs are read, too.
 - What is kept: the messages of the history window. The run of a plan or a webhook service leaves
   out messages that another run is about to answer. The summary is kept if the readers may see it.
-- Order: by number, either as a timeline with days or as messages with roles. If not all messages
-  fit, the oldest are left out (`interface/budget.py`).
+- Order: by message number (`seq`), either as a timeline with days or as messages with roles. If not
+  all messages fit, the oldest are left out (`interface/budget.py`).
 """
 
 import re
@@ -53,11 +53,11 @@ class History(SectionItems):
     Attributes:
         messages: The history window, and the trigger's message if it is older than the window.
         before: The summary of the messages before the history window.
-        fuller: The newest summary, if it covers more messages than `before`. The prompt shows
-            `fuller` instead of `before` if messages that `before` does not cover are left out for
-            lack of room.
-        seen_to: If not all messages were read, the SEEN watermark that the agent gets with this
-            prompt. If None, SEEN moves to the newest message.
+        fuller: The newest summary, if it covers more messages than `before`. If the history is too
+            long, and drops messages that `before` does not cover, the prompt shows `fuller` instead
+            of `before`.
+        seen_to: The agent's SEEN watermark after this prompt, if not all messages were read. None
+            if they were; SEEN then moves to the newest message.
     """
 
     messages: tuple[Message, ...] = ()
@@ -74,10 +74,10 @@ class History(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the agent's other runs to which this run leaves messages of the chat.
+        """Return the keys of the agent's other runs that answer messages of the chat.
 
-        If the run itself answers the chat's messages, it leaves none to other runs, so there are no
-        keys.
+        This run leaves these messages to them. If this run itself answers the chat's messages,
+        there are no keys.
         """
         run, chat, member = read.run, read.chat, read.member
         if chat is None or member is None or not run.leaves_messages(chat.id):
@@ -108,7 +108,7 @@ class History(SectionItems):
 
 
 def words_of(messages: Iterable[Message]) -> Authors:
-    """Return the people whose words the messages may contain, by digest."""
+    """Return the digests of the people whose words the messages may contain."""
     return NO_AUTHORS.joined(*(message.words for message in messages))
 
 
@@ -195,7 +195,7 @@ def names_member(message: Message, member: NamedMember) -> bool:
 
 
 def asked_refs(run: Run) -> frozenset[tuple[str, int]]:
-    """Return the chat and `seq` of what a run answers: the trigger's message, and the reply."""
+    """Return chat and `seq` of what a run answers: the trigger's messages and an awaited reply."""
     trigger, resumed, refs = run.trigger, run.resumed, set[tuple[str, int]]()
     if run.chat_id is not None:
         refs |= {(run.chat_id, seq) for seq in trigger.seqs}
@@ -209,9 +209,9 @@ def unanswered(
 ) -> list[Message]:
     """Return the messages that a run must answer and that have no answer yet, oldest first.
 
-    In the run's own chat, these are the messages from the trigger's first to its last. In a chat
-    where the run waited, they include all messages after the run's question, except the reply. The
-    agent's own messages and resets are left out.
+    In the run's own chat, these are the messages from the first to the last message of the trigger.
+    In a chat where the run waited, they include all messages after the run's question, except the
+    reply. The agent's own messages and resets are left out.
     """
     if chat is None:
         return []
@@ -277,7 +277,7 @@ def entry_context(
     Args:
         run: The run, with its trigger.
         names: The names in the prompt.
-        numbered: Whether a tool of the agent has arguments for the numbers of messages.
+        numbered: Whether a tool of the agent takes message numbers as arguments.
         media: The captions of pictures and files, by id.
     """
     chat, member, resumed = reading.chat, reading.member, run.resumed
@@ -312,10 +312,10 @@ def history_entries(
 ) -> list[HistoryEntry]:
     """Return the history entries of the prompt.
 
-    Keywords, notices and erased messages are included only if the effective settings say so. They
-    are also included if they answer a question in the history, so that the agent learns what became
-    of its question. Invitations are always left out, because they name a chat that the person has
-    not joined. In a timeline, the tokens of each day's line are added to the day's first entry.
+    Keywords (such as STOP), notices and erased messages are included if the effective settings say
+    so, or if they answer a question in the history. So the agent learns what became of its
+    question. Invitations are always left out, because they name a chat that the person has not
+    joined. In a timeline, the tokens of each day's line are added to the day's first entry.
     """
     current = current_seq(run, reading.chat)
     staying = {
@@ -373,7 +373,7 @@ def history_head(reading: Reading, context: EntryContext) -> str:
 def head_tokens(
     head: str, reading: Reading, context: EntryContext, counter: TokenCounter, *, roles: bool
 ) -> int:
-    """Return the tokens to reserve for the head, and for day lines that may be added by a cut."""
+    """Return the tokens to reserve for the head, and for day lines that dropped messages add."""
     if roles or not head:
         return 0
     days = {day_line(message.created_at, context.zone) for message in reading.of(History).messages}

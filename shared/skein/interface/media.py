@@ -2,7 +2,8 @@
 
 A model that accepts pictures gets the newest pictures of the history, up to a maximum number and a
 token limit. All other pictures are described in the history. The history also shows the beginning
-of each document, newest first, within a share of its tokens.
+of each document, newest first. The documents together take at most a quarter of the history's
+tokens.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,8 +94,8 @@ def shown_media(
         counter: The tokenizer.
         tokens_left: The tokens that are left for the whole prompt.
         reads_on: Whether the agent has the tool that reads the rest of a document.
-        after: The `seq` of the first message that the model gets after the pictures; None if there
-            is none.
+        after: The model gets the pictures before the message with this `seq`; None if it gets them
+            after all messages.
     """
     files = reading.of(MessageMedia).files
     newest = list(_newest_first(reading.of(History).messages, files))

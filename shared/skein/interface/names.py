@@ -67,7 +67,7 @@ class Names:
         return Names(self.agent, known, self.formerly)
 
     def stored(self, ref: MemberRef, name: str) -> str:
-        """Return the name in the prompt of a member whose reference and name an item stores."""
+        """Return the prompt's name for a member whose reference and name are stored in an item."""
         return self[named_member(ref, name)]
 
     def speaker(self, message: Message) -> str:
@@ -190,6 +190,6 @@ def shown_origin(message: Message, agent: MemberRef | None, readers: Audience) -
 def askers(
     messages: Iterable[Message], agent: MemberRef | None, readers: Audience
 ) -> list[NamedMember]:
-    """Return the members who asked for the agent's messages, according to the shown origins."""
+    """Return the members who asked the agent for its messages, as far as readers may know."""
     origins = (shown_origin(message, agent, readers) for message in messages)
     return [named_member(one.asker, one.asked_by) for one in origins if one]

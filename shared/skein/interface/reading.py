@@ -76,8 +76,8 @@ class SectionReads:
         member: The agent's membership in the active chat.
         now: The time of the reading.
         messages: The newest messages of the active chat, which the history can show.
-        owned: The agent's items in the scopes of the chat, limited to the sort keys that sections
-            declare in `SectionItems.owned`.
+        owned: The agent's items in the scopes of the chat. Only items whose sort keys begin as
+            `SectionItems.owned` of a section declares are read.
         found: The items that were read by key.
         agent: The agent; None if the agent has not been read yet.
         others: The agent's other chats that were read.
@@ -130,7 +130,7 @@ class SectionReads:
 
     @property
     def reach(self) -> Readers:
-        """The readers of the active chat and the insiders, for the check `Readers.shows`."""
+        """The readers of the active chat and the run's insiders; `Readers.shows` checks items."""
         here = self.chat.id if self.chat is not None else None
         return Readers(readers=self.readers, insiders=self.insiders, chat_id=here)
 
@@ -159,7 +159,7 @@ class SectionReads:
         )
 
     def possible(self, kinds: "Iterable[type[SectionItems]]") -> "Iterator[type[SectionItems]]":
-        """Return the kinds of which items may exist; see `SectionItems.optional`."""
+        """Return those of the kinds that may have items in the table; see `may_have`."""
         return (kind for kind in kinds if self.may_have(kind))
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
@@ -175,11 +175,12 @@ class SectionReads:
 class SectionItems(ABC):
     """The items of one or several sections: which items to read, and which of them to keep.
 
-    A subclass that is created without arguments has no items. An incomplete prompt uses this.
+    A subclass that is created without arguments has no items. Prompts that are built without the
+    usual reads use such instances.
 
     Attributes:
-        owned: The sort keys of those of the agent's items in `SectionReads.owned` that `found`
-            uses.
+        owned: The beginnings of the sort keys of the agent's items that `found` uses. The reader
+            reads these items into `SectionReads.owned`.
         in_chat: Attributes of the active chat. If one of them is set, there may be items of this
             kind.
         in_reads: Attributes of `SectionReads`. If one of them is set, there may be items of this
@@ -313,7 +314,8 @@ class Reading:
             connected.
         snapshot: For a direct chat, the chat and its memberships as read, so that posting the
             answer does not have to read them again.
-        prompt_mark: If the reading is incomplete, the mark that the run gets for its prompt.
+        prompt_mark: If the reading is incomplete, the mark with which the run notes this for
+            operators.
         sharing: The sharing rules that apply to the readers; None if no rule can apply.
     """
 
@@ -361,7 +363,7 @@ class Reading:
 
     @property
     def unproven(self) -> int | None:
-        """How many days the chat's phone number was silent, if that made it unproven; else None."""
+        """The days of silence that made the chat's phone number unproven; None if it is proven."""
         members = self.snapshot.members if self.snapshot is not None else ()
         routes = (one.route for one in members if one.active)
         return next((route.unproven for route in routes if route and route.unproven), None)
@@ -370,7 +372,7 @@ class Reading:
     def channel(self) -> Channel:
         """The channel through which messages to the active chat are sent.
 
-        If `snapshot` is None, it is the first channel for the kind of address that the line has.
+        If `snapshot` is None, it is the first channel for the kind of address of the chat's line.
         """
         if self.snapshot is None:
             line = self.chat.line if self.chat is not None else None
@@ -380,7 +382,7 @@ class Reading:
 
     @property
     def zone(self) -> str:
-        """The time zone of a direct chat's person, if it may be shown; otherwise the agent's."""
+        """The time zone of a direct chat's person, or else the agent's; see `person`."""
         own = zone_of_person(self.person) if self.person is not None else None
         return own or self.agent.time_zone
 

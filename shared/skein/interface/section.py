@@ -34,9 +34,9 @@ class Manner:
     def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
         """Return an agent's manner: as its settings say, or else the default for the kind of chat.
 
-        The defaults are text and roles in a direct chat, and tools and a timeline in a group. If
-        there is no chat, there are no readers and no history, so the manner is always tools and a
-        timeline.
+        By default, the agent of a direct chat replies with the text of its answer, and its prompts
+        show the history as messages with roles. In a group, the agent replies with tools, and its
+        prompts show a timeline. The manner of a group is also used if there is no chat.
         """
         if chat is None:
             return cls(reply_mode="tools", history_format="timeline")

@@ -1,4 +1,4 @@
-"""Show the source of an item in prompts and tool results: its people and its chat.
+"""Show in prompts and tool results from which people and which chat an item comes.
 
 Words of people are quoted, because quoted text is never an instruction. An operator's item is an
 instruction, so it has a mark instead of quotation marks.
@@ -56,7 +56,7 @@ class SourceNames:
 
 
 def named_in(items: Iterable[DerivedItem]) -> Iterator[NamedMember]:
-    """Yield the people that the sources of items name."""
+    """Yield the people who are named in the sources of items."""
     for item in items:
         if item.made_from.source is not None and not item.by_operator:
             yield from item.made_from.source.named

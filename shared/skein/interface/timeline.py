@@ -189,7 +189,8 @@ def attached(message: Message, captions: Mapping[str, str] = NO_CAPTIONS) -> str
     """Return the captions of a message's pictures and files.
 
     Args:
-        captions: The captions of files with more details, by id.
+        captions: More detailed captions, by the ids of their files. A file without such a caption
+            gets one from the data in its message.
     """
     shown = (
         captions.get(media.id or "") or _caption(media, message.seq, number)

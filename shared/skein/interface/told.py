@@ -1,8 +1,8 @@
 """Track what a prompt already says, so that no other section repeats it.
 
 A section leaves a text out if an earlier text was made from the same messages and contains all
-words and numbers of the text. If the prompt shows the messages themselves, the words are not
-compared.
+words and numbers of the text. The section also leaves the text out, without a comparison of words,
+if the prompt shows the messages themselves.
 """
 
 import re
@@ -22,9 +22,10 @@ class Telling(NamedTuple):
     Attributes:
         spans: The messages.
         text: The words of the part; None if the part shows the messages themselves.
-        of_some: Whether this part may count as a repetition of a text that was made from more
-            messages than this part. For example, a plan may repeat a memory that was made from the
-            whole conversation in which the plan was set.
+        of_some: Whether it is enough that this part and a text have some messages in common.
+            Otherwise, the part repeats a text only if it was made from all messages of the text.
+            For example, a plan is made from a part of a conversation, and may repeat a memory of
+            the whole conversation.
     """
 
     spans: tuple[Span, ...]

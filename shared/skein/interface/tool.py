@@ -51,9 +51,9 @@ class Tool:
 
     Attributes:
         groups_only: Whether the tool is offered only in groups.
-        announced: For a tool whose call Skein itself may announce in the chat: how the tool's
-            result begins if it did. The run may then end without another message. "" for all other
-            tools.
+        announced: How the tool's result begins if Skein itself has posted a message about the call
+            in the chat. The run may then end without a message of the agent. "" if Skein never
+            posts such a message for this tool.
     """
 
     name: str

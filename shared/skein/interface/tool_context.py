@@ -5,7 +5,8 @@ The first parameter of each tool is a `ToolContext`, which has everything that a
 - `call.target(chat_id)` returns the id of the chat that the call names. `call.target(None)` returns
   the id of the active chat.
 - `own_chat(call, call.target(None))` in `agent/tools/chats.py` reads the active chat with the
-  agent's membership. `call.service(OwnChats).snapshot` reads all its memberships.
+  agent's membership. `call.service(OwnChats).snapshot` reads a chat with the memberships of all
+  members.
 - `call.service(Memories)` returns a service by its class.
 - `call.activation.claim` has the run, the agent, and the check that no other worker has the run.
 - `call.activation.add_held` records content that the tool shows from elsewhere: its audience, and
@@ -16,11 +17,12 @@ chat that the prompt shows, and `enter_chat` does not change it. Use `call.readi
 who may see or own what was made from the prompt. `run.active_chat_id` is not the chat that the
 agent means if `enter_chat` failed. `target` refuses the call in that case.
 
-The functions below the classes return the owner of an item that a tool creates, and the reach of
-the items that a tool may find or change. The reach also names the author of a change and the people
-whose words led to it. Each service checks the author's rights on the item (`Readers.changes` in
-`models/visibility/ownership.py`). In a private chat, an agent's tools therefore cannot change open
-items. In no chat can the tools narrow the audience of an item or change an operator's item.
+The functions below the classes return the owner of an item that a tool creates (`owner_at`), and
+the reach, which says what items a tool may find or change (`reach_at`). The reach also names the
+author of a change and the people whose words led to the change. Each service checks the author's
+rights on the item (`Readers.changes` in `models/visibility/ownership.py`). In a private chat, an
+agent's tools therefore cannot change open items. In no chat can the tools narrow the audience of an
+item or change an operator's item.
 """
 
 from collections.abc import Callable, Iterable
@@ -63,8 +65,8 @@ class Activation:
     """The state of one activation in progress, which tools use.
 
     Attributes:
-        claim: The worker's claim on the run as last written. The cleanup after an error also uses
-            it.
+        claim: The worker's claim on the run, as last written. The cleanup after an error also uses
+            this claim.
         insiders: The insiders of the run, as read for the prompt.
         sent: The messages that the current step has sent so far.
         earlier: The activation's steps before the current step.
@@ -245,7 +247,7 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
 def _messages(
     call: ToolContext, chat_id: str, asked: range, trigger: Trigger | None = None
 ) -> MadeFrom:
-    """Return the provenance of items made from a span of messages, with its known senders."""
+    """Return the provenance of items that are made from a span of messages."""
     chat = call.reading.chat
     here = chat is not None and chat.id == chat_id
     messages = call.reading.of(History).messages
@@ -267,7 +269,7 @@ def _messages(
 
 
 def readers_of(call: ToolContext) -> Audience:
-    """Return the readers of the active chat; if there is none, the audience of shown content."""
+    """Return the readers of the active chat. Without a chat, return `content_of(call)`."""
     reading = call.reading
     return reading.destination if reading.chat is not None else content_of(call)
 
