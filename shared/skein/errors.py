@@ -20,14 +20,14 @@ SkeinError
       StorageFull     the disk of the local stack is full
       Unreachable     no connection to the service's address
       KeyRefused      the service refuses the API key; the operator must act
-      ModelUnknown    the service has no such model or call; the operator must act
+      ModelUnknown    the service does not know the model or API operation; the operator must act
     Ambiguous         the call may or may not have taken effect
       AnswerTooLong   the service answered more than Skein reads
   ConditionFailed     a conditional write found another state; services decide the consequence
-  ExtraWriteFailed    the condition of a write added to a post does not hold; nothing was posted
+  ExtraWriteFailed    the condition of a write beside a message failed; nothing was posted
   NotActive           the work that a post belongs to is paused or over; nothing was posted
   LostLease           another worker took over the work; this worker writes nothing more
-  ReadersChanged      the people who may be shown the used content have changed
+  ReadersChanged      the people who may see the content of a prompt have changed
   ModelRejected       the model provider refuses this request; a retry does not help
     ModelFiltered     the provider's content filter refuses the request
     GuardrailBlocked  the operator's guardrail blocked the request or the answer
@@ -193,7 +193,7 @@ class KeyRefused(Unavailable):
 
 
 class ModelUnknown(Unavailable):
-    """The model provider has no such model or no such call; the operator must act."""
+    """The model provider does not know the model or the API operation; the operator must act."""
 
 
 class StorageFull(Unavailable):
@@ -221,7 +221,7 @@ class ConditionFailed(SkeinError):
 
 
 class ExtraWriteFailed(SkeinError):
-    """A write that was added to a post failed because of its condition; nothing was posted."""
+    """The condition of a write in the same transaction as a message failed; nothing was posted."""
 
 
 class NotActive(SkeinError):
@@ -233,10 +233,10 @@ class LostLease(SkeinError):
 
 
 class ReadersChanged(SkeinError):
-    """The people who may be shown the content that was used have changed.
+    """The people who may see the content that a prompt has used have changed.
 
-    For example, a person has joined the chat that a prompt showed, or a sharing rule has ended. The
-    activation's prompt is then built again.
+    For example, the prompt showed messages of a chat, and a person has joined that chat since. Or a
+    sharing rule has ended. The activation's prompt is then built again.
     """
 
 

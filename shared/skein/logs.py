@@ -42,7 +42,7 @@ class LogFormatter(LambdaPowertoolsFormatter):
     """Formats log lines with the fields of the invocation, and without what people wrote."""
 
     def serialize(self, log: Any) -> str:
-        """Return a line with masked phone numbers, without an error's notes (may quote people)."""
+        """Return a line with masked phone numbers, and without error notes (may quote people)."""
         shown = {name: value for name, value in log.items() if name != "exception_notes"}
         shown.update(current_invocation())
         following = current()
@@ -114,8 +114,9 @@ def _request_id(event: dict[str, Any]) -> str | None:
 def _reason(event: dict[str, Any]) -> dict[str, Reason]:
     """Return the reason of an error that leaves a handler, as a log field.
 
-    An HTTP request that fails gets a 500 from the gateway, and the jobs of a failed batch are
-    redelivered by SQS. An invocation on a schedule has no reason.
+    For an HTTP request, to which the gateway responds with 500, the reason is `SERVER_ERROR`. For a
+    batch of jobs, which SQS delivers again, it is `JOB_FAILED`. A scheduled invocation has no
+    reason.
     """
     if "requestContext" in event:
         return {"reason": Reason.SERVER_ERROR}

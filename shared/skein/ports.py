@@ -23,7 +23,7 @@ SendRequest = Callable[[HttpRequest], HttpAnswer]
 
 
 class CapturedCall(NamedTuple):
-    """A call of a port that was recorded instead of carried out, because it was made in a world."""
+    """A call of a port that a world recorded instead of carrying it out; see `Services.world`."""
 
     port: str
     method: str
@@ -34,7 +34,7 @@ class Services(Protocol):
     """The services of the app, for code that looks up a service at run time."""
 
     def get(self, kind: type[T]) -> T:
-        """Return the service of a class."""
+        """Return the app's instance of a service class."""
         ...
 
     def world(
@@ -45,9 +45,9 @@ class Services(Protocol):
         The world shares models, guardrails and tokenizers with this app.
 
         Args:
-            captured: Where the calls of all other ports are recorded.
-            given: Services to use instead of those of their classes.
-            ports: Ports to use instead of recording ones, by name.
+            captured: The list to which calls of all ports that are not shared or given are added.
+            given: Services to use, by class, instead of building instances of these classes.
+            ports: Ports to use, by name, instead of ports that only record their calls.
         """
         ...
 
@@ -56,7 +56,7 @@ class Extensions(Protocol):
     """The extensions of the core, by name; see `skein/interface/extensions.py`."""
 
     def effect(self, purpose: str, data: Iterable[str]) -> type[Any]:
-        """Return the class that carries out what an answer to a question causes, its effect.
+        """Return the effect class that carries out the answers to a kind of question.
 
         Args:
             purpose: The purpose of the question.
@@ -68,15 +68,15 @@ class Extensions(Protocol):
         ...
 
     def due_item(self, due: str, kind: str) -> type[Any] | None:
-        """Return the class of a due item.
+        """Return the class that a feature has registered for a kind of due item.
 
         Args:
             due: The kind of the item's due pointer.
-            kind: The kind that the item's sort key names.
+            kind: The kind of item, which is part of the item's sort key.
 
         Returns:
-            The class, whose attribute `job` is the job that continues the work; None for an item of
-            the core.
+            The class, whose attribute `job` is the job that continues the work. None if no feature
+            has registered a class, because the item belongs to the core.
         """
         ...
 
@@ -137,7 +137,7 @@ class Table(Protocol):
         ...
 
     def query(self, query: Query) -> Page:
-        """Read a page of a partition of the table or of an index.
+        """Read one page of a partition, in the table or in an index.
 
         Items of an index have only `pk`, `sk` and the keys of the index. Reads of the table are
         strongly consistent, and reads of an index are eventually consistent.
@@ -172,7 +172,7 @@ class NumbersTable(Table, Protocol):
 
 
 class ParallelMap(Protocol):
-    """A function that calls another function with several arguments in parallel."""
+    """A function that calls another function once for each of several arguments, in parallel."""
 
     def __call__(self, function: Callable[[A], B], over: Sequence[A]) -> list[B]:
         """Return the results of `function` in the order of `over`.
@@ -224,7 +224,7 @@ class Files(Protocol):
 
 
 class MediaReader(Protocol):
-    """The libraries that read pictures and documents, each in limited time and memory."""
+    """The libraries that read pictures and documents. Each call has limited time and memory."""
 
     def check(self, content: bytes, claimed: str) -> CheckedFile:
         """Check the real type of a file, and remove hidden metadata from it.
@@ -285,8 +285,8 @@ class LanguageModel(Protocol):
         """Call the model once, and report its text while it is generated.
 
         Args:
-            heard: Called with the whole text so far, from any thread. If the client tries again,
-                the text starts over. Errors of the function propagate.
+            heard: Called with the whole text so far, from any thread. If the client repeats the
+                request, the text starts over. Errors of the function propagate.
 
         Raises:
             Transient, ModelRejected: As in `complete`.
@@ -377,7 +377,7 @@ class QueryEmbeddings(Embeddings, Protocol):
 
 
 class TextEmbeddings(Embeddings, Protocol):
-    """Embeddings of memories and documents, always computed inside the function."""
+    """Embeddings of memories and documents, always computed inside the Lambda function."""
 
 
 class VectorIndex(Protocol):
@@ -468,7 +468,7 @@ class Background(Protocol):
         ...
 
     def finish(self, seconds: float) -> None:
-        """Wait up to `seconds` until all due tasks are done."""
+        """Wait until all tasks whose delay has passed are done, but at most `seconds`."""
         ...
 
 
@@ -487,11 +487,11 @@ class Sms(Protocol):
         ...
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
-        """Find the provider's SMS since `since` that have the same numbers and body as `sms`."""
+        """Find SMS with the numbers and body of `sms` that the provider got after `since`."""
         ...
 
     def has_number(self, phone: str, channel: str = "sms") -> bool:
-        """Return whether the deployment's account sends from a number in E.164 on a channel.
+        """Return whether the account may send from a phone number (E.164) on a channel.
 
         Raises:
             Unavailable: The provider did not answer.
@@ -583,8 +583,8 @@ class EventBus(Protocol):
             at: When it happened.
 
         Raises:
-            Transient: The bus did not accept the event, or may not have accepted it. A repeated
-                event has the same id.
+            Transient: The bus did not accept the event, or may not have accepted it. The caller may
+                put the event again, with the same id.
             TooLarge: The bus refuses events of this size.
         """
         ...
@@ -593,8 +593,8 @@ class EventBus(Protocol):
 class McpClient(Protocol):
     """MCP servers: their tools, and calls of these tools.
 
-    Each method receives a function that sends a signed and guarded request. The errors of this
-    function propagate.
+    Each method receives a function that signs a request and sends it, but never to a private
+    address. The errors of this function propagate.
     """
 
     def tools(self, url: str, send: SendRequest, *, seconds: float) -> McpListing:
@@ -640,6 +640,6 @@ class Metrics(Protocol):
     ) -> None:
         """Add `value` to a metric; `docs/alarms.md` lists the names.
 
-        With a `reason`, `value` is also counted for this reason alone.
+        With a `reason`, `value` is also added to the metric that counts only this reason.
         """
         ...

@@ -1,4 +1,4 @@
-"""Templates of all texts for models, read from `prompts/` and rendered strictly.
+"""Templates of all texts for models, in `prompts/`. A missing or unused variable is an error.
 
 The notices that people receive in an agent's name (`notice_*`) are templates, too.
 """
@@ -20,7 +20,7 @@ class PromptTemplate(Template):
 
 
 def prompts_root() -> Path:
-    """Return the folder of the prompts in the layer, or else in the repository."""
+    """Return the folder of the prompts: in the Lambda layer, or else in the repository."""
     return LAYER_PROMPTS if LAYER_PROMPTS.is_dir() else REPOSITORY_PROMPTS
 
 

@@ -1,8 +1,9 @@
 """Settings of a deployment, with their defaults and bounds.
 
 Each setting is an environment variable: `SKEIN_` and the setting's name in capitals. Only
-`Settings.from_environment` reads the environment, and only when the composition root is built.
-Operators may override the settings of `models/config/overrides.py` without a deployment.
+`Settings.from_environment` reads the environment, and only when the composition root is built. The
+settings that `models/config/overrides.py` defines can be overridden by operators without a
+deployment.
 """
 
 import json
@@ -323,9 +324,10 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
         return {platform: arn for platform, arn in known.items() if arn}
 
     def overridden(self, *levels: Overrides) -> Self:
-        """Return the settings with the overrides of several levels; the last level wins.
+        """Return the settings with the overrides of several levels; later levels take precedence.
 
-        Overrides of settings without an environment variable have no effect.
+        Some settings can only be overridden and have no environment variable. Their overrides are
+        ignored here.
         """
         given = {name: value for level in levels for name, value in level.items()}
         if not given:

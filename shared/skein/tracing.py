@@ -1,8 +1,9 @@
 """Traces: if tracing is on, one trace follows a message from its webhook to its delivery.
 
 The trace id is a hash of the correlation id, which messages, runs and deliveries store. So every
-function finds the trace of its work, even if the tick resumed the work hours later. The hash also
-decides whether a trace is sampled, so that a trace is recorded by all functions or by none.
+function finds the trace of its work, even if a scheduled function resumed the work hours later. The
+hash also decides whether a trace is sampled, so that a trace is recorded by all functions or by
+none.
 
 Each piece of work with a correlation id is a segment (see `skein.correlation.correlated`), and
 `span` times a part of a segment. The parent of a segment is the segment that sent its job. If no
