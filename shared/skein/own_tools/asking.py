@@ -1,8 +1,8 @@
 """Ask for approval of calls, and find the calls that were approved.
 
-Skein builds the question from the operator's words and all arguments. The question refers to the
-call by its run, step and position. After a yes, Skein therefore makes exactly the recorded call,
-and the arguments are stored only once.
+Skein builds the question from the text that the operator wrote for the tool, and from all arguments
+of the call. The question refers to the call by its run, step and position. After a yes, Skein
+therefore makes exactly the recorded call, and the arguments are stored only once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -166,8 +166,8 @@ class Approvals:
         If an equal question is already open, no question is posted.
 
         Args:
-            told: The tool result after a new question. `{place}` is replaced by where the question
-                was asked.
+            told: The tool result to return if a new question is posted. `{place}` in this text is
+                replaced by the place of the question.
         """
         if not self.may_ask(call.activation.run):
             raise Failed(NOBODY_TO_ASK)
@@ -320,7 +320,8 @@ def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
 
     Args:
         team_seq: The number of the team's newest message in the chat. A call that was approved
-            before this message gets the version `ANSWERED`, so that it is refused.
+            before this message is returned with `ANSWERED` in place of the tool's version. A call
+            with this version is refused later.
     """
     answer = choice.answer
     if answer is None or answer.option is None or not choice.agrees_to_call:
@@ -338,7 +339,7 @@ def _agreed_in(choice: Choice, team_seq: int) -> AgreedCall | None:
 def _as_shown(
     agreed: AgreedCall, question: str | None, tool: CallableTool, call: ToolCall
 ) -> AgreedCall:
-    """Return `agreed`; if the question showed other arguments, a copy that will be refused."""
+    """Return `agreed`, or a copy that will be refused if the question did not show this call."""
     if question is None:
         return agreed
     try:

@@ -33,7 +33,7 @@ class ToolBreakers:
     Attributes:
         failed_at: The time of the last failed call in this container, by the key of the breaker. A
             breaker with a recent entry is read again, because the copy that was read with the tool
-            may be older.
+            may be older than the failure.
     """
 
     table: Table
@@ -44,8 +44,9 @@ class ToolBreakers:
     def call(self, known: ToolBreaker, function: Callable[[], T]) -> T:
         """Call `function`, unless the breaker is open.
 
-        Exceptions of `function` propagate. `FAILURES` count as failures, and any other `SkeinError`
-        counts as an answer of the service. All other exceptions are ignored by the breaker.
+        Exceptions of `function` propagate. The exceptions in `FAILURES` count as failures of the
+        service. Any other `SkeinError` counts as a success, because the service has answered. The
+        breaker ignores all other exceptions, except that they end a probe.
 
         Args:
             known: The breaker, as it was read with the tool.

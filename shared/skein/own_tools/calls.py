@@ -193,7 +193,7 @@ class OwnCalls:
         return self.approvals.ask(call, step, position, tool, arguments, who=who, done_at=done_at)
 
     def _may_tell(self, call: ToolContext, step: Step, position: int, tool: CallableTool) -> bool:
-        """Count how much a call without approval reveals to a shared service, in bits.
+        """Count, in bits, how much a call without approval tells a service that may tell others.
 
         A call is counted once, even if another worker makes it again.
 
@@ -243,8 +243,9 @@ class OwnCalls:
         """Make the calls of a step, all at the same time.
 
         Args:
-            activation: The activation, in which the content that the results show is recorded.
-            step: The step, with the writes that have already begun.
+            activation: The activation. The content of the results is added to its record of shown
+                content.
+            step: The stored step, which lists the writes that earlier attempts have begun.
             planned: The calls.
             until: The time by which all calls must have ended.
 
@@ -390,7 +391,7 @@ def _may_begin(record: RecordedCall, tool: CallableTool, reply: McpReply | None)
 
 
 def _may_read(call: ToolContext, record: RecordedCall) -> bool:
-    """Return whether the words of a recorded call may be shown in this activation."""
+    """Return whether this activation may be shown the arguments and result of a recorded call."""
     reading = call.reading
     return may_be_shown(record, reading.chat, reading.destination, reading.insiders)
 

@@ -23,8 +23,8 @@ class CallEffect(AnswerEffect):
     def check_asked(self, new: NewMessage, asked: Sequence[Message]) -> None:
         """Raise `AlreadyAsked` if the agent's question about an equal call is open in this chat.
 
-        If the service itself asks, `AlreadyAsked` is raised only if exactly the same question is
-        open.
+        If the new question comes from the tool's service, `AlreadyAsked` is raised only if the same
+        question of the service is open.
         """
         home = (new.chat_id, new.sender)
         here = [each.choice for each in asked if (each.chat_id, each.sender.ref) == home]

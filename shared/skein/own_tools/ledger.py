@@ -104,8 +104,8 @@ class CallLedger:
         """Find the calls with the same tool and arguments that were made before this activation.
 
         The first equal call of this activation reuses the first recorded call, the second equal
-        call reuses the second, and so on. Further equal calls are new. If the activation also
-        answers newer messages, all its calls are new.
+        call reuses the second, and so on. Further equal calls are new. A recorded call is reused
+        only if its run had already answered the newest message that this activation answers.
         """
         known = call.reading.of(RecordedCalls)
         equal = [each for each in known.before if each.digest == digest and each.state != "failed"]
@@ -208,7 +208,8 @@ class CallLedger:
     def end(self, claim: Claim, calls: BegunCalls, position: int, result: ToolResult) -> None:
         """Record the outcome of a call.
 
-        A completed call is recorded even if the run has ended or another worker has taken it over.
+        The outcome `done` is recorded even if the run has ended or another worker has taken the run
+        over; `LostLease` is raised nevertheless.
 
         Raises:
             LostLease: Another worker has taken the run over.

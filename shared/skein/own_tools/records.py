@@ -428,7 +428,8 @@ class OwnTools:
         """Check that a tool can work.
 
         Raises:
-            Unprocessable: The message begins with the name of the field.
+            Unprocessable: The tool cannot work. The message begins with the name of the faulty
+                field.
         """
         if is_built_in(tool.name):
             raise Unprocessable("name: a built-in tool has this name")

@@ -35,9 +35,9 @@ SPENT = (
 def only_person(run: Run, reading: Reading) -> str | None:
     """Return the only person whose messages an activation answers, or None if that is unclear.
 
-    The person is unclear if an agent, plan or service stands between the person and the run. The
-    activation answers all messages from the first one that the run answers to the last one that its
-    prompt showed.
+    The person is unclear if an agent, plan or service stands between the person and the run. An
+    activation answers all messages from the first one that triggered the run to the last one that
+    the run's prompt showed.
     """
     trigger, resumed = run.trigger, run.resumed
     if trigger.type != "chat_message" or trigger.traced_to is not None or run.chain_depth:
@@ -87,7 +87,7 @@ def who_is_asked(
 
 
 def asked_in_private(tool: CallableTool, refusal: str) -> Approver:
-    """Return `person`, because a person must approve a call that tells a service something private.
+    """Return `person`, who must approve a call that tells a service something private.
 
     Raises:
         Failed: The operator of the tool does not allow such a question. The error says `refusal`.
@@ -111,8 +111,8 @@ def _tells_private(run: Run, tool: CallableTool, arguments: Mapping[str, Any]) -
 def bits_of(tool: CallableTool, tools: Iterable[CallableTool]) -> float:
     """Return how much a call with only closed arguments reveals to the service, in bits.
 
-    The service learns which of the shared tools was chosen, and which of the values that its schema
-    lists.
+    The service learns which of the agent's shared tools was chosen, and which of the listed values
+    was chosen for each parameter.
 
     Args:
         tool: The tool that is called.

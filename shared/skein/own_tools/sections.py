@@ -41,8 +41,8 @@ class RecordedCalls(SectionItems):
         answered: The first and the last message that the activation answers, or None.
         calls: The agent's calls for these messages and newer ones, by message and run.
         before: The calls in `calls` that were made before this activation for the same messages.
-        shown: The newest calls in `before` whose words the prompt may show.
-        steps: The steps that contain these words, by key.
+        shown: The newest calls in `before` whose arguments and results the prompt may show.
+        steps: The steps that contain these arguments and results, by key.
     """
 
     answered: tuple[int, int] | None = None
@@ -70,12 +70,12 @@ class RecordedCalls(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the steps that hold the words of the calls."""
+        """Return the keys of the steps that hold the arguments and results of the calls."""
         return dict.fromkeys(call.step_key for call in _before(read, _calls(read))[-MAX_SHOWN:])
 
     @classmethod
     def found(cls, read: SectionReads) -> "RecordedCalls":
-        """Keep the agent's calls, and the words of the calls that may be shown."""
+        """Keep the agent's calls, and the steps of the calls that may be shown."""
         if not OwnToolItems.found(read).write:
             return cls()
         calls = _calls(read)
@@ -117,7 +117,7 @@ def _cut(text: str) -> str:
 def may_be_shown(
     record: RecordedCall, chat: Chat | None, readers: Audience, insiders: Insiders
 ) -> bool:
-    """Return whether the words of a call may be shown in a chat."""
+    """Return whether the arguments and the result of a call may be shown in a chat."""
     audience = record.audience
     for former, now in chat.formerly.items() if chat is not None else ():
         audience = audience.renamed(former, now)
@@ -148,7 +148,7 @@ def _before(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedC
 
 
 def _answered(read: SectionReads) -> range:
-    """Return the sequence numbers of the messages of a run's own chat that an activation answers.
+    """Return the numbers of the messages that an activation answers in its run's own chat.
 
     A manually triggered run answers everything after the agent's last message.
     """
@@ -165,7 +165,7 @@ def _answered(read: SectionReads) -> range:
 
 
 def _unanswered_from(read: SectionReads) -> int:
-    """Return the number of the first message after the agent's last one before this run."""
+    """Return the message number after the last text that the agent posted in another run."""
     run, agent = read.run, _agent_of(read.run)
     own = [
         each.seq

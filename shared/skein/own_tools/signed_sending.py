@@ -78,7 +78,8 @@ class SignedSender:
         """Return the key of the secrets that sign contexts.
 
         Raises:
-            Failed: The deployment has not enabled services, or its secret is missing.
+            Failed: The deployment has no services, or the secret that its settings name does not
+                exist.
         """
         try:
             return services_key(self.secrets(), self.settings)

@@ -18,7 +18,7 @@ class ToolApproval(Stored):
     """A request for an operator's approval. It refers to the call and contains no arguments.
 
     Attributes:
-        chat_id: The chat of the run that asked. The run after the decision belongs to this chat.
+        chat_id: The chat of the run that asked. The decision starts a new run in this chat.
         private: Whether the arguments can contain private content.
         decision: The operator's decision, or None while the call waits.
         version: The optimistic lock. Every change raises it.
@@ -49,7 +49,7 @@ class ToolApproval(Stored):
         return self.key_of(self.tenant, self.id)
 
     def to_item(self) -> Item:
-        """Return the approval's table attributes, with a due pointer until the decision."""
+        """Return the table attributes, with a due pointer as long as no operator has decided."""
         if self.decision is not None:
             return self.attributes()
         return self.attributes() | due_pointer("desk", self.key, self.created_at)

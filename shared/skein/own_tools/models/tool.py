@@ -282,7 +282,7 @@ class OwnTool(ToolFields, Stored):
 
     @property
     def author(self) -> str:
-        """The tool's ID as the author of the words that it returned; see `Authors`."""
+        """The tool's ID, under which `Authors` lists the tool for the text that it returned."""
         return f"tool:{self.name}"
 
 
