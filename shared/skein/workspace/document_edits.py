@@ -49,13 +49,14 @@ class Author:
     Attributes:
         audience: The people who were present for everything that the change is made from. A new
             document gets this audience.
-        authors: The people whose words the run was shown, by digest.
+        authors: The people whose words the run was shown; see `Authors`.
         made_from: The messages and items from which the change is made.
         source_chat_id: The chat in which the change is made.
         source_run_id: The run that makes the change.
         activation: The number of the run's activation.
         effect: The id of the run's effect, which makes a repeated change a no-op.
-        guard: The check on the run's fencing token, which is part of the transaction.
+        guard: The check of the run's fencing token. It is part of the transaction that makes the
+            change.
         by_operator: Whether an operator makes the change. A new document is then the operator's.
     """
 
@@ -241,10 +242,10 @@ def check_listed(
     """Check the limits on the list of documents that prompts read.
 
     The limit `most` counts only documents that may be shown to the readers, so the error does not
-    reveal hidden documents. All listed documents together, including hidden ones, may be twice as
-    many, because a prompt reads them all at once. An operator's document is checked only against
-    `most`, and only operators' documents are counted. A change that does not make the list longer
-    is always allowed.
+    reveal hidden documents. A prompt reads all listed documents at once, including hidden ones, so
+    there may be at most twice `most` of them in total. For an operator's document, only the limit
+    `most` applies, and only operators' documents are counted. A change that does not make the list
+    longer is always allowed.
 
     Args:
         before: The ids that are listed now.
@@ -338,7 +339,7 @@ class DocumentEdit(NamedTuple):
         return [Put(self.home.pins_key, after.attributes(), at_version(pins.version))]
 
     def _given_way(self, ids: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the ids with the hidden document's id replaced by its new one."""
+        """Return the ids, with the renamed hidden document under its new id."""
         if self.hidden is None or self.renamed is None:
             return ids
         return tuple(self.renamed.id if each == self.hidden.id else each for each in ids)

@@ -47,9 +47,9 @@ def threads_renamed(
     Args:
         before: The document, which may not be shown to the readers of `reach`.
         after: The document under its new name.
-        reach: The readers and folders of the change that gives the name to another document.
-            Threads that may be shown to these readers stay the same, because they cannot list a
-            document that is hidden from them.
+        reach: The readers and folders of the change that gives the name to another document. A
+            thread that these readers may see stays the same, because such a thread cannot list a
+            document that is hidden from the readers.
     """
     folder = before.folder
     if folder.agent_id is None or reach.readers is None:

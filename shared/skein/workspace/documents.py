@@ -289,7 +289,7 @@ class Documents:
     def _commit(
         self, change: DocumentEdit, author: Author, further: Sequence[Write] = ()
     ) -> DocumentEffect:
-        """Write the change, the listing and the effect's record in one transaction."""
+        """Write the document, the lists with its id, and the effect's record in one transaction."""
         home, known = change.home, change.after or change.before
         if known is None:
             raise NotFound("document not found")

@@ -213,8 +213,9 @@ def with_inferred(
 ) -> Thread:
     """Fill a thread's missing mode and skill tags from its documents.
 
-    The tags are the media types of the documents. The mode is the first mode of the first skill, by
-    name, that is tagged with the first document's media type.
+    The tags are the media types of the documents. The mode comes from the skills that have a mode
+    and are tagged with the first document's media type: it is the first mode of the skill whose
+    name sorts first.
     """
     types = dict.fromkeys(document.media_type for document in documents)
     tags = tuple(each for each in types if _is_label(each))[:MAX_SKILL_LABELS]

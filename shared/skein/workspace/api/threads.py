@@ -72,7 +72,7 @@ class ThreadResource(ThreadProgressFields, ThreadFields, Resource):
         """Build the resource of a thread.
 
         Args:
-            active_id: The id of the active thread of the same scope, if any.
+            active_id: The id of the thread that is active in the scope of `thread`, if any.
         """
         derived = {
             "active": thread.live and thread.id == active_id,

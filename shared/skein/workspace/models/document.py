@@ -76,7 +76,7 @@ class Folder(Value):
 
     @property
     def is_open(self) -> bool:
-        """Whether the folder holds an agent's open documents."""
+        """Whether the folder is the open scope of an agent."""
         return self.chat_id is None and self.scope is None
 
     def key(self, name: str) -> Key:
@@ -165,7 +165,7 @@ class Document(DerivedItem):
         return self.pinned or self.chat_id is not None
 
     def to_item(self) -> Item:
-        """Return the document as table attributes, in the index of its source chats."""
+        """Return the table attributes, which also list the document by its source chat."""
         return self.indexed()
 
 
@@ -182,7 +182,7 @@ class PinnedDocuments(Stored):
 
     @classmethod
     def from_optional(cls, item: Item | None) -> Self:
-        """Return the list of pinned documents of an item, or an empty list."""
+        """Return the list of pinned documents that `item` stores, or an empty list."""
         return cls() if item is None else cls.from_item(item)
 
 
@@ -199,7 +199,7 @@ class RenamedDocument(Stored):
 
     @property
     def by_old(self) -> dict[str, str]:
-        """The new name by the old name; empty if both are the same."""
+        """The new name, keyed by the old name; empty if both are the same."""
         return {self.old: self.new} if self.old != self.new else {}
 
 
@@ -214,7 +214,7 @@ ChangeKind = Literal["created", "changed", "deleted"]
 
 
 class DocumentEffect(Stored):
-    """The result of a document change, which also makes the change idempotent.
+    """The result of a document change. Its record also makes the change idempotent.
 
     Attributes:
         version: The new version; the last version of a deleted document.

@@ -74,7 +74,7 @@ class Skill(SkillFields, Stored):
 
     @property
     def shown_to(self) -> Audience:
-        """The people whose prompts may include the skill."""
+        """The readers for whom a prompt may include the skill."""
         return PUBLIC if self.public or self.tenant is None else OPEN
 
     @property

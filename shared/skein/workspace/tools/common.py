@@ -53,7 +53,7 @@ def author_of(call: ToolContext, *items: str) -> Author:
 
 
 def document_reach(call: ToolContext) -> DocumentReach:
-    """Return the reach: the folders of the chat, the activation's scope and the open scope."""
+    """Return the readers, and the folders: the chat's, the activation's scope, the open scope."""
     reading, run = call.reading, call.activation.run
     folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
     if reading.scope is not None:

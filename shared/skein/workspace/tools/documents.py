@@ -215,7 +215,7 @@ def read_skill(call: ToolContext, name: SkillName) -> str:
 
 
 def changing_reach(call: ToolContext) -> DocumentReach:
-    """Return the folders with the documents that the agent may change, and the readers.
+    """Return the readers, and the folders whose documents the agent may change.
 
     The result includes the active chat's documents only if the run was triggered in that chat or
     may post in it.

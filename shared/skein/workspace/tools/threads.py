@@ -204,7 +204,7 @@ def _is_active(call: ToolContext, thread: Thread) -> bool:
 def _added(
     call: ToolContext, thread: Thread, documents: Sequence[str], skills: Sequence[str]
 ) -> list[str]:
-    """Render as many as fit of the documents and skills that were added to the active thread."""
+    """Render what was added to the active thread: documents, shortened to fit, and skills."""
     if not _is_active(call, thread):
         return []
     if documents or skills:
