@@ -35,8 +35,8 @@ class ListenerFinder:
     Args:
         readers: The readers for whom the activation was made.
         connected_ids: The ids of those readers who were connected at that time.
-        sharing: What the activation's prompt shows by sharing rules; None if it shows no such
-            content.
+        sharing: The content that the activation's prompt may show only because of sharing rules;
+            None if the prompt shows no such content.
     """
 
     table: Table
@@ -47,7 +47,7 @@ class ListenerFinder:
     sharing: SharingStamp | None = None
 
     def find(self, *, with_words: bool) -> AnswerListeners | None:
-        """Return who may receive a frame now, in one read, or two if sharing rules were used.
+        """Return who may receive a frame now. Sharing rules cost a second read of the table.
 
         Args:
             with_words: Whether the frame has words; False for a frame that retracts words.

@@ -65,8 +65,8 @@ class AnswerStreams:
             people: The ids of the readers who are connected.
             start_of: Returns as much of an unfinished text, from its start, as is certain to be
                 posted.
-            sharing: What the activation's prompt shows by sharing rules; None if it shows no such
-                content.
+            sharing: The content that the activation's prompt may show only because of sharing
+                rules; None if the prompt shows no such content.
         """
         from skein.live.answer_frames import AnswerFrames, ListenerFinder
 

@@ -261,9 +261,9 @@ ClientFrame = Annotated[Ping | Typing | Showing, Field(discriminator="type")]
 
 
 def public_reason(status: RunStatus, reason: Reason | None) -> PublicReason | None:
-    """Return the reason of a run that all members of its chat may know.
+    """Return the reason for a run's status, in a form that all members of its chat may know.
 
-    It does not reveal anything about other people, other chats or limits.
+    The returned reason does not reveal anything about other people, other chats or limits.
 
     Args:
         reason: The recorded reason; None if the run answers or has answered.

@@ -25,7 +25,7 @@ def push_of_message(change: ItemChange) -> Iterator[PushJob]:
 
 
 def push_of_media(change: ItemChange) -> Iterator[PushJob]:
-    """Yield the job of a message's file, if data that the message shows about it changed."""
+    """Yield the job of a message if the data that it shows about one of its files has changed."""
     if change.before is None or change.after is None or not change.alters(*SHOWN_OF_MEDIA):
         return
     file = change.new(MediaFile)

@@ -30,7 +30,7 @@ class Devices:
     mobile_push: Callable[[], MobilePush]
 
     def register(self, tenant: str, user_id: str, platform: Platform, token: str) -> Device:
-        """Register a device for a person with a record (idempotent).
+        """Register a device for a person, whose record must be stored before (idempotent).
 
         A device that was registered for another person no longer belongs to that person. A person
         has at most 20 devices: the twenty-first replaces the device that was registered first.

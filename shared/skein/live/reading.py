@@ -1,8 +1,8 @@
 """The people of a chat who are connected to the live channel when an agent answers in it.
 
 The batch of reads for the prompt also reads their connections, if the answer can be streamed. An
-answer can be streamed in text mode, in the run's own chat, if the chat is not on a line and has at
-most 20 people.
+answer can be streamed if it is written in text mode in the run's own chat, and the chat has no
+phone line and at most 20 people.
 """
 
 from collections.abc import Mapping

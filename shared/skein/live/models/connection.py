@@ -42,7 +42,7 @@ class LiveTicket(Stored):
 
     @staticmethod
     def key_of(ticket_hash: str) -> "Key[LiveTicket]":
-        """Return the key of a ticket. Only the ticket says which tenant a client belongs to."""
+        """Return the key of a ticket. It has no tenant, which is known only from the ticket."""
         return Key(f"TICKET#{ticket_hash}", META)
 
     @property
@@ -68,7 +68,7 @@ class Connection(Stored):
 
     @staticmethod
     def key_of(connection_id: str) -> "Key[Connection]":
-        """Return the key of a connection. The gateway's events do not name a tenant."""
+        """Return the key of a connection, without a tenant, which the gateway doesn't know."""
         return Key(f"CONNECTION#{connection_id}", META)
 
     @property
