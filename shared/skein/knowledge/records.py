@@ -46,7 +46,7 @@ class Sources:
     publisher: Publisher
 
     def begin_upload(self, tenant: str, upload: FileUpload) -> tuple[str, SignedUpload, datetime]:
-        """Return the id of an upload, a signed URL for the file, and until when it works."""
+        """Return the id of an upload, the signed URL for the file, and the time the URL expires."""
         ending = "csv" if "csv" in upload.content_type else "file"
         upload_id = f"up_{self.ids.ulid().lower()}.{ending}"
         name = name_of_upload(tenant, upload_id)
@@ -111,7 +111,8 @@ class Sources:
     ) -> Source:
         """Change some of a source's fields, which makes a new version.
 
-        Another URL, text or file is read in the background; until then, the last text stays.
+        A new URL, text or file is read in the background. Until it is read, the previous text
+        stays.
 
         Raises:
             NotFound: There is no such source.
@@ -231,7 +232,7 @@ class Sources:
         return found
 
     def _upload(self, tenant: str, text: str | None, upload_id: str | None) -> str | None:
-        """Return where the text of a source is to be read; None for a URL.
+        """Return the id of the upload with a source's text or file; None if neither is given.
 
         Raises:
             Unprocessable: The file was not uploaded.

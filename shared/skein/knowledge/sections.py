@@ -1,7 +1,7 @@
 """KNOWLEDGE: what the business has written.
 
-- What is read: the list of indexes and, if there are sources for roles, the people of the chat. The
-  indexes themselves come from the bucket, once for each container.
+- What is read: the list of indexes and, if some sources are limited to roles, the people of the
+  chat. The indexes themselves come from the bucket, once for each container.
 - What is kept: the passages of sources that the agent may use and all readers may see.
 - Order: if all passages fit, all of them are shown in the order of the sources, among the stable
   sections. Otherwise, the best matches are shown, before the recalled messages.
@@ -74,7 +74,7 @@ class Knowledge(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the keys of the readers if there are sources for roles."""
+        """Return the keys of the readers' records if some sources are limited to roles."""
         head, people = _head(read), read.readers.people
         matter = any(group.audience == "roles" for group in head.groups)
         if not matter or len(people) > MAX_READERS or read.readers.visitors:
@@ -148,7 +148,8 @@ def asks(text: str) -> bool:
 def question_of(read: SectionReads) -> tuple[str, str]:
     """Return the text to answer, and the text to search for.
 
-    A short text may be a follow-up. It is searched together with the person's message before it.
+    A short text may be a follow-up. For a short text, the text to search for therefore also
+    contains the newest of people's earlier messages.
     """
     text = query_of(read)
     if not text or len(stems_of(text)) >= FEW:

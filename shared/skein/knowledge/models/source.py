@@ -105,7 +105,7 @@ class Source(NamedSource, Stored):
         text: The text that agents may use; None until a text was read.
         held: A newer text that is held back until an operator accepts it, if any.
         upload: The file to read; None for a URL, and after the file was read.
-        error: Why the newest text has not replaced the previous one; None if it has.
+        error: Why the last reading did not replace the text; None if the last reading succeeded.
         failures: How often in a row the source could not be read.
         files: The files that may be in the bucket for this source.
         checked_at: When the source was last read without an error.
@@ -154,7 +154,7 @@ class Source(NamedSource, Stored):
         return SourceGroup(self.audience, self.roles, tuple(sorted(set(self.agents))))
 
     def to_item(self, due_at: datetime | None) -> Item:
-        """Return the source as table attributes, which is due at `due_at` or, for None, never."""
+        """Return the table attributes, with `due_at` as the time at which the source's job runs."""
         due = due_pointer("source", self.key, due_at) if due_at is not None else NOT_DUE
         return {**self.attributes(), **{name: at for name, at in due.items() if at is not None}}
 
