@@ -68,10 +68,10 @@ class ErrandEffect(AnswerEffect):
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Return the writes for a notice about a refused answer.
+        """Return the writes to make with a notice that tells a person why an answer was refused.
 
-        The number of texts that a person gets about a meeting is limited, and the notice counts
-        towards this limit. Returns None if the limit does not allow the notice.
+        A person gets a limited number of messages about a meeting, and the notice counts as one of
+        them. Returns None if the limit does not allow the notice.
         """
         ref = ErrandData.from_item(choice.data).errand
         item = self.table.get(ref.key(tenant)) if ref.times else None

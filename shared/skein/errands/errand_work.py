@@ -193,7 +193,7 @@ class ErrandWorker:
     # ------------------------------------------------------------------ times
 
     def _read_times(self, errand: Errand, ref: ErrandRef, now: datetime) -> None:
-        """Store the times from an answer, and make the meeting due.
+        """Store the times from an answer, and start the job that does the meeting's next step.
 
         If the answer is unclear, the person is asked once more. If the person does not answer, or
         the second answer is also unclear, no times are stored.

@@ -90,7 +90,7 @@ class MeetingWorker:
         return Errand.read_each(found, keys)
 
     def _look_again(self, meeting: Meeting, item: Item, at: datetime) -> None:
-        """Make the meeting due at `at`, unless an answer has just made it due."""
+        """Have the meeting's job run again at `at`, unless an answer has just set another time."""
         as_read = all_of(Is("version", meeting.version), still_due(item))
         self.table.write(Update(meeting.key, set=meeting.due(at), condition=as_read))
 

@@ -78,7 +78,7 @@ def _renamed(thing: Errand | Meeting, old: str, new: NamedMember) -> dict[str, A
 def _line_moved(
     table: Table, before: Errand, after: Errand, old: str, new: NamedMember
 ) -> Iterator[Write]:
-    """Yield the writes that move an errand's `OpenErrand` item, or delete a leftover."""
+    """Yield the writes that move an errand's `OpenErrand` item, or delete its outdated copy."""
     key, moved_key = before.line_key, after.line_key
     line = OpenErrand.read(table, key)
     if line is not None:

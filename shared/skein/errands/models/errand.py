@@ -136,7 +136,7 @@ class Errand(Stored):
         asked_back: Whether the person was asked a second time, after an unclear answer.
         confirm_seq: The message that asks the person to confirm the proposed time.
         confirmed: Whether the person confirms the proposed time; None before the person answers.
-        texts: The number of texts that the person got about the meeting.
+        texts: The number of messages that the person got about the meeting.
         line_scope: The scope of the `OpenErrand` item, if it changed because accounts were linked.
         version: The optimistic lock: every change raises it.
     """
@@ -263,10 +263,11 @@ class Errand(Stored):
         return self.confirm_seq is None and self.texts < MAX_TEXTS
 
     def may_tell(self, now: datetime, *, over: bool) -> bool:
-        """Return whether the person may get a notice that their code does not answer a question.
+        """Return whether the person may get a notice that their SMS did not answer a question.
 
-        The notice counts toward the limit of texts. If the person was not asked to confirm a time
-        yet, one text is left for that.
+        Each question has a code with which the person answers it by SMS; the notice is for a code
+        that does not fit. The notice counts toward the limit of messages. If the person was not
+        asked to confirm a time yet, one message is kept for that question.
 
         Args:
             now: The time.
@@ -323,7 +324,8 @@ class Errand(Stored):
     def created(self, due_at: datetime) -> Iterator[Write]:
         """Yield the writes that store a new errand, its due pointer and its links.
 
-        An errand that asks for times is not listed, so that it does not reveal who has answered.
+        An errand that asks for times is not listed for the asker, operators or prompts, so that no
+        list reveals who has answered.
         """
         listed = {
             "gsi1pk": errands_relation(self.tenant),
@@ -354,8 +356,8 @@ class Errand(Stored):
 def errands_partition(tenant: str, ref: ErrandRef) -> str:
     """Return the partition key of errands and meetings.
 
-    It is not the partition of the agent's other items, because an export of those must not reveal
-    whether the other person was asked.
+    Errands have a partition of their own, because an export of the agent's other items must not
+    reveal whether the person was asked.
     """
     return f"{owned_partition(tenant, ref.agent_id, ref.scope)}#ERRANDS"
 

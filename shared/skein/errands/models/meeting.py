@@ -115,7 +115,7 @@ class Meeting(Stored):
 
 
 def wake(tenant: str, ref: ErrandRef, at: datetime) -> Update:
-    """Return the write that makes a meeting due after a step of one of its errands.
+    """Return the write that has a meeting's job run at `at`, after a step of one of its errands.
 
     The write fails if the meeting no longer exists.
     """
