@@ -48,6 +48,25 @@ SPOIL = """() => {
   const spent = { ...JSON.parse(localStorage[key]), token: "spent", renewal: "spent" };
   localStorage[key] = JSON.stringify(spent);
 }"""
+# A browser without a window has no keyboard, so this says what one would say of it.
+KEYBOARD = """([event, offsetTop, height]) => {
+  for (const [name, value] of Object.entries({ offsetTop, height })) {
+    Object.defineProperty(visualViewport, name, { value, configurable: true });
+  }
+  visualViewport.dispatchEvent(new Event(event));
+}"""
+# The names of all animations and the properties of all transitions in the chat.
+MOVING = """() => {
+  const all = [...document.querySelector("skein-chat").shadowRoot.querySelectorAll("*")];
+  const styles = all.flatMap((each) =>
+    ["", "::before", "::after"].map((part) => getComputedStyle(each, part)));
+  const moving = styles.flatMap((style) => [
+    style.animationName === "none" ? "" : style.animationName,
+    style.transitionDuration === "0s" ? "" : style.transitionProperty,
+    style.scrollBehavior === "auto" ? "" : style.scrollBehavior,
+  ]);
+  return [...new Set(moving.filter((each) => each !== ""))].sort();
+}"""
 ZOOMED: ViewportSize = {"width": 640, "height": 360}  # 1280 pixels at 200 %
 FULL = {
     "greeting": "Hello! How can we help?",
@@ -250,7 +269,7 @@ def test_answer_is_streamed_and_announced_once_as_a_whole(
     told = page.evaluate("told")
     assert [name for name, _ in told] == ["open", "message"]
     assert told[1][1].keys() == {"seq", "from"}
-    check_accessibility(page) if False else None
+    check_accessibility(page)
 
 
 def test_retracted_words_disappear(shop: Shop, model: ScriptedOpenAI) -> None:
@@ -520,13 +539,57 @@ def test_chat_fits_a_phone_its_keyboard_and_a_zoom_of_200_percent(shop: Shop) ->
         expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=1)
         check_accessibility(page)
     page.set_viewport_size(NARROW)
-    page.evaluate("""() => {
-      Object.defineProperty(visualViewport, "height", { value: 300 });
-      visualViewport.dispatchEvent(new Event("resize"));
-    }""")
-    field = text_field(page).bounding_box()
-    assert field is not None
-    assert field["y"] + field["height"] <= 300
+    text_field(page).focus()
+    # The keyboard covers the lower part of the window, and may push the page up.
+    for event, top, height in (("resize", 0, 300), ("scroll", 120, 300)):
+        page.evaluate(KEYBOARD, [event, top, height])
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_have_js_property("clientHeight", height)
+        panel, field = dialog.bounding_box(), text_field(page).bounding_box()
+        assert panel is not None
+        assert field is not None
+        assert panel["y"] == top
+        assert top < field["y"] < field["y"] + field["height"] <= top + height
+        expect(text_field(page)).to_be_focused()
+    page.evaluate(KEYBOARD, ["resize", 0, NARROW["height"]])
+    expect(page.get_by_role("dialog")).to_have_js_property("clientHeight", NARROW["height"])
+
+
+def test_nothing_moves_for_people_who_ask_for_reduced_motion(
+    shop: Shop, model: ScriptedOpenAI
+) -> None:
+    model.then(Answer("Late", latency=3))
+    shop.make(**FULL)
+    page = shop.open()
+    write(page, "Hi")
+    expect(page.get_by_text("Coach is working")).to_be_visible()
+    assert page.evaluate(MOVING) == []
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(MOVING) == ["blink", "rise"]
+    expect(theirs(page).last).to_have_text("Late")
+
+
+def test_forced_colors_keep_edges_and_focus(shop: Shop, model: ScriptedOpenAI) -> None:
+    model.say("We open at nine.")
+    model.then(Answer("Late", latency=1.5))
+    shop.make(**FULL)
+    shop.page.emulate_media(forced_colors="active")
+    page = shop.open()
+    write(page, "Hi")
+    expect(theirs(page)).to_have_count(2)
+    panel = page.get_by_role("dialog")
+    bubbles = [mine(page), theirs(page).first, theirs(page).last]
+    for each in (panel, panel.get_by_role("heading").locator(".."), *bubbles):
+        expect(each).to_have_css("border-bottom-width", "1px")
+        expect(each).to_have_css("border-bottom-style", "solid")
+    expect(mine(page)).to_have_css("background-color", "rgb(255, 255, 255)")  # not the theme's
+    text_field(page).focus()
+    expect(text_field(page)).to_have_css("outline-width", "3px")
+    check_accessibility(page)
+    write(page, "More")
+    expect(mine(page)).to_have_count(2)
+    page.keyboard.press("Escape")
+    expect(launcher(page).locator(".badge")).to_have_css("border-bottom-width", "1px")
 
 
 def test_known_person_has_their_own_chat_and_signing_out_clears_the_screen(shop: Shop) -> None:

@@ -51,5 +51,5 @@ textarea { flex: 1; min-inline-size: 0; resize: none; field-sizing: content; max
 @media (prefers-reduced-motion: no-preference) {
   .panel { animation: rise 0.16s ease-out; } @keyframes rise { from { transform: translateY(8px); opacity: 0; } }
   .dots::after { animation: blink 1.2s infinite; } @keyframes blink { 50% { opacity: 0.2; } } }
-@media (forced-colors: active) { .bubble, .launcher { border: 1px solid; } }
+@media (forced-colors: active) { header, .bubble, .badge { border: 1px solid; } }
 `;
