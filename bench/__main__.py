@@ -26,6 +26,7 @@ from bench.report import (
     printed,
     table,
     time_cells,
+    visit_cells,
 )
 from bench.starts import imports
 from bench.turns.engines import engines
@@ -62,6 +63,7 @@ class Bench:
     recalled: list[list[int]] = field(default_factory=list)
     limit_shares: dict[str, float] = field(default_factory=dict)
     served: dict[str, dict[str, caches.Measured]] = field(default_factory=dict)
+    visits: list[Row] = field(default_factory=list)
 
     def run(self, *parts: str) -> Results:
         """Measure the named parts, or all parts."""
@@ -70,6 +72,7 @@ class Bench:
             "prompts": self._prompts,
             "imports": self._imports,
             "turns": self._turns,
+            "visits": self._visits,
             "memory": self._memory,
         }
         for part in parts or known:
@@ -85,6 +88,7 @@ class Bench:
             self.recalled,
             self.limit_shares,
             self.served,
+            self.visits,
         )
 
     def _prefix(self) -> None:
@@ -121,6 +125,11 @@ class Bench:
         with engines() as (dynamodb, _):
             for line in self._lines(Path(sys.executable), "bench.turns.skein_turns", dynamodb):
                 self._take(line)
+
+    def _visits(self) -> None:
+        with engines() as (dynamodb, _):
+            for line in self._lines(Path(sys.executable), "bench.turns.visits", dynamodb):
+                self.visits.append(Row(**line))
 
     def _memory(self) -> None:
         with engines() as (dynamodb, _):
@@ -182,6 +191,7 @@ def show(results: Results, *, whole: bool) -> None:
     verdicts = goal_cells(results)
     for cells in (
         table(results.rows),
+        visit_cells(results),
         [row for row in verdicts if whole or "not measured" not in " ".join(row)],
         time_cells(results) if results.own_time else [],
         import_cells(results),

@@ -69,6 +69,7 @@ class Results:
         caches: What the caches of models do (`caches.measured`), by conversation and model.
         recalled: The tokens of the section RECALLED (`prefix.recalled_tokens`): in turns with a
             question, then in turns with small talk.
+        visits: The calls of a visit of the web chat.
     """
 
     rows: Sequence[Row]
@@ -81,6 +82,7 @@ class Results:
     recalled: Sequence[Sequence[int]] = ()
     limit_shares: Mapping[str, float] = field(default_factory=dict)
     caches: Mapping[str, Mapping[str, Measured]] = field(default_factory=dict)
+    visits: Sequence[Row] = ()
 
     def row(self, who: str, messages: int) -> Row | None:
         """Return a row of the table; None if the turns failed or were not measured."""

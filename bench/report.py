@@ -52,6 +52,10 @@ DynamoDB's rules: at most 69 units of reads and 51 of writes. All figures are me
 rounds, which are the minimum. The times are those of an engine on the same machine. They can be
 compared with each other, but not with times on AWS.
 """
+VISITS = """\
+Calls of a visitor of the [web chat](../docs/web-chat.md), without those of the answer. Each message
+is checked, charged to the limits and posted.
+"""
 COLD_STARTS = """\
 Processor time of compiled code in a new interpreter, the minimum of three. The first event is real,
 on a table with the items that led to it. Each port that it uses is created with its clients. One
@@ -138,6 +142,19 @@ def time_cells(results: Results) -> list[list[str]]:
     return [["ms, each in a fresh worker", *(f"{kind} chat" for kind in kinds)], *rows]
 
 
+def visit_cells(results: Results) -> list[list[str]]:
+    """Return the cells of the calls of a visit."""
+    rows = (
+        [
+            row.who,
+            *(f"{each:g}" for each in (row.calls, row.rounds, row.units, row.reads, row.writes)),
+            f"{row.milliseconds:,.0f}",
+        ]
+        for row in results.visits
+    )
+    return [["call", "calls", "rounds", "units", "reads", "writes", "ms"], *rows]
+
+
 def operation_lines(results: Results) -> list[str]:
     """Return the operations of one turn, in the longest chat that each system can hold."""
     last = {row.who: row for row in results.rows if row.error is None}
@@ -157,6 +174,9 @@ def page(results: Results, about: str) -> str:
         "## Turns\n",
         f"{markdown_table(table(results.rows))}\n",
         "\n".join(operation_lines(results)) + "\n",
+        "## Visits\n",
+        VISITS,
+        f"{markdown_table(visit_cells(results))}\n",
         "## Goals\n",
         f"{markdown_table(goal_cells(results))}\n",
         "## Skein's own time in a context\n",

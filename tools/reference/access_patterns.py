@@ -15,6 +15,7 @@ from tests.patterns import (
     runs,
     summaries,
     texts,
+    visits,
 )
 from tests.patterns.meter import Cost, Meter, Pattern
 from tools.reference.markdown import table
@@ -52,6 +53,7 @@ GROUPS: Mapping[str, ModuleType] = {
     "Cost of the live channel": live,
     "Cost of events": events,
     "Cost of the desk": desk,
+    "Cost of the web chat": visits,
 }
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from local.template import ROOT, Template
 from skein.adapters.sqlite_table.calls import Call
-from tests.patterns import chats, consolidation, events, live, recall, runs, texts
+from tests.patterns import chats, consolidation, events, live, recall, runs, texts, visits
 from tests.patterns.meter import Log, Pattern
 from tests.support.builders import World
 from tests.support.feed import TableFeed
@@ -85,7 +85,10 @@ Storage grows by that much with each month.
 """
 EVENTS = """
 [Web chat](web-chat.md) (`Widget=on`) adds ten cents a month for its alarm, and with `Edge=on` a
-secret. A visit without a message costs one request and the writes of two counters.
+secret. A million visits without a message cost {opened}: one request each, with {reads:g} read
+units and {writes:g} write units of the table. The first message of a visit takes {first:g} units
+more than a member's message, and each later one {later:g}, because each call checks the visit and
+its limits.
 
 A service that receives [events](events.md) adds {event} for a million events, each sent in a
 request of its own. A tenant without such services pays for `Feed` alone, which is in the table
@@ -196,7 +199,7 @@ def units_of(call: Call) -> Units:
 @cache
 def units(pattern: str) -> Units:
     """Return the units of an access pattern in docs/data.md."""
-    modules = (chats, consolidation, events, live, recall, runs, texts)
+    modules = (chats, consolidation, events, live, recall, runs, texts, visits)
     every: dict[str, Pattern] = {k: v for module in modules for k, v in module.patterns.items()}
     gauge = Gauge()
     every[pattern](gauge)  # type: ignore[arg-type] # a meter of another kind
@@ -360,6 +363,26 @@ def dollars_of_event() -> float:
     return dollars
 
 
+def _visits() -> dict[str, object]:
+    """Return what the calls of visitors cost, more than those of members of a direct chat."""
+    opened, member = units("open a visit"), units("receive a message of the app")
+    request = COMPUTE["http_request"] + COMPUTE["lambda_request"]
+    request += CALL_SECONDS * COMPUTE["lambda_gb_second"]
+    dollars = request + opened.writes * TABLE["write_unit"] + opened.reads * TABLE["read_unit"]
+    usual = member.reads + member.writes
+    first, later = (
+        found.reads + found.writes - usual
+        for found in map(units, ("post the first message of a visit", "post a message of a visit"))
+    )
+    return {
+        "opened": _dollars(1e6 * dollars),
+        "reads": opened.reads,
+        "writes": opened.writes,
+        "first": first,
+        "later": later,
+    }
+
+
 def run_memory() -> int:
     """Return the memory size of RunWorker in the template, in MiB."""
     return next(f.memory for f in Template.load().functions if f.logical_id == "RunWorker")
@@ -482,7 +505,7 @@ def page() -> str:
     parts += [
         MESSAGES,
         _messages(base),
-        EVENTS.format(event=event),
+        EVENTS.format(event=event, **_visits()),
         _provisioned(base),
         RUNS.format(model=MODEL_SECONDS, used=run_memories()[run_memory()].used),
         memories,

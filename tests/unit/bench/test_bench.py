@@ -20,6 +20,7 @@ from bench.turns.skein_chat import Kind, SkeinChat, TurnFailedError
 from bench.turns.skein_turns import Stopwatch, Talk
 from bench.turns.stand import Stand
 from bench.turns.vectors import IndexedTable
+from bench.turns.visits import rows
 from bench.turns.wire import SEARCH, Wire, WireCall, rounds, seconds_on_wire
 from local.environment import CREDENTIALS
 from skein.adapters.dynamodb.table import DynamoTable
@@ -27,6 +28,8 @@ from skein.models.common.prompt_caches import cache_rule_of
 from skein.models.common.storage import Query
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
+from tests.patterns.meter import Meter
+from tests.patterns.visits import patterns
 from tests.support.builders import NOON, tokens
 
 MESSAGES = 10
@@ -143,6 +146,26 @@ def test_turn_on_dynamodb_recalls_by_searches_that_are_counted_apart(
     assert (found.calls, found.searches) == (len(turn.calls) - 2, 2)
     # The other search is in the open scope, which is empty.
     assert sum(one.received > 1_000 for one in turn.calls if one.name == SEARCH) == 1
+
+
+@mock_aws
+def test_calls_of_a_visit_are_as_many_as_its_access_patterns_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    client, wire = client_of(None), Wire()
+    make_table(client, "skein")
+    wire.listen(client)
+    found = list(rows(client, wire, "skein", visits=2))
+    names = ("open a visit", "post the first message of a visit", "post a message of a visit")
+    for row, name in zip(found, names, strict=True):
+        meter = Meter()
+        patterns[name](meter)
+        assert meter.cost is not None
+        assert (row.turns, row.calls) == (2, meter.cost.rounds)
+    text = page(Results((), {}, {}, None, {}, (), visits=found), "now")
+    assert "| visit opened | 5 | 5 |" in text
 
 
 def test_each_turn_in_a_short_chat_is_made_in_one_of_its_own_length() -> None:

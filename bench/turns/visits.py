@@ -1,0 +1,111 @@
+"""Cost of the calls of a visit of the web chat.
+
+`python -m bench.turns.visits DYNAMODB` prints one line of JSON for each call.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from bench.cost import Row, Turn, measured, row_of
+from bench.turns.engines import client_of, make_table
+from bench.turns.script import SYSTEM_PROMPT, text
+from bench.turns.skein_chat import TENANT
+from bench.turns.stand import BEGUN, Stand
+from bench.turns.vectors import IndexedTable
+from bench.turns.wire import Wire
+from skein.adapters.tokens import Tokens
+from skein.identity.models.visit import OpenedVisit
+from skein.models.common.storage import Put
+from skein.models.directory.agent import Agent
+from skein.settings import Settings
+from skein.web_chat.admission import VisitAdmission
+from skein.web_chat.api import NewWidget
+from skein.web_chat.messages import VisitMessages
+from skein.web_chat.models.widget import PublicProfile
+from skein.web_chat.visits import Visits
+from skein.web_chat.widgets import Widgets
+from tests.fakes.sms import MemorySecrets
+from tests.support.services import AllServices
+
+TABLE = "skein-visits"
+VISITS = 9
+OPENED, FIRST, MESSAGE = "visit opened", "first message of a visit", "message of a visit"
+PAGE = "https://shop.example"
+
+
+class VisitedShop:
+    """A business with a widget, and the services of its visitors.
+
+    Attributes:
+        app: The services, as a container of the API that is warm.
+    """
+
+    def __init__(self, stand: Stand) -> None:
+        stand.ports["secrets"] = MemorySecrets({"": {"key": "the key of the stack"}})
+        self.app: AllServices = stand.new_app()
+        agent = Agent(
+            tenant=TENANT,
+            id="agt_visits",
+            name="Coach",
+            system_prompt=SYSTEM_PROMPT,
+            reply_mode="text",
+            created_at=BEGUN,
+        )
+        stand.table.write(Put(agent.key, agent.to_item()))
+        new = NewWidget(agent_id=agent.id, origins=(PAGE,), public=PublicProfile(name="Shop"))
+        self.widget_id = self.app.get(Widgets).create(TENANT, new).id
+
+
+class Visit:
+    """A visit of a page of the business."""
+
+    def __init__(self, shop: VisitedShop) -> None:
+        self._shop = shop
+        self._opened: OpenedVisit | None = None
+        self._said = 0
+
+    def open(self) -> None:
+        """Open the visit."""
+        self._opened = self._shop.app.get(Visits).open(
+            self._shop.widget_id, origin=PAGE, address="203.0.113.7", renewal=None, consent=0
+        )
+
+    def write(self) -> None:
+        """Post a message, whose token is checked first."""
+        assert self._opened is not None
+        claims, app = self._opened.claims, self._shop.app
+        self._said += 1
+        call = f"POST /v1/chats/{claims.chat_id}/messages"
+        app.get(VisitAdmission).check(claims, call=call, origin=PAGE)
+        app.get(VisitMessages).post(
+            claims, text(self._said), client_id=f"said-{self._said}", reply_to=None
+        )
+
+
+def rows(client: Any, wire: Wire, table: str, *, visits: int = VISITS) -> Iterator[Row]:
+    """Yield a row for each call, measured in some visits."""
+    stand = Stand(partial(IndexedTable, client, table), Tokens(), settings=Settings(web_chat=True))
+    shop = VisitedShop(stand)
+    found: dict[str, list[Turn]] = {OPENED: [], FIRST: [], MESSAGE: []}
+    for _ in range(visits):
+        visit = Visit(shop)
+        for name, call in ((OPENED, visit.open), (FIRST, visit.write), (MESSAGE, visit.write)):
+            found[name].append(measured(wire, call))
+    for name, turns in found.items():
+        yield row_of(name, 0, turns)
+
+
+def main(url: str) -> None:
+    """Measure the calls on one engine."""
+    client, wire = client_of(url), Wire()
+    make_table(client, TABLE)
+    wire.listen(client)
+    for row in rows(client, wire, TABLE):
+        print(json.dumps(row.plain()), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
