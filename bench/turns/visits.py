@@ -64,7 +64,7 @@ class Visit:
 
     def __init__(self, shop: VisitedShop) -> None:
         self._shop = shop
-        self._opened: OpenedVisit | None = None
+        self._opened: OpenedVisit
         self._said = 0
 
     def open(self) -> None:
@@ -75,7 +75,6 @@ class Visit:
 
     def write(self) -> None:
         """Post a message, whose token is checked first."""
-        assert self._opened is not None
         claims, app = self._opened.claims, self._shop.app
         self._said += 1
         call = f"POST /v1/chats/{claims.chat_id}/messages"

@@ -332,8 +332,10 @@ class Stage(World):
     def _let_visitors_in(self) -> None:
         """Give two visitors their chats: one with all tools, and one with the usual tools."""
         for room, tools in ((VISIT, (*TOOLS, *OWN_TOOLS)), (OTHER_VISIT, None)):
-            own = {"kind": room.kind, "visibility": room.visibility, "tools": tools}
+            own = {"kind": room.kind, "visibility": room.visibility}
             self.chat(*room.members, chat_id=room.id, title=None, consolidate=True, **own)
+            if tools is not None:
+                self.pool(room.members[0].id, tools=tools)
 
     def _confides(self, chat_id: str) -> bool:
         """Whether the secret may be said in a chat: it is private, and has people."""

@@ -16,6 +16,7 @@ from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
+VISITOR = person("vis_shop_1", "Visitor")
 CLERK = NamedMember(kind="agent", id="agt_b", name="Clerk")
 
 
@@ -24,11 +25,14 @@ def world() -> World:
     world = World()
     world.agent()
     world.agent("agt_b", "Clerk")
-    world.known(HUSAM, AHMAD)
+    world.known(HUSAM, AHMAD, VISITOR)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_1", respond="manual")
     world.chat(HUSAM, COACH, CLERK, chat_id="chat_2", visibility="private", respond="manual")
     world.chat(COACH, CLERK, chat_id="chat_3", respond="manual")
-    for chat_id, sender in (("chat_1", HUSAM), ("chat_2", HUSAM), ("chat_3", COACH)):
+    visit = {"kind": "direct", "visibility": "private", "title": None}
+    world.chat(VISITOR, COACH, chat_id="chat_4", respond="manual", **visit)
+    senders = {"chat_1": HUSAM, "chat_2": HUSAM, "chat_3": COACH, "chat_4": VISITOR}
+    for chat_id, sender in senders.items():
         world.post("Room 4711", sender, chat_id=chat_id)
     world.drain()
     return world
@@ -37,7 +41,7 @@ def world() -> World:
 def indexed(world: World) -> set[tuple[str, str]]:
     """The chats and agents that have passages."""
     found = set()
-    for chat_id in ("chat_1", "chat_2", "chat_3"):
+    for chat_id in ("chat_1", "chat_2", "chat_3", "chat_4"):
         query = Query.under(chat_partition(TENANT, chat_id), RecallPassage.PREFIX)
         for item in world.table.query(query).items:
             passage = RecallPassage.from_item(item)
@@ -51,6 +55,7 @@ EVERY = {
     ("chat_2", "agt_b"),
     ("chat_3", "agt_a"),
     ("chat_3", "agt_b"),
+    ("chat_4", "agt_a"),
 }
 
 
@@ -86,7 +91,7 @@ def test_rebuild_of_a_tenant_sends_one_job_for_a_chat_of_several_people(
     world.app.recall_worker.take(job, deadline=deadline)
     jobs = world.queues.take(RecallJob)
     chat_ids = [job.chat_id for job in jobs if isinstance(job, RecallJob)]
-    assert sorted(map(str, chat_ids)) == ["chat_1", "chat_2", "chat_3", "chat_3"]
+    assert sorted(map(str, chat_ids)) == ["chat_1", "chat_2", "chat_3", "chat_3", "chat_4"]
 
 
 def test_rebuild_that_runs_out_of_time_continues(world: World, admin: Client) -> None:
@@ -107,6 +112,7 @@ def test_rebuild_that_runs_out_of_time_continues(world: World, admin: Client) ->
         "agents agt_b",
         "people usr_ahmad",
         "people usr_husam",
+        "visitors vis_shop_1",
     ]
     assert indexed(world) == EVERY
 

@@ -9,7 +9,7 @@ from skein.identity.models.visit import Visit
 from skein.models.chats.chat import Chat
 from skein.models.directory.user import User
 from tests.support.api_client import Client
-from tests.support.builders import TENANT
+from tests.support.builders import TENANT, person
 from tests.support.web_chat import Shop, Visitor
 
 
@@ -51,6 +51,21 @@ def test_first_message_makes_the_visitor_and_the_chat_and_is_answered(
     assert chat.person_ids == (visitor_id,)
     assert visitor.call("POST", f"/v1/chats/{chat.id}/read", {"seq": 2}).body["unread"] == 0
     assert visitor.call("POST", "/v1/live").status == 201
+
+
+def test_changed_tools_of_a_widget_reach_its_chats_with_the_next_run(
+    shop: Shop, visitor: Visitor
+) -> None:
+    visitor.visit()
+    offered = []
+    for number, tools in enumerate((["search_knowledge"], ["ask_choice"], [])):
+        change = {"tools": tools}
+        path = f"/v1/widgets/{visitor.widget_id}"
+        assert shop.owner.call("PATCH", path, change).status == 200
+        visitor.write(client_id=f"c{number}")
+        shop.drain()
+        offered.append([tool.name for tool in shop.model.requests[-1].tools])
+    assert offered == [["search_knowledge"], ["ask_choice"], []]
 
 
 def test_token_expires_after_an_hour_and_the_renewal_keeps_the_chat(
@@ -180,6 +195,23 @@ def test_consent_is_required_and_stored_with_the_first_message(shop: Shop) -> No
     renewal = visitor.kept["renewal"]
     assert visitor.visit(renewal=renewal).body["details"] == {"consent_version": 2}
     assert visitor.visit(renewal=renewal, consent=2).status == 201
+
+
+def test_operators_list_visitors_apart_and_export_the_consent(shop: Shop) -> None:
+    visitor = Visitor(shop, shop.widget(consent={"text": "We keep your words."}))
+    visitor.visit(consent=1)
+    visitor.write()
+    shop.known(person())
+    who, path = visitor.kept["visitor_id"], "/v1/users"
+    members, visitors = shop.owner.get(path), shop.owner.get(path, kind="visitor")
+    assert [[each["id"] for each in page.body["items"]] for page in (members, visitors)] == [
+        [person().id],
+        [who],
+    ]
+    assert shop.owner.get(path, kind="visitor", q="Visitor").status == 422
+    visit = shop.owner.get(f"{path}/{who}/export").body["visit"]
+    assert (visit["widget_id"], visit["consent_version"]) == (visitor.widget_id, 1)
+    assert shop.owner.get(f"{path}/{person().id}/export").body["visit"] is None
 
 
 def test_ended_visit_is_refused_and_its_chat_stays(shop: Shop, visitor: Visitor) -> None:

@@ -71,6 +71,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
     VisitJob,
 )
+from skein.models.quotas.limit import Allowance
 from skein.models.runs.run import Run
 from skein.models.visibility.ownership import Reach, owned_partition
 from skein.outreach.sending import OutreachSender
@@ -79,6 +80,7 @@ from skein.services.background.engine import J, Task
 from skein.services.chat_state.closed_memberships import closing, read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.items.store import OwnedStore
+from skein.services.quotas.token_budget import pools_of
 from skein.settings import Settings
 from skein.trials.jobs import TrialJobs
 from skein.web_chat.visits import Visits
@@ -250,6 +252,12 @@ class World:
         )
         self.table.write(Put(line.key, line.to_item()))
         return line
+
+    def pool(self, visitor_id: str, *, tools: tuple[str, ...]) -> None:
+        """The pool of a visitor, as a widget with these tools makes it."""
+        [owner] = pools_of(visitor_id)
+        pool = Allowance(tenant=TENANT, owner=owner, tools=tools, tokens_per_day=1_000_000)
+        self.table.write(Put(pool.key, pool.to_item()))
 
     def known(self, *people: NamedMember) -> None:
         """Records of people, as whoever opens a chat with them makes them."""

@@ -529,6 +529,7 @@ RELATIONS: Mapping[str, Any] = {
     provenance.mixed_relation(TENANT, AGENT): provenance.mixed_relation,
     agent.agents_relation(TENANT): agent.agents_relation,
     user.users_relation(TENANT): user.users_relation,
+    user.users_relation(TENANT, visitors=True): user.users_relation,
     line.lines_relation(TENANT): line.lines_relation,
     webhook_service.services_relation(TENANT): webhook_service.services_relation,
 }

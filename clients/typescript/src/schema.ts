@@ -3423,8 +3423,8 @@ export interface paths {
          * List users by id
          * @description The list includes callers, who are known only by their number.
          *
-         *     With `phone`, it has the owner of the number, or is empty. With `q`, it has the users who are
-         *     found by name, each once, and pages may be short.
+         *     With `q`, it has the users who are found by name, each once, and pages may be short. Visitors of
+         *     web pages are listed with `kind=visitor` only, without `q` and `phone`.
          */
         get: operations["list_users"];
         put?: never;
@@ -5205,7 +5205,7 @@ export interface components {
          * @description Borrowed context that a run's prompt contained, and the chat whose prompt showed it.
          */
         ShownStaging: {
-            /** @description The chat that the borrowed messages come from. */
+            /** @description The chat whose prompt has the borrowed messages. */
             chat_id: string;
             /** @description The id of the staging. */
             staging: string;
@@ -6881,6 +6881,8 @@ export interface components {
             disclosures: components["schemas"]["DisclosedWords"][];
             /** @description Consents to texts that agents begin; on the first page only. */
             text_consents: components["schemas"]["TextConsentResource"][];
+            /** @description The visit of a visitor, on the first page only; null for members. */
+            visit: components["schemas"]["ExportedVisit"] | null;
             /** @description What agents store for this person only. */
             kept: components["schemas"]["KeptResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
@@ -6938,6 +6940,26 @@ export interface components {
              * @description Until when the person could accept.
              */
             expires_at: string;
+        };
+        /**
+         * ExportedVisit
+         * @description The visit of a visitor of a web page.
+         */
+        ExportedVisit: {
+            /** @description The widget of the page. */
+            widget_id: string;
+            /** @description The version of the consent text that the visitor agreed to, or 0. */
+            consent_version: number;
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the visit was last renewed.
+             */
+            renewed_at: string;
         };
         /**
          * FileDocument
@@ -11114,6 +11136,11 @@ export interface components {
          * @enum {string}
          */
         UsageBy: "day" | "agent" | "user" | "model" | "channel" | "tenant";
+        /**
+         * PersonKind
+         * @enum {string}
+         */
+        PersonKind: "member" | "visitor";
         /**
          * AuditVerb
          * @description What a call does.
@@ -20951,6 +20978,8 @@ export interface operations {
                 phone?: string | null;
                 /** @description Return only users whose names have words that begin so, or with this id. */
                 q?: string | null;
+                /** @description List members, or visitors of web pages in their place. */
+                kind?: components["schemas"]["PersonKind"];
             };
             header?: {
                 /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */

@@ -31,7 +31,7 @@ from skein.models.api.text_consents import (
     TextConsentResource,
 )
 from skein.models.common.address import phone_address
-from skein.models.common.base import EntityId
+from skein.models.common.base import EntityId, PersonKind
 from skein.models.common.person_names import MAX_NAME
 from skein.models.directory.address_index import TextConsent
 from skein.models.directory.number_code import NumberCode
@@ -65,6 +65,11 @@ SearchedName = Annotated[
     ),
 ]
 
+ListedKind = Annotated[
+    PersonKind,
+    Query(description="List members, or visitors of web pages in their place."),
+]
+
 
 @router.post("/v1/users", "Create a user", 409)
 def create_user(new: NewUser) -> UserDetail:
@@ -90,15 +95,19 @@ def list_users(
     cursor: PageCursor = None,
     phone: SearchedNumber = None,
     q: SearchedName = None,
+    kind: ListedKind = "member",
 ) -> UserPage:
     """The list includes callers, who are known only by their number.
 
     With `phone`, it has the owner of the number, or is empty. With `q`, it has the users who are
-    found by name, each once, and pages may be short.
+    found by name, each once, and pages may be short. Visitors of web pages
+    are listed with `kind=visitor` only, without `q` and `phone`.
     """
     tenant, users = router.caller.tenant, service(Users)
     if q is not None and phone is not None:
         raise Unprocessable("search by `q` or by `phone`, not by both")
+    if kind == "visitor" and (q is not None or phone is not None):
+        raise Unprocessable("visitors have no names and numbers to search by")
     if q is not None:
         hits = service(PeopleSearch).find(tenant, q, limit=limit, cursor=cursor)
         return UserPage(items=tuple(map(UserResource.of, hits.items)), next_cursor=hits.next_cursor)
@@ -108,7 +117,7 @@ def list_users(
         owner = users.owner_of(tenant, phone)
         found = () if owner is None else (UserResource.of(owner),)
         return UserPage(items=found, next_cursor=None)
-    page = users.list(tenant, limit=limit, cursor=cursor)
+    page = users.list(tenant, visitors=kind == "visitor", limit=limit, cursor=cursor)
     return UserPage.of(page)
 
 

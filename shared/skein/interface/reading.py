@@ -18,7 +18,7 @@ from skein.channels.registry import channel_named, first_channel_of
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef, NamedMember, TenantKey
+from skein.models.common.base import VISITOR, MemberRef, NamedMember, TenantKey
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key, Query
 from skein.models.config.overrides import StackSettings
@@ -39,8 +39,8 @@ from skein.services.config.resolution import (
 )
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.directory.time_zones import zone_of_person
-from skein.services.quotas.token_budget import found_allowances, payer_keys
-from skein.services.visibility.audience import destination_of, own_scope_of, scope_of
+from skein.services.quotas.token_budget import found_allowances, payer_keys, pools_of
+from skein.services.visibility.audience import destination_of, for_visitors, own_scope_of, scope_of
 from skein.services.visibility.sharing_reads import SharingReading
 from skein.settings import Settings
 
@@ -415,18 +415,46 @@ def zone_of_entries(person: User | None, agent_zone: str) -> ZoneInfo:
 
 def keys_of_configuration(run: Run, chat: Chat | None) -> list[Key]:
     """Return the keys of the agent, and of the settings and token buckets that apply to the run."""
-    return [
+    keys = [
         Agent.key_of(run.tenant, run.agent_id),
         StackSettings.key_for(run.id),
         *keys_of_settings(run.tenant, chat),
         *payer_keys(run),
+        *keys_of_pool(chat),
     ]
+    return list(dict.fromkeys(keys))
+
+
+def keys_of_pool(chat: Chat | None) -> list[Key[Allowance]]:
+    """Return the key of the pool of a chat's visitor; no key in a chat of members."""
+    if chat is None:
+        return []
+    visitors = [member.id for member in chat.roster if member.id.startswith(VISITOR)]
+    return [Allowance.key_of(chat.tenant, owner) for each in visitors for owner in pools_of(each)]
+
+
+def found_agent(
+    run: Run, chat: Chat | None, found: Mapping[Key, Item], *, partly: bool = False
+) -> Agent | None:
+    """Return the agent as it works in a chat; None if it was not found.
+
+    Args:
+        found: The items of `keys_of_configuration` that exist.
+        partly: Whether some were not read yet. Then None is also returned without the pool.
+    """
+    agent, keys = Agent.read(found, Agent.key_of(run.tenant, run.agent_id)), keys_of_pool(chat)
+    if agent is None or not keys:
+        return agent
+    pool = next(iter(Allowance.read_each(found, keys)), None)
+    if pool is None and partly:
+        return None
+    return for_visitors(agent, pool.tools if pool is not None else None)
 
 
 def found_configuration(
     run: Run, chat: Chat | None, found: Mapping[Key, Item], settings: Settings
 ) -> tuple[Agent, Configuration]:
-    """Return the agent, and the settings and token buckets that apply to the run.
+    """Return the agent as it works in the chat, and the settings and buckets of the run.
 
     Args:
         chat: The active chat.
@@ -436,7 +464,7 @@ def found_configuration(
     Raises:
         NotFound: The agent no longer exists.
     """
-    agent = Agent.read(found, Agent.key_of(run.tenant, run.agent_id))
+    agent = found_agent(run, chat, found)
     if agent is None or agent.deleted_at is not None:
         raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
     line, tenant = found_settings(run.tenant, chat, found)

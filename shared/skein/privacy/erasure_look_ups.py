@@ -125,8 +125,8 @@ class LookUpEraser:
     def _erase_sharing(self, sweep: Sweep) -> Iterator[str]:
         """Remove the person from sharing rules and roles.
 
-        This reads all users, so it is skipped for visitors, who have no part in either, and for the
-        erasure of a message.
+        This reads all members, so it is skipped for visitors, who have no part in either, and for
+        the erasure of a message.
         """
         people = frozenset(each for each in sweep.subject.ids if not is_visitor(each))
         if not people:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from skein.errands.models.errand import ErrandLink
 from skein.errands.views import exported_errand
 from skein.errors import NotFound
+from skein.identity.models.visit import Visit
 from skein.live.models.device import Device, PersonDevices
 from skein.media.uploads import FileLink, MediaUploads
 from skein.memory.models.memory import Memory
@@ -118,6 +119,7 @@ class Export(NamedTuple):
         consents: The posts of agents' words that the person approved.
         disclosures: Records of the person's words that sharing rules have shown to others.
         text_consents: The person's consents to texts, by phone number; on the first page only.
+        visit: The visit of a visitor, on the first page only; None for members.
     """
 
     user: User
@@ -133,6 +135,7 @@ class Export(NamedTuple):
     kept: list[KeptItem]
     next_cursor: str | None
     text_consents: dict[Address, ChannelConsents]
+    visit: Visit | None
 
 
 Thing = (
@@ -172,7 +175,10 @@ class Exports:
         devices = self._devices(user) if cursor is None else ()
         texts = TextConsents(table=self.table, clock=self.clock)
         consents = texts.of_user(user) if cursor is None else {}
-        page = Export(user, usage, devices, invited, [], [], [], [], [], [], [], None, consents)
+        visit = Visit.read(self.table, Visit.key_of(tenant, user.id)) if cursor is None else None
+        page = Export(
+            user, usage, devices, invited, [], [], [], [], [], [], [], None, consents, visit
+        )
         size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):

@@ -21,7 +21,7 @@ from skein.services.common.pagination import pages_of_relation
 from skein.services.outbox.dispatch import Dispatch
 
 MARGIN = timedelta(seconds=30)  # time before the deadline that is kept for the chats of one person
-AGENTS, PEOPLE = "agents", "people"
+AGENTS, PEOPLE, VISITORS = "agents", "people", "visitors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class RecallRebuild:
                 return
 
     def _found(self, job: RecallJob) -> Iterator[tuple[str, list[Chat]]]:
-        """Yield the chats without people by agent, and then the chats of each person.
+        """Yield the chats without people by agent, then those of each member and each visitor.
 
         Each list comes with a position from which another job can continue.
         """
@@ -92,8 +92,12 @@ class RecallRebuild:
             for agent_id in self._agents(job, after):
                 yield f"{AGENTS} {agent_id}", list(self._without_people(job.tenant, agent_id))
             after = ""
-        for user_id in self._ids(users_relation(job.tenant), after):
-            yield f"{PEOPLE} {user_id}", list(self._of_person(job.tenant, user_id))
+        for name, visitors in ((PEOPLE, False), (VISITORS, True)):
+            if stage == VISITORS and not visitors:
+                continue
+            for user_id in self._ids(users_relation(job.tenant, visitors=visitors), after):
+                yield f"{name} {user_id}", list(self._of_person(job.tenant, user_id))
+            after = ""
 
     def _agents(self, job: RecallJob, after: str) -> Iterator[str]:
         """Yield the ID of the job's agent, or of each agent of the tenant that still exists."""

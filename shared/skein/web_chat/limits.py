@@ -13,7 +13,7 @@ from typing import NoReturn
 from skein.errors import RateLimited
 from skein.identity.models.visit import VisitClaims
 from skein.identity.visit_tokens import VisitTokens
-from skein.models.common.storage import Update
+from skein.models.common.storage import Item, Update
 from skein.models.quotas.limit import DAY, HOUR, MINUTE, Allowance, Rate, owner_of_pool
 from skein.ports import Clock, Secrets, Table
 from skein.services.quotas.rate_limits import RateLimiter
@@ -116,14 +116,15 @@ class VisitLimits:
 
 
 def pool_write(widget: Widget, settings: Settings) -> Update:
-    """Return the write that limits the model tokens of a widget's visitors.
+    """Return the write that sets the model tokens and the tools for a widget's visitors.
 
     One answer's worth is kept back, so that the last answer does not exceed the limit.
     """
     owner = owner_of_pool(widget.pool)
     kept_back = settings.max_prompt_tokens + settings.reserved_response_tokens
     size = max(1, widget.limits.tokens_per_day - kept_back)
-    values = {"tenant": widget.tenant, "owner": owner, "tokens_per_day": size, "expires_at": None}
+    values: Item = {"tenant": widget.tenant, "owner": owner, "expires_at": None}
+    values |= {"tokens_per_day": size, "tools": list(widget.tools)}
     return Update(Allowance.key_of(widget.tenant, owner), set=values)
 
 

@@ -98,7 +98,6 @@ class VisitMessages:
             roster=(user.as_member, agent.as_member),
             activity_hour=now.replace(minute=0, second=0, microsecond=0),
             retention=retention_of(settings),
-            tools=widget.tools,
             created_at=now,
         )
         members = tuple(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
 from skein.models.common.storage import Condition, Delete, Is, Missing, Put, Write, at_version
-from skein.models.visibility.audience import OPEN, Audience
+from skein.models.visibility.audience import OPEN, Audience, may_show
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.workspace.models.skill import MAX_SKILLS, Skill, SkillCatalog, SkillHead
@@ -65,9 +65,13 @@ class Skills:
             raise NotFound("skill not found")
         return skill
 
-    def list(self, tenant: str) -> tuple[ListedSkill, ...]:
-        """List all skills that the tenant's agents can use, by name."""
-        catalog = self._catalog(tenant)
+    def list(self, tenant: str, readers: Audience = OPEN) -> tuple[ListedSkill, ...]:
+        """List all skills that the tenant's agents can use, by name.
+
+        The catalog is open content, and doesn't say which skills are public. So readers who may
+        not see open content get the shipped skills.
+        """
+        catalog = self._catalog(tenant) if may_show(OPEN, readers) else SkillCatalog()
         own = {head.name for head in catalog.heads}
         heads = sorted(all_heads(catalog).values(), key=lambda head: head.name)
         return tuple(ListedSkill(head, shipped=head.name not in own) for head in heads)

@@ -1,5 +1,6 @@
 """Visitors are shown their own chat and public content, whatever agents do, and nothing else."""
 
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from skein.models.visibility.ownership import Actor
 from skein.models.visibility.provenance import NO_AUTHORS
 from skein.workspace.documents import Documents
 from skein.workspace.models.document import DocumentReach, Folder
+from skein.workspace.skill_selection import shipped
 from tests.support.agents import COACH, results_of
 from tests.support.api_client import operator
 from tests.support.builders import TENANT, World, person
@@ -40,8 +42,15 @@ LOOKS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def visit(world: World, who: NamedMember = VISITOR, **fields: Any) -> Chat:
+def visit(
+    world: World,
+    who: NamedMember = VISITOR,
+    tools: tuple[str, ...] | None = None,
+    **fields: Any,
+) -> Chat:
     """A chat of a visitor and the agent."""
+    if tools is not None:
+        world.pool(who.id, tools=tools)
     own = {"kind": "direct", "visibility": "private", "title": None}
     chat_id = f"chat_{who.id.replace('_', '')}"
     world.known(who)
@@ -116,6 +125,8 @@ def test_tools_for_a_visitor_return_public_content_and_no_open_content(world: Wo
     assert SECRET not in results.casefold()
     for words in (f"We sell {PUBLIC}.", f"A {PUBLIC}.", f"Cut the {PUBLIC}."):
         assert words in results
+    [listed] = re.findall("skill not found; there are: (.*)", results)
+    assert set(listed.split(", ")) == set(shipped())
     assert run.status == "done"
     assert world.texts("chat_vis1")[-1] == "Fine."  # public content doesn't stop the answer
 

@@ -675,6 +675,17 @@ class ExportedFileResource(TypedDict):
     created_at: str
 
 
+class ExportedVisit(TypedDict):
+    """
+    The visit of a visitor of a web page.
+    """
+
+    widget_id: str
+    consent_version: int
+    created_at: str
+    renewed_at: str
+
+
 FileDocument = TypedDict(
     'FileDocument',
     {
@@ -1664,6 +1675,9 @@ ItemKind: TypeAlias = Literal['memory', 'own_words', 'goal', 'plan', 'thread', '
 
 
 UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'channel', 'tenant']
+
+
+PersonKind: TypeAlias = Literal['member', 'visitor']
 
 
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
@@ -5094,6 +5108,7 @@ class ExportResource(TypedDict):
     sharing_rules: list[OwnSharingRule]
     disclosures: list[DisclosedWords]
     text_consents: list[TextConsentResource]
+    visit: ExportedVisit | None
     kept: list[KeptResource]
     next_cursor: str | None
 

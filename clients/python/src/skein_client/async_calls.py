@@ -36,6 +36,7 @@ from skein_client.api_types import (
     NewTool,
     NewUser,
     OfferedToolResource,
+    PersonKind,
     PlanChange,
     PlanResource,
     PlanStatus,
@@ -519,10 +520,10 @@ class AsyncUsers:
         )
 
     def list(
-        self, *, phone: str | None = None, q: str | None = None
+        self, *, phone: str | None = None, q: str | None = None, kind: PersonKind | None = None
     ) -> AsyncIterator[UserResource]:
         """List users by id."""
-        return self._client.items("/v1/users", {"phone": phone, "q": q})
+        return self._client.items("/v1/users", {"phone": phone, "q": q, "kind": kind})
 
     def list_direct_chats(self, user_id: str) -> AsyncIterator[DirectChatResource]:
         """List a user's direct chats, newest first."""

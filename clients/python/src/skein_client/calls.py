@@ -36,6 +36,7 @@ from skein_client.api_types import (
     NewTool,
     NewUser,
     OfferedToolResource,
+    PersonKind,
     PlanChange,
     PlanResource,
     PlanStatus,
@@ -494,9 +495,11 @@ class Users:
             self._client.call("PUT", path("/v1/users/{}/phones/{}", user_id, phone), body),
         )
 
-    def list(self, *, phone: str | None = None, q: str | None = None) -> Iterator[UserResource]:
+    def list(
+        self, *, phone: str | None = None, q: str | None = None, kind: PersonKind | None = None
+    ) -> Iterator[UserResource]:
         """List users by id."""
-        return self._client.items("/v1/users", {"phone": phone, "q": q})
+        return self._client.items("/v1/users", {"phone": phone, "q": q, "kind": kind})
 
     def list_direct_chats(self, user_id: str) -> Iterator[DirectChatResource]:
         """List a user's direct chats, newest first."""

@@ -22,7 +22,7 @@ from skein.models.runs.run import Run
 from skein.models.visibility.audience import may_show
 from skein.ports import Table
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
-from skein.services.visibility.audience import agent_in, audience_of, destination_of, own_scope_of
+from skein.services.visibility.audience import audience_of, destination_of, own_scope_of
 from skein.services.visibility.insiders import insiders_of, keys_of_insiders
 from skein.settings import Settings
 from skein.workspace.sections.threads import Threads
@@ -79,7 +79,7 @@ def read_degraded(
     shown = _asked(messages, asked_from, current, me)
     history = History(messages=shown, seen_to=seen_to(seen, messages, shown, me))
     return Reading(
-        agent=agent_in(chat, agent),
+        agent=agent,
         chat=chat,
         member=member,
         destination=destination_of(chat),

@@ -38,6 +38,7 @@ from skein.interface.reading import (
     SectionItems,
     SectionLoader,
     SectionReads,
+    found_agent,
     found_configuration,
     keys_of_configuration,
     keys_of_person,
@@ -53,16 +54,17 @@ from skein.models.config.overrides import StackSettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import RunJob
-from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
+from skein.models.quotas.limit import Allowance, owner_of_shard
 from skein.models.runs.run import Run
 from skein.models.visibility.audience import Audience
 from skein.models.visibility.ownership import scopes_at
 from skein.own_tools.items import OwnToolItems
 from skein.ports import Clock, ParallelMap, Services
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
+from skein.services.quotas.token_budget import bucket_keys
 from skein.services.runs import policy
 from skein.services.runs.claim import PrefetchedItems
-from skein.services.visibility.audience import agent_in, audience_of, destination_of, scope_of
+from skein.services.visibility.audience import audience_of, destination_of, scope_of
 from skein.services.visibility.insiders import (
     holds_insiders_alone,
     holds_words_of_readers,
@@ -182,7 +184,6 @@ class Reader:
         """
         newest = [chat.as_now(message) for message in Message.each_of(first.newest)] if chat else []
         known = {key: item for key, item in prefetched.items() if item is not None}
-        agent_key = Agent.key_of(run.tenant, run.agent_id)
         read = SectionReads(
             run=run,
             chat=chat,
@@ -191,7 +192,7 @@ class Reader:
             messages=newest,
             owned=first.owned,
             found=known,
-            agent=_agent_at(agent_key, chat, known),
+            agent=found_agent(run, chat, known, partly=True),
         )
         sharing = self._sharing(run, chat, prefetched)
         with _read_pool() as pool:
@@ -205,7 +206,7 @@ class Reader:
                 batch = pool.submit(copy_context().run, self.table.get_many, wanted)
                 found |= batch.result()
         others, all_others = _own_chats(read, found, keys.chats), first.all_rows and keys.all_chats
-        agent = read.agent or _agent_at(agent_key, chat, found)
+        agent = read.agent or found_agent(run, chat, found, partly=True)
         read = replace(read, found=found, agent=agent, others=others, all_others=all_others)
         read = self._queried(self._with_more(read, {*keys.named, *keys.chats}))
         return self._made(replace(read, now=self.clock.now()), loads, sharing)
@@ -257,8 +258,7 @@ class Reader:
     ) -> Reading:
         """Build the reading from the items that were read and from the results of the loaders."""
         run, chat, found = read.run, read.chat, read.found
-        stored, config = found_configuration(run, chat, found, self.settings)
-        agent = read.agent or agent_in(chat, stored)
+        agent, config = found_configuration(run, chat, found, self.settings)
         read = _with_insiders(read, agent)
         items = _found_items(read)
         person = next(iter(User.read_each(found, keys_of_person(chat))), None)
@@ -288,11 +288,6 @@ class Reader:
             sharing=sharing,
         )
         return replace(reading, audience=_audience_of_history(run, chat, reading.of(History)))
-
-
-def _agent_at(key: Key[Agent], chat: Chat | None, found: Mapping[Key, Item]) -> Agent | None:
-    agent = Agent.read(found, key)
-    return agent_in(chat, agent) if agent is not None else None
 
 
 def _may_have_rules(run: Run, prefetched: PrefetchedItems) -> bool:
@@ -430,7 +425,7 @@ def prefetch_keys(job: RunJob) -> list[Key]:
     home = Run.home_of(job.run_id)
     if job.user_id is not None:
         keys.append(User.key_of(tenant, job.user_id))
-        keys.append(Allowance.key_of(tenant, owner_of_user(job.user_id)))
+        keys += bucket_keys(tenant, job.user_id)
         if home.startswith("chat_"):
             person = MemberRef(kind="user", id=job.user_id)
             keys.append(Membership.key_of(tenant, home, person))

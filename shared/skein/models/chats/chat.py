@@ -17,7 +17,6 @@ from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import Address
 from skein.models.common.base import (
-    VISITOR,
     Identifier,
     Instant,
     MemberRef,
@@ -196,8 +195,6 @@ class Chat(ChatFields, Stored):
             of this direct chat.
         briefing: The team's note to the agents when it last handed the chat back. A prompt shows
             the note if its history begins before the note was written.
-        tools: For a chat with a visitor, the tools that agents may call in this chat instead of the
-            tools that they have elsewhere; None for the default.
         sharing: For a direct chat, the state of sharing its person's messages with others; None if
             no sharing rule has covered the person.
     """
@@ -241,9 +238,6 @@ class Chat(ChatFields, Stored):
     sharing: Annotated[SharingState | None, Field(exclude_if=lambda sharing: sharing is None)] = (
         None
     )
-    tools: Annotated[
-        tuple[Identifier, ...] | None, Field(exclude_if=lambda names: names is None)
-    ] = None
     activity_hour: Instant
     listed_hour: Instant | None = None
     upkeep_at: Instant | None = None
@@ -359,10 +353,6 @@ class Chat(ChatFields, Stored):
         direct = self.kind == here.kind == "direct"
         theirs = direct and not set(self.person_ids).isdisjoint(here.person_ids)
         return theirs and at < here.session.reset_at
-
-    @property
-    def with_visitor(self) -> bool:
-        return any(member.id.startswith(VISITOR) for member in self.roster)
 
     @property
     def scope(self) -> str | None:

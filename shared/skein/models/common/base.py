@@ -78,6 +78,8 @@ MemberKind = Literal["user", "agent"]
 SenderKind = Literal["user", "agent", "team"]
 """Who posts messages: people, agents, and people of the team who have taken a chat over."""
 
+PersonKind = Literal["member", "visitor"]
+
 VISITOR = "vis_"
 """The prefix of the ids of visitors."""
 

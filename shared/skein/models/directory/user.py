@@ -15,6 +15,7 @@ from skein.models.common.base import (
     Stored,
     Tenant,
     TimeZone,
+    is_visitor,
     key_part,
     person_key,
 )
@@ -143,7 +144,8 @@ class User(UserFields, NamedModel, Stored):
 
     def to_item(self) -> Item:
         """Return the person as table attributes, listed under their tenant."""
-        return self.attributes() | {"gsi1pk": users_relation(self.tenant), "gsi1sk": self.id}
+        relation = users_relation(self.tenant, visitors=is_visitor(self.id))
+        return self.attributes() | {"gsi1pk": relation, "gsi1sk": self.id}
 
 
 class Merge(Stored):
@@ -167,9 +169,9 @@ class Merge(Stored):
         return self.attributes() | due_pointer("merge", self.key, due_at)
 
 
-def users_relation(tenant: str) -> str:
-    """Return the `gsi1` partition key of a tenant's people."""
-    return f"{key_part(tenant)}#USERS"
+def users_relation(tenant: str, *, visitors: bool = False) -> str:
+    """Return the `gsi1` partition key of a tenant's members, or of its visitors."""
+    return f"{key_part(tenant)}#{'VISITORS' if visitors else 'USERS'}"
 
 
 class NameWord(Stored):

@@ -42,7 +42,7 @@ MOMENTS = (
     "uploads_full_at",
     "visits_full_at",
 )
-BUCKETS = (*MOMENTS, "over", "permits_version", "tokens_per_day")
+BUCKETS = (*MOMENTS, "over", "permits_version", "tokens_per_day", "tools")
 
 What = Literal["messages", "tokens"]
 
@@ -110,6 +110,8 @@ class Allowance(Stored):
         uploads_full_at: When the bucket of pictures and files is full again.
         visits_full_at: When the bucket of visits, or of messages of visitors, is full again.
         tokens_per_day: For a pool, the size of its bucket of model tokens; None for no limit.
+        tools: For a pool, the tools that agents may call in chats with its visitors, in place of
+            their own; None for the default.
         over: For a person on SMS, the state of the limit that was exceeded last.
         permits: The owner's permits: the runs that work and the runs that wait for a permit.
         permits_version: The version of the permits, which their optimistic lock compares.
@@ -130,6 +132,7 @@ class Allowance(Stored):
     uploads_full_at: Instant | None = None
     visits_full_at: Instant | None = None
     tokens_per_day: int | None = None
+    tools: Annotated[tuple[str, ...] | None, Field(exclude_if=lambda names: names is None)] = None
     over: ExceededLimit | None = None
     permits: Annotated[Permits, Field(exclude_if=lambda permits: permits == NO_PERMITS)] = (
         NO_PERMITS

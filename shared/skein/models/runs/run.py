@@ -78,7 +78,7 @@ class ShownStaging(Value):
     """Borrowed context that a run's prompt contained, and the chat whose prompt showed it."""
 
     chat_id: Annotated[
-        Identifier, Field(description="The chat that the borrowed messages come from.")
+        Identifier, Field(description="The chat whose prompt has the borrowed messages.")
     ]
     staging: Annotated[str, Field(description="The id of the staging.")]
 

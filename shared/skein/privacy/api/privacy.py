@@ -4,6 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from skein.identity.models.visit import Visit
 from skein.live.api import DeviceResource
 from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, Page, Resource
 from skein.models.api.chats import MemberResource, MessageResource
@@ -251,6 +252,26 @@ class ExportedInvitation(Resource):
         return cls(chat_id=chat.id, by=by, at=invited.at, expires_at=invited.expires_at)
 
 
+class ExportedVisit(Resource):
+    """The visit of a visitor of a web page."""
+
+    widget_id: Annotated[str, Field(description="The widget of the page.")]
+    consent_version: Annotated[
+        int, Field(description="The version of the consent text that the visitor agreed to, or 0.")
+    ]
+    created_at: CreatedAt
+    renewed_at: Annotated[Instant, Field(description="When the visit was last renewed.")]
+
+    @classmethod
+    def of_visit(cls, visit: Visit) -> Self:
+        return cls(
+            widget_id=visit.widget_id,
+            consent_version=visit.consent,
+            created_at=visit.created_at,
+            renewed_at=visit.renewed_at,
+        )
+
+
 class ExportResource(Resource):
     """A page of all data of a person. Read pages until `next_cursor` is null."""
 
@@ -296,6 +317,10 @@ class ExportResource(Resource):
     text_consents: Annotated[
         tuple[TextConsentResource, ...],
         Field(description="Consents to texts that agents begin; on the first page only."),
+    ]
+    visit: Annotated[
+        ExportedVisit | None,
+        Field(description="The visit of a visitor, on the first page only; null for members."),
     ]
     kept: Annotated[
         tuple[KeptResource, ...], Field(description="What agents store for this person only.")

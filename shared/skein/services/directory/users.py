@@ -129,16 +129,21 @@ class Users:
         return revised
 
     def list(
-        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+        self,
+        tenant: str,
+        *,
+        visitors: bool = False,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
     ) -> Listing[User]:
-        """List a page of a tenant's users, by id.
+        """List a page of a tenant's members, or of its visitors, by id.
 
         Raises:
             Invalid: The cursor does not belong to this list.
         """
-        return list_relation(
-            self.table, users_relation(tenant), User, of="users", limit=limit, cursor=cursor
-        )
+        relation = users_relation(tenant, visitors=visitors)
+        of = "visitors" if visitors else "users"
+        return list_relation(self.table, relation, User, of=of, limit=limit, cursor=cursor)
 
     def owner_of(self, tenant: str, phone: str) -> User | None:
         """Return the user who owns a phone number; None if the number has no owner.

@@ -11,7 +11,7 @@ from skein.models.visibility.ownership import private_scope
 from skein.models.visibility.provenance import SourceLabel
 
 VISITOR_TOOLS = ("ask_choice", "ask_a_person", "end_run")
-"""The tools in a chat with a visitor, unless the chat lists others."""
+"""The tools in a chat with a visitor, unless the visitor's pool lists others."""
 
 
 def audience_of(chat: Chat, *, since_seq: int) -> Audience:
@@ -43,14 +43,15 @@ def destination_of(chat: Chat | None) -> Audience:
     return chat.readers if chat is not None else OPEN
 
 
-def agent_in(chat: Chat | None, agent: Agent) -> Agent:
-    """Return an agent as it works in a chat.
+def for_visitors(agent: Agent, tools: tuple[str, ...] | None) -> Agent:
+    """Return an agent as it works in a chat with a visitor.
 
-    In a visitor's chat, an agent answers in text, and has the chat's tools instead of its own.
+    The agent answers in text, and has the pool's tools instead of its own.
+
+    Args:
+        tools: The tools of the visitor's pool; None for the default.
     """
-    if chat is None or not chat.with_visitor:
-        return agent
-    tools = VISITOR_TOOLS if chat.tools is None else chat.tools
+    tools = VISITOR_TOOLS if tools is None else tools
     return agent.model_copy(update={"enabled_tools": tools, "reply_mode": "text"})
 
 

@@ -209,8 +209,7 @@ def read_skill(call: ToolContext, name: SkillName) -> str:
     try:
         return skill_text(skills.get(tenant, name, readers))
     except NotFound as error:
-        listed = [each for each in skills.list(tenant) if each.shipped or not readers.visitors]
-        known = ", ".join(each.head.name for each in listed)
+        known = ", ".join(each.head.name for each in skills.list(tenant, readers))
         raise Failed(f"{error}; there are: {known}") from None
 
 
