@@ -3423,8 +3423,9 @@ export interface paths {
          * List users by id
          * @description The list includes callers, who are known only by their number.
          *
-         *     With `q`, it has the users who are found by name, each once, and pages may be short. Visitors of
-         *     web pages are listed with `kind=visitor` only, without `q` and `phone`.
+         *     With `phone`, it has the owner of the number, or is empty. With `q`, it has the users who are
+         *     found by name, each once, and pages may be short. Visitors of web pages
+         *     are listed with `kind=visitor` only, without `q` and `phone`.
          */
         get: operations["list_users"];
         put?: never;
