@@ -76,7 +76,14 @@ def _field(name: str, inner: Any) -> Test:
         if not isinstance(inner, list) or not all(isinstance(one, dict) for one in inner):
             raise BadTemplateError(f"the filter of {OR} must be a list of objects")
         either = [_pattern(one) for one in inner]
-        return lambda value: any(test(value) for test in either)
+
+        def check(value: Any) -> bool:
+            for test in either:  # noqa: SIM110 - see `_pattern`
+                if test(value):
+                    return True
+            return False
+
+        return check
     if isinstance(inner, dict) and inner:
         return _pattern(inner)
     if isinstance(inner, list) and inner:
@@ -91,7 +98,11 @@ def _leaf(rules: Sequence[Test]) -> Test:
         if isinstance(value, dict):
             return False  # rules are about values, not about objects
         values = value if isinstance(value, list) else [value]
-        return any(rule(one) for rule in rules for one in values)
+        for rule in rules:
+            for one in values:
+                if rule(one):
+                    return True
+        return False
 
     return check
 

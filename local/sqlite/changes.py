@@ -66,7 +66,7 @@ def record_changes(
         change = stream_change(table_arn(TABLE_NAME), old, new, at=at(), expired=expired)
         wanted = [name for name, patterns in feeds if _accepts(patterns, change)]
         if wanted:
-            change["dynamodb"]["SizeBytes"] = _size(change["dynamodb"])
+            change["dynamodb"]["SizeBytes"] = size_of(change["dynamodb"])
             text = json.dumps(change, ensure_ascii=False, separators=(",", ":"), default=as_text)
             rows += [(name, text) for name in wanted]
     if rows:
@@ -145,6 +145,7 @@ def _filters(patterns: str) -> EventFilters:
     return filters_of(tuple(json.loads(patterns)))
 
 
-def _size(change: Event) -> int:
+def size_of(change: Event) -> int:
+    """Return the size of the keys and images of a change, in bytes."""
     images = [change[name] for name in ("Keys", "OldImage", "NewImage") if name in change]
     return sum(item_size(image) for image in images)

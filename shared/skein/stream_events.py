@@ -86,6 +86,8 @@ def _with_bytes(value: Any) -> Any:
         return [_with_bytes(inner) for inner in value]
     if not isinstance(value, Mapping):
         return value
+    if len(value) == 1 and isinstance(value.get("S", value.get("N")), str):
+        return value  # most values, which need no copy
     if value.keys() == {"B"} and isinstance(value["B"], str):
         return {"B": base64.b64decode(value["B"], validate=True)}
     return {name: _with_bytes(inner) for name, inner in value.items()}

@@ -77,6 +77,8 @@ class Knowledge:
         self._members: defaultdict[str, set[str]] = defaultdict(set)
         self._invited: defaultdict[str, set[str]] = defaultdict(set)
         self._scanned: dict[str, int] = {}
+        self._scanned_as_of = -1
+        self._chat_ids: tuple[int, list[str]] = (-1, [])
         self._confirmed: list[Confirmed] = []
         self._answered: set[str] = set()
         self._orders: list[tuple[str, set[str]]] = []  # the texts and people of agreed errands
@@ -148,8 +150,12 @@ class Knowledge:
 
     def chat_ids(self) -> list[str]:
         """All chats of the story, those of the stranger's phone included."""
-        keys = [key for key in self._world.table.all_keys() if key.sk == "META"]
-        return sorted({key.pk.rsplit("#", 1)[1] for key in keys if "#CHAT#" in key.pk})
+        table = self._world.table
+        if self._chat_ids[0] != table.changes:
+            keys = [key for key in table.all_keys() if key.sk == "META"]
+            found = sorted({key.pk.rsplit("#", 1)[1] for key in keys if "#CHAT#" in key.pk})
+            self._chat_ids = table.changes, found
+        return self._chat_ids[1]
 
     def readers(self, chat_id: str) -> Readers:
         """Who reads a chat now.
@@ -217,11 +223,13 @@ class Knowledge:
     # ------------------------------------------------------------------ after each step
 
     def scan(self) -> None:
-        """Note who has come to know the secret since the last scan.
+        """Note who has come to know the secret since the last scan, if anything was written.
 
         Raises:
             Leak: An agent's message brought it to somebody who may not know it.
         """
+        if self._scanned_as_of == self._world.table.changes:
+            return
         for message in sorted(self._news(), key=lambda message: message.id):
             if message.via is not None:
                 self._posted(message)
@@ -238,6 +246,7 @@ class Knowledge:
             if unknowing and self._said_in(chat_id):  # a new member can read what came before
                 self.insiders.update(readers)
         self._check_desk()
+        self._scanned_as_of = self._world.table.changes
 
     def _check_desk(self) -> None:
         """Check that a request for a person tells its holder only what was said in the chat.

@@ -20,6 +20,7 @@ from skein.desk.returning import Returns
 from skein.desk.taking import Taking
 from skein.errors import Rejected, Unavailable
 from skein.live.devices import Devices
+from skein.live.models.connection import Connection
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, OwnChange, UserChange
 from skein.models.chats.chat import Chat, Media, Message, chat_partition
@@ -282,17 +283,22 @@ class Stage(World):
     def _once(
         self,
         what: str,
-        chat_id: str,
+        thing: str,
         read: Callable[[str], T],
         ends: Callable[[T], Sequence[float]] = lambda _: (),
+        *,
+        partition: str | None = None,
     ) -> T:
-        """What was read of a chat, until its partition is written or one of the times has come."""
-        as_of = self.table.changes_in(chat_partition(TENANT, chat_id))
-        known = self._read.get((what, chat_id))
+        """What was read of a chat or another thing.
+
+        It is read again when its partition was written, or one of the times has come.
+        """
+        as_of = self.table.changes_in(partition or chat_partition(TENANT, thing))
+        known = self._read.get((what, thing))
         if known is None or known[0] != as_of or known[1] <= self.clock.now().timestamp():
-            found = read(chat_id)
+            found = read(thing)
             known = (as_of, min(ends(found), default=inf), found)
-            self._read[what, chat_id] = known
+            self._read[what, thing] = known
         kept: T = known[2]
         return kept
 
@@ -370,11 +376,22 @@ class Stage(World):
         """Connect each person whose last connection has ended, or who has none yet."""
         for who in (*PEOPLE, *VISITORS):
             mine = self._connections[who.id]
-            if mine and self.app.live_connections.find(mine[-1]) is not None:
+            if mine and self._is_open(mine[-1]):
                 continue
             mine.append(f"connection {len(mine) + 1} of {who.name}")
             issued = self.app.live_tickets.issue(TENANT, who.id, token_ends_at=None)
             self.app.live_connections.connect(issued.ticket, mine[-1])
+
+    def _is_open(self, connection_id: str) -> bool:
+        """Whether a connection has not ended."""
+        found = self._once(
+            "connection",
+            connection_id,
+            self.app.live_connections.find,
+            lambda found: [found.ends_at.timestamp()] if found is not None else [],
+            partition=Connection.key_of(connection_id).pk,
+        )
+        return found is not None
 
     def _push(self) -> None:
         """Index the changes since the last push for recall, and push their frames."""

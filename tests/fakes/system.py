@@ -135,6 +135,8 @@ class MemoryQueues:
         now = self._clock.now()
         with self._lock:
             due = [w for w in self._waiting if wanted(w.job) and w.due_at <= now]
+            if not due:
+                return ()
             self._waiting = [w for w in self._waiting if w not in due]
         turns = Counter[str]()
         in_turn: list[tuple[int, datetime, Job]] = []

@@ -1,12 +1,19 @@
 """The feed of a table in memory, with the filters of the template."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any
 
-from local.events import Event, failed_messages, sequence_number
+from local.events import Event, failed_messages, sequence_number, stream_change
+from local.intrinsics import TABLE_NAME, table_arn
+from local.polling.event_filters import filters_of
 from local.polling.feed import FeedSource, feed_sources
-from local.sqlite.changes import SqliteChanges
+from local.sqlite.changes import FIRST_SEQUENCE_NUMBER, size_of
+from skein.adapters.dynamodb.attributes import StoredItem
+from skein.adapters.sqlite_table.items import as_text
+from skein.models.common.storage import Key
 from skein.ports import Clock
 from tests.fakes.table import MemoryTable
 from tests.support.template import deployed_template
@@ -22,18 +29,46 @@ def source() -> FeedSource:
 class TableFeed:
     """The changes of a table since the feed was attached.
 
+    They are what `local.sqlite.changes` keeps in a database. Writing them there and reading them
+    again would take longer than all other work of a write.
+
     Args:
         table: The table.
         clock: The clock of the changes.
     """
 
     def __init__(self, table: MemoryTable, clock: Clock) -> None:
-        self._changes = SqliteChanges(table._database, clock)
-        self._changes.attach([source()])
+        self._clock = clock
+        self._number = FIRST_SEQUENCE_NUMBER
+        self._unread: deque[Event] = deque()
+        table.changed = self._note
+
+    def _note(
+        self,
+        before: Mapping[Key, StoredItem | None],
+        after: Mapping[Key, StoredItem | None],
+        expired: bool,
+    ) -> None:
+        """Keep the changes of a transaction that the filters accept."""
+        accepted, at = filters_of(tuple(source().settings.patterns)), self._clock.now().timestamp()
+        for key, new in after.items():
+            old = before[key]
+            if old == new:
+                continue
+            change = stream_change(table_arn(TABLE_NAME), old, new, at=at, expired=expired)
+            if not accepted.accept(change):
+                continue
+            self._number += 1
+            stream = change["dynamodb"]
+            change["eventID"] = f"{self._number:032x}"
+            stream |= {"SequenceNumber": str(self._number), "SizeBytes": size_of(stream)}
+            for name in stream.keys() & {"OldImage", "NewImage"}:
+                stream[name] = _as_sent(stream[name])
+            self._unread.append(change)
 
     def unread(self) -> list[Event]:
         """The next batch of changes, oldest first; empty if all were handled."""
-        return self._changes.read(source())
+        return [*islice(self._unread, source().settings.batch_size)]
 
     def pump(self, handle: Callable[[Event], Any]) -> int:
         """Hand over batches until none is left or one fails; return the number of batches.
@@ -51,7 +86,7 @@ class TableFeed:
             failed = failed_messages(answer, numbers)
             handled = min(map(numbers.index, failed), default=len(batch))
             if handled:
-                self._changes.done(source(), batch[handled - 1])
+                self._done(handled)
             if failed:
                 return count
         return count
@@ -60,6 +95,17 @@ class TableFeed:
         """Forget all unread changes; return their number."""
         lost = 0
         while batch := self.unread():
-            self._changes.done(source(), batch[-1])
+            self._done(len(batch))
             lost += len(batch)
         return lost
+
+    def _done(self, count: int) -> None:
+        for _ in range(count):
+            self._unread.popleft()
+
+
+def _as_sent(image: StoredItem) -> StoredItem:
+    """An image as an event holds it, with bytes in base64."""
+    if not any("B" in value for value in image.values()):
+        return image
+    return {n: {"B": as_text(v["B"])} if "B" in v else v for n, v in image.items()}

@@ -4,7 +4,7 @@ A failed check is a bug in our own code, hence a `ValueError`. Item sizes depend
 messages, so they are not checked here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 from skein.models.common.storage import (
@@ -62,7 +62,8 @@ def check_key(key: Key) -> None:
     Raises:
         ValueError: A part of the key is empty or too long.
     """
-    _check_key_attributes({"pk": key.pk, "sk": key.sk})
+    _check_key_attribute("pk", key.pk)
+    _check_key_attribute("sk", key.sk)
 
 
 def schema_of(query: Query) -> KeySchema:
@@ -177,8 +178,10 @@ def _check_update(update: Update) -> None:
 
 
 def _check_key_attributes(attributes: Mapping[str, Any]) -> None:
-    for name, value in _given(attributes, _KEY_LIMITS):
-        _check_key_attribute(name, value)
+    for name in _KEY_LIMITS:
+        value = attributes.get(name)
+        if value is not None:
+            _check_key_attribute(name, value)
 
 
 def _check_key_attribute(name: str, value: Any) -> None:
@@ -186,7 +189,3 @@ def _check_key_attribute(name: str, value: Any) -> None:
         raise ValueError(
             f"{name} must be a string of 1 to {_KEY_LIMITS[name]} bytes: {value!r:.80}"
         )
-
-
-def _given(attributes: Mapping[str, Any], names: Iterable[str]) -> list[tuple[str, Any]]:
-    return [(name, attributes[name]) for name in names if attributes.get(name) is not None]

@@ -42,6 +42,14 @@ def marshal(value: Any) -> AttributeValue:
         return {"S": _unicode(value)}
     if kind is float or kind is int:
         return {"N": _number(value)}
+    if kind is dict:
+        return {"M": {_name(name): marshal(inner) for name, inner in value.items()}}
+    if kind is list or kind is tuple:
+        return {"L": [marshal(inner) for inner in value]}
+    return _marshal_other(value)
+
+
+def _marshal_other(value: Any) -> AttributeValue:
     match value:
         case None:
             spelled: AttributeValue = {"NULL": True}
@@ -49,14 +57,14 @@ def marshal(value: Any) -> AttributeValue:
             spelled = {"BOOL": value}
         case int() | float() | Decimal():
             spelled = {"N": _number(value)}
-        case str():
+        case str():  # of a subclass, as numbers, mappings and lists may be
             spelled = {"S": _unicode(value)}
         case bytes():
             spelled = {"B": value}
         case Mapping():
-            spelled = {"M": {_name(name): marshal(inner) for name, inner in value.items()}}
+            spelled = marshal(dict(value))
         case list() | tuple():
-            spelled = {"L": [marshal(inner) for inner in value]}
+            spelled = marshal(list(value))
         case _:
             raise TypeError(f"the table cannot store a {type(value).__name__}")
     return spelled

@@ -168,7 +168,11 @@ def item_size(stored: StoredItem) -> int:
     See "DynamoDB Item sizes and formats" in the developer guide. The size of a number is an
     approximation, as in the guide.
     """
-    return sum([_text_size(name) + _size(value) for name, value in stored.items()])
+    total = 0
+    for name, spelled in stored.items():
+        text = spelled.get("S")  # most values are strings
+        total += _text_size(name) + (_size(spelled) if text is None else _text_size(text))
+    return total
 
 
 def keys_size(keys: Mapping[str, str]) -> int:

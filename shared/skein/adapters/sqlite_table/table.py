@@ -41,6 +41,7 @@ EXPIRES_AT = "expires_at"
 COLUMNS = ("pk", "sk", *(name for schema in INDEXES.values() for name in schema), EXPIRES_AT)
 GET = "SELECT size, item FROM items WHERE pk = ? AND sk = ?"
 LIVING = f"({EXPIRES_AT} IS NULL OR {EXPIRES_AT} > ?)"
+GET_LIVING = f"{GET} AND {LIVING}"
 PUT = (
     f"INSERT OR REPLACE INTO items ({', '.join(COLUMNS)}, size, item)"  # noqa: S608 - no input
     f" VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
@@ -177,11 +178,7 @@ class SqliteTable:
     def _living(self, keys: Sequence[Key]) -> list[tuple[int, str]]:
         now = self._now()
         with self._database.reading() as connection:
-            return [
-                row
-                for key in keys
-                for row in connection.execute(f"{GET} AND {LIVING}", [*key, now])
-            ]
+            return [row for key in keys for row in connection.execute(GET_LIVING, (*key, now))]
 
     def _query_table(self, query: Query) -> list[tuple[int, Item]]:
         condition = f"pk = ? AND sk BETWEEN ? AND ? AND {LIVING}"
