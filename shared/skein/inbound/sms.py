@@ -389,7 +389,7 @@ class SmsReceiver:
 
 
 def _normalised(text: str, channel: Channel) -> str:
-    """Return an address of a message in its stored form.
+    """Return the address `text` in the form in which addresses are stored.
 
     Raises:
         Unprocessable: The text is not a full address of the channel.

@@ -67,7 +67,7 @@ class SmsKinds:
     settings: Settings
 
     def classify(self, arrived: ArrivedSms) -> StoredKind | MatchedAnswer | EarlierAnswer:
-        """Return the kind of an SMS; a keyword comes first, then the code of a choice."""
+        """Return the kind of an SMS; keywords are checked before answers to questions."""
         word = self._keyword(arrived, opted_out=False)
         if word is not None:
             return KeywordSms(word)

@@ -116,7 +116,7 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
     Attributes:
         name: The name in logs.
         failures: The metric that counts failures.
-        seconds: The maximum duration of the model call, including its own retry.
+        seconds: The maximum duration of the model call, including any retry within the call.
         answer_tokens: The maximum number of tokens in an answer.
     """
 
@@ -214,7 +214,7 @@ class _OutOfTime(SkeinError):
 
 @dataclass(slots=True)
 class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
-    """The work on one claim. After the time `last`, it asks no further question."""
+    """The work on one claim. No further question is asked after the time `last`."""
 
     engine: BackgroundEngine
     task: Task[J, Claim, Batch, Answer]

@@ -26,9 +26,9 @@ def window_start(last_seq: int, window: int, first: int = 1, *, block: int | Non
 
     The start moves in blocks. Between two moves, the prompts of consecutive runs have the same
     beginning, so a provider's prefix cache can serve them. A move drops two thirds of the window at
-    once. This balances two costs: the prompt after a move is charged in full for the messages that
-    stay, and each further prompt is charged for all shown messages, at the lower price of cached
-    text.
+    once. This balances two costs. The first prompt after a move pays the full price for the
+    messages that stay. Each further prompt pays the lower price of cached text for all messages
+    that it shows.
 
     Args:
         last_seq: The seq of the newest message.

@@ -3,13 +3,15 @@
 A consolidation makes memories from the new messages of a chat. The first message after a
 consolidation makes the chat due again. If the chat is busy or an attempt fails, the worker
 postpones the due time. Only a worker that finds no more messages to consolidate clears the due
-pointer. Only an operator's request makes a chat due at once.
+pointer. A chat is due at the first due time after it has become idle. Only an operator's request
+makes a chat due at once.
 
-- A group is idle after six hours. Due times are full hours, because the finder runs hourly.
-- A direct chat is idle after 30 minutes. Due times are multiples of five minutes. At a due time,
-  the tick sends the job. Only a text of the person makes the chat due; agents' messages are
-  consolidated together with the person's next text. A chat is not due while its person has opted
-  out of SMS. The SMS "START" makes the chat due again if it has messages to consolidate.
+- A group is idle after six hours without messages. Due times are full hours, because the finder
+  runs hourly.
+- A direct chat is idle after 30 minutes without messages. Due times are multiples of five minutes.
+  At a due time, the tick sends the job. Only a text of the person makes the chat due; agents'
+  messages are consolidated together with the person's next text. A chat is not due while its person
+  has opted out of SMS. The SMS "START" makes the chat due again if it has messages to consolidate.
 """
 
 from collections.abc import Collection

@@ -327,9 +327,9 @@ class FirstContact:
                 belongs to another agent or is discarded.
 
         Raises:
-            Conflict: The person has opted out of the channel in this chat. Or the number was opted
-                out before its person was erased, and since then only an operator has recorded a
-                consent.
+            Conflict: The person has opted out of the channel in this chat. Or a person who was
+                erased had opted out on this number, and the current consent was recorded by an
+                operator.
         """
         consent = way.owner.consents[way.route.channel]
         if consent.how == "operator" and self.opted_out.has(

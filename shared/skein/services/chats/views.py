@@ -60,7 +60,7 @@ class OwnChat(NamedTuple):
 
 
 class ChatsCursor(Cursor):
-    """A cursor within a window of index rows, or at the start of the next window.
+    """A position in a list of chats, which is read in windows of 50 index rows.
 
     Attributes:
         after: The sort key after which the window's rows begin.

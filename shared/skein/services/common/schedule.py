@@ -111,8 +111,8 @@ def next_time(cron: str, zone: ZoneInfo, after: datetime) -> datetime | None:
     """Return the first time strictly after `after` at which a cron expression fires in `zone`.
 
     When clocks change, the rules of Debian's cron apply. A fixed time that the clocks skip fires
-    right after the gap. A fixed time that the clocks repeat fires once. An expression with `*`
-    follows elapsed time.
+    right after the gap. A fixed time that the clocks repeat fires once. An expression with `*`,
+    such as every 20 minutes, keeps its interval.
 
     Returns:
         The time in UTC; None if the expression does not fire in the next 50 years.

@@ -32,7 +32,7 @@ Vector = Sequence[float]
 
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
-    """A query in the form in which indexes are searched.
+    """A query, prepared for the search of indexes.
 
     Attributes:
         stems: The stems of the query's words, without fillers.
@@ -116,7 +116,7 @@ def norms_of(vectors: Iterable[Vector]) -> list[float]:
 
 
 def in_bytes(vector: Vector) -> bytes:
-    """Return a vector as bytes, 8 bits for each component. Only its direction is kept."""
+    """Return a vector as bytes, 8 bits for each component; the vector's length is lost."""
     most = max(map(abs, vector), default=0.0) or 1.0
     return bytes(round(value / most * STRONGEST) % 256 for value in vector)
 

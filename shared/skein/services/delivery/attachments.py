@@ -66,7 +66,7 @@ def with_files(
 
 
 def _carried(file: MediaFile, delivery: Delivery) -> PartFile | None:
-    """Return the file, or its smaller copy, if the channel can send it; otherwise None."""
+    """Return the file or its smaller copy, if the channel can send one of them, or None."""
     person, line = delivery.to.person.address, delivery.to.line.address
     copies = ((False, file.content_type, file.size), (True, SMALL_TYPE, file.small_size))
     for small, kind, size in copies:

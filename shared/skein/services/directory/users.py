@@ -338,6 +338,6 @@ def _distinct(phones: Iterable[str]) -> tuple[Address, ...]:
 
 
 def _number_taken(addresses: Iterable[Address], failure: ConditionFailed) -> Conflict:
-    """Build the error that lists the taken numbers; their writes start at position 1."""
+    """Build the error that lists the taken numbers; write `n` is for the `n`-th address."""
     taken = [own.address for n, own in enumerate(addresses, 1) if n in failure.failed]
     return Conflict("the phone number belongs to another user", details={"phones": taken})

@@ -27,8 +27,8 @@ class DueJob(NamedTuple):
         job: Returns the job of an item.
         retry: The waits before the job is sent again.
         pauses: Whether the job is held back while background work is paused. The job of a
-            reflection is not: even during a pause, its worker must preserve fading entries, and it
-            checks the pauses itself.
+            reflection is never held back: even during a pause, the reflection's worker must
+            preserve fading entries. This worker checks the pauses itself.
     """
 
     job: Callable[[Item], Job]

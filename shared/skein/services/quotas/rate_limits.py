@@ -71,7 +71,7 @@ def reason_of_limit(what: What) -> Reason:
 
 
 class Rates(NamedTuple):
-    """The sizes of an owner's two token buckets, and the owner's concurrency limit.
+    """The sizes of an owner's buckets for messages and model tokens, and the run limit.
 
     Attributes:
         running: The maximum number of concurrent runs; 0 for no limit.

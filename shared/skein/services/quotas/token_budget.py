@@ -2,9 +2,9 @@
 
 The cost of an answer is not known in advance. So a person's run reserves an estimate before its
 claim, together with its permit (`concurrency_limit`). The charge of the last answer replaces the
-estimate and gives the permits back. A run begins while the balance exceeds the reservations, so the
-last run that begins may overdraw the person's bucket. A tenant's bucket has no reservations, so all
-answers in progress may overdraw it.
+estimate and gives the permits back. A run may begin as long as the person's bucket holds more than
+the reservations of other runs. So the last run that begins may overdraw the bucket. A tenant's
+bucket has no reservations, so all answers in progress may overdraw it.
 
 A run is charged to the tenant, and to the person who caused it. Usually, this is the person who
 wrote the message or asked for the run. If an agent's message or a plan triggered the run, it is the

@@ -45,9 +45,9 @@ def debounce_in(chat: Chat, settings: Settings) -> Debounce:
 def burst_with(membership: Membership, debounce: Debounce | None, now: datetime) -> dict[str, Any]:
     """Return the membership attributes that record one more SMS of a person.
 
-    If an answer is pending and no run is running, the maximum that the first SMS has set stays.
-    Otherwise, this SMS counts as the first one, because the debounce does not delay a run that is
-    already running.
+    If an answer is pending and no run is running, the answer's latest start, which the first SMS
+    has set, stays the same. Otherwise, this SMS counts as the first SMS, because the debounce does
+    not delay a run that is already running.
 
     Args:
         membership: The agent's membership, freshly read.
