@@ -79,10 +79,10 @@ class SmsReceiver:
         """Post an SMS to the direct chat of its sender and the line's agent.
 
         The first contact creates the sender and the chat. A new chat is also created if the line
-        now belongs to another agent, or if the old chat was discarded or its person has left it.
-        Keywords such as STOP are recorded and do not trigger an agent. A code that belongs to an
-        open question is its answer, and is posted in the question's chat. Any other code is
-        recorded, and its sender gets a notice.
+        now belongs to another agent, if the old chat was discarded, or if the person has left the
+        old chat. Keywords such as STOP are recorded and do not trigger an agent. A code that
+        belongs to an open question is its answer, and is posted in the question's chat. Any other
+        code is recorded, and its sender gets a notice.
 
         Returns:
             The message. None if the SMS is not stored because it has neither text nor media, or

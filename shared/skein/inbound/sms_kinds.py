@@ -42,7 +42,7 @@ class KeywordSms(NamedTuple):
 
 
 class EarlierAnswer(NamedTuple):
-    """An SMS that is delivered again, and that answered a question the first time."""
+    """An SMS that is delivered again; an earlier delivery has answered a question."""
 
     message: Message
 

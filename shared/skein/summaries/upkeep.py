@@ -39,7 +39,7 @@ class Upkeep:
 
     Two upkeeps do more: the first one of an hour, and the first one after an agent has joined. Both
     run the recall sweep, which finds messages that are missing in the index. Both also send jobs
-    for the stale agent summaries of other chats that prompts in this chat would show.
+    for stale agent summaries: prompts in this chat would show these summaries of other chats.
     """
 
     table: Table
@@ -101,7 +101,7 @@ class Upkeep:
         return [renewal.job for renewal in after if renewal.at <= now]
 
     def _wanted(self, snapshot: ChatSnapshot) -> list[SummaryJob]:
-        """Return jobs for stale summaries of other chats that prompts in this chat would show."""
+        """Return jobs for other chats' stale summaries, if prompts in this chat would show them."""
         chat, now = snapshot.chat, self.clock.now()
         return [
             SummaryJob(

@@ -130,7 +130,7 @@ def with_opening(writes: Sequence[Write], opening: Sequence[Put]) -> list[Write]
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
-    """Return the snapshot with the current opt-outs of people whose answers go to a phone.
+    """Return the snapshot with the current opt-outs of the people who get answers on a phone.
 
     This costs one read for each of these people.
     """

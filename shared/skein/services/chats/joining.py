@@ -19,7 +19,8 @@ def joined(
 
     Earlier messages count as seen. If the member was invited, the invitation is removed from the
     chat, and the caller must end the person's choice. If the member is an agent, the chat becomes
-    due for upkeep, which requests the summaries of other chats that prompts in this chat will show.
+    due for upkeep, which requests other chats' summaries, because prompts in this chat will show
+    them.
 
     Args:
         snapshot: The chat, read with its closed memberships.

@@ -94,7 +94,7 @@ def behind_bars(text: str) -> str:
 
 
 def further_lines_behind_bars(text: str) -> str:
-    """Prefix each line except the first with a bar, in a text that follows a speaker's name."""
+    """In a text that follows a speaker's name, put a bar before each line except the first."""
     first, *further = text.splitlines() or [""]
     return "\n".join([first, *map(_barred, further)])
 

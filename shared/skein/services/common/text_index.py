@@ -128,7 +128,7 @@ def from_bytes(content: bytes, dimensions: int) -> list[Vector]:
 
 
 def scores(indexes: Sequence[TextIndex], query: IndexQuery) -> list[list[float]]:
-    """Return a list per index with the score of each of its passages, from 0 to about 1.7."""
+    """Return, for each index, the scores of the index's passages, from 0 to about 1.7."""
     count = sum(len(index.lengths) for index in indexes)
     average = sum(sum(index.lengths) for index in indexes) / count if count else 0.0
     rarities = {stem: _rarity(stem, indexes, count) for stem in query.stems}

@@ -244,7 +244,7 @@ class DeliveryStore:
             )
 
     def _count_usage(self, before: Delivery, after: Delivery) -> None:
-        """Count the usage of each SMS whose id from the provider is new in this write."""
+        """Count the usage of each SMS whose provider id this write stores for the first time."""
         known = before.parts or after.parts
         if len(known) < len(after.parts):  # a notice was added before the first post
             return

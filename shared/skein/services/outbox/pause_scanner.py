@@ -1,9 +1,9 @@
 """Resume work whose pause has ended, and report pauses that were probably forgotten.
 
 A worker that finds its run or delivery paused changes the kind of the due pointer. The tick does
-not look for due pointers of this kind, so paused work costs nothing until the pause ends. The items
-that store the pauses of a tenant or of the stack are due when a pause has ended, and every hour
-once a pause is a day old.
+not look for due pointers of this kind, so paused work costs nothing until the pause ends. Each
+tenant has an item that stores its pauses, and so has the stack. This item is due when a pause has
+ended. Once a pause is a day old, the item is also due every hour, so that the pause is reported.
 """
 
 import logging

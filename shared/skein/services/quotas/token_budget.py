@@ -7,8 +7,8 @@ the reservations of other runs. So the last run that begins may overdraw the buc
 bucket has no reservations, so all answers in progress may overdraw it.
 
 A run is charged to the tenant, and to the person who caused it. Usually, this is the person who
-wrote the message or asked for the run. If an agent's message or a plan triggered the run, it is the
-person whose message led to that message or plan.
+wrote the message or asked for the run. If an agent's message or a plan triggered the run, the run
+is charged to the person whose message led to that message or plan.
 """
 
 import logging

@@ -2,8 +2,8 @@
 
 A question of background work is charged to the people whose messages it includes. The main author
 is the person who wrote most of these messages. If the main author has used a fifth of the budget,
-and other people may have work to do, the question waits until the next day. A question also waits
-until the token limit of its main author allows a model call.
+and other people have used tokens today or yesterday, the question waits until the next day. A
+question also waits until the token limit of its main author allows a model call.
 
 The budget covers summaries and memories of one day (UTC). Skein compares it with the day's usage
 counters, which are written in any case. The check comes before each model call, so the calls in

@@ -79,7 +79,7 @@ class RunCompletion:
         agent in the chain.
 
         Args:
-            claim: The claim of the run, or that of the `step_recording` if there is one.
+            claim: The claim of the run. If there is a `step_recording`, its claim.
             status: The status with which the run ends.
             reason: Why there is no answer; None if the run has answered.
             error: A longer explanation of why the run failed or was canceled.
@@ -111,9 +111,8 @@ class RunCompletion:
 
         Args:
             snapshot: The chat snapshot, freshly read.
-            claim: The claim of the run, or that of the `step_recording` if there is one. The run
-                must already name its final message, if any. No agents may follow the run in a
-                chain.
+            claim: The claim of the run. If there is a `step_recording`, its claim. The run must
+                already name its final message, if any. No agents may follow the run in a chain.
             outcome: How the run ends.
             step_recording: The recording of the last step, if it was not recorded yet.
             again: Whether an earlier try of the transaction failed. The borrowed context is then
@@ -263,7 +262,7 @@ class RunCompletion:
         return run.model_copy(update={"borrowed": tuple(still)})
 
     def _unwaited(self, run: Run) -> list[Write]:
-        """Return the write that ends the run's wait in a chat other than its own, if any."""
+        """Return the write that ends the run's wait, if the run waits outside its own chat."""
         if run.wait is None or run.wait_chat_id in {None, run.chat_id}:
             return []
         agent = MemberRef(kind="agent", id=run.agent_id)

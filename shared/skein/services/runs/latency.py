@@ -15,8 +15,8 @@ def record_start(metrics: Metrics, run: Run, now: datetime) -> None:
 def record_answer(metrics: Metrics, run: Run, now: datetime) -> None:
     """Record how long a person has waited for an answer or a question, in seconds.
 
-    Nothing is recorded for runs that no person asked for, and for runs that have waited for a
-    reply, because the agent is not responsible for that time.
+    Nothing is recorded for a run that no person asked for. Nothing is recorded for a run that has
+    waited for a reply either, because the agent is not responsible for the time of the wait.
 
     Args:
         run: The run as it was before it ended or began to wait.

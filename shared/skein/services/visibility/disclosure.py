@@ -59,7 +59,7 @@ def check_post(run: Run, chat: Chat) -> None:
 
 
 def check_effect(run: Run, chat_id: str | None) -> None:
-    """Check that a run may cause an effect, given whose words the run was shown.
+    """Check that a run may cause an effect, depending on whose words the run was shown.
 
     Words of outsiders may have an effect only in the run's own chats. Words that were shown by a
     sharing rule may have an effect only in the chat where they were shown.
