@@ -335,8 +335,8 @@ class SmsReceiver:
         """Post a notice that explains why there is no answer, if the sender is over a limit.
 
         An SMS that was stored before the sender went over the limit causes no notice. For any later
-        SMS, the notice is posted at each delivery, in case an earlier attempt failed before the
-        notice was stored.
+        SMS, each delivery tries to post the notice (once per period over the limit), in case an
+        earlier attempt failed before the notice was stored.
         """
         if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
             self.notices.over_limit(
