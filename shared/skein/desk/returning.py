@@ -92,7 +92,8 @@ class Returns:
     def look(self, job: DeskJob) -> None:
         """Hand a chat back if its holder was silent for too long, and post one notice (idempotent).
 
-        If the holder has written in the meantime, the stay becomes due again later.
+        If the holder has written in the meantime, the job runs again when the holder has been
+        silent for long enough since then.
         """
         returned = optimistic(self.clock, lambda: self._look_once(job))
         if returned is None:
@@ -247,7 +248,7 @@ def _trigger_of(asked: Sequence[Message]) -> Trigger:
 
 
 def _answered_by(message: Message, runs: dict[str, str]) -> Update:
-    """Return the write that adds to a message the runs that answer it after the hand-back."""
+    """Return the write that records in a message which runs answer it after the hand-back."""
     return Update(message.key, set={"runs": {**message.runs, **runs}}, condition=Exists())
 
 
@@ -266,7 +267,7 @@ def _ended(
 ) -> tuple[DeskStay, Update]:
     """Return the stay as ended, and the write that ends it.
 
-    If the stay ended because of silence, it remains due until the notice about this is posted.
+    If the stay ended because of silence, its job is repeated until the notice about this is posted.
     """
     changes: dict[str, Any] = {
         "ended_at": now,

@@ -41,7 +41,7 @@ class Briefings(SectionItems):
 
 
 def desk(given: SectionInput) -> Section | None:
-    """Render the time since which the active chat has waited; None if it is not waiting."""
+    """Render since when the active chat has been waiting; None if it is not waiting."""
     chat = given.reading.chat
     if chat is None or chat.desk is None or chat.held:
         return None

@@ -167,7 +167,7 @@ class Taking:
 def _held(stay: DeskStay, changes: dict[str, Any], silent_at: datetime, *, created: bool) -> Write:
     """Return the write that stores the take-over in a stay.
 
-    The stay is due at the time from which the holder's silence counts as too long.
+    The stay's job runs at `silent_at`, when the holder's silence will count as too long.
     """
     revised, update = revise(stay, changes, also=due_pointer("desk", stay.key, silent_at))
     if not created:

@@ -42,7 +42,7 @@ class WaitingStays:
     metrics: Metrics
 
     def look(self, job: DeskJob) -> None:
-        """Notify the people of a waiting chat once, and later count it as late (idempotent).
+        """Notify a waiting chat's people once, and count the chat hourly while late (idempotent).
 
         A chat that was taken over meanwhile gets no notice, because a person of the team already
         answers. If the job names the approval of a tool call instead of a stay, the call is counted
@@ -74,7 +74,7 @@ class WaitingStays:
                 self.table.write(revise(stay, {}, also=_due(stay, late))[1])
 
     def _look_at_call(self, job: DeskJob) -> None:
-        """Count a tool call that waits for an operator for too long, once an hour (idempotent)."""
+        """Once an hour, count a call that waits for an operator for too long (idempotent)."""
         approval = ToolApproval.read(self.table, ToolApproval.key_of(job.tenant, job.stay_id))
         if approval is None or approval.decision is not None:
             return
