@@ -69,7 +69,7 @@ class LaneAdmission:
         return LaneLease(lane, after, current.fence)
 
     def renew(self, lease: LaneLease) -> None:
-        """Record a call for a lane, and renew the lane's lease if half of the lease has passed."""
+        """If needed, record the last call to the endpoint, and renew the lane's lease."""
         now, failed = self.clock.now(), lease.failed
         if failed is None:
             return

@@ -26,9 +26,10 @@ class EventQueue:
     def queue(self, tenant: str, events: Iterable[Event]) -> Iterator[EventJob]:
         """Queue a change's events, and yield a job for each endpoint and event (idempotent).
 
-        An event that is still queued is not queued again. An event that was already sent is queued
-        and sent again. Its number does not show that it was sent, because numbers of different
-        shards, or of a restored table, can't be compared.
+        If the stream repeats a change, its events are only queued again if they are no longer
+        queued. An event that was already sent is then sent again: Skein cannot tell from the
+        event's number that it was sent, because numbers of different shards, or of a restored
+        table, can't be compared.
 
         Args:
             events: The events; not evaluated for a tenant without endpoints.

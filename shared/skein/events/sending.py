@@ -146,7 +146,7 @@ class EventSender:
         return True
 
     def _finish(self, lane: EventLane, queued: QueuedEvent, *more: Write) -> None:
-        """Remove an event that was sent or parked from its lane, and renew the lease."""
+        """Remove an event from its lane, after it was sent or parked, and renew the lease."""
         changes = {"tries": 0, "retry_at": None, **self._lease(lane)}
         self.table.transact(
             [Delete(queued.key), Update(lane.key, set=changes, condition=lane.as_claimed), *more]
