@@ -38,8 +38,10 @@ def keyword_in(
             sends it only if Advanced Opt-Out is on, and then it covers the operator's own keywords
             too.
         opted_out: Whether the person has opted out before.
-        numbers: The phone numbers of the line and the person; their countries give the languages.
-        countries: The ISO codes of other countries that the line answers.
+        numbers: The phone numbers of the line and the person. A request to stop may be in a
+            language of the countries of these numbers.
+        countries: The ISO codes of more countries whose languages are recognised: those that the
+            line answers.
     """
     if opt_out_type and opt_out_type.upper() in _OPT_OUT_TYPES:
         return _OPT_OUT_TYPES[opt_out_type.upper()]

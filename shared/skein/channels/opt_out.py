@@ -149,8 +149,10 @@ def wants_no_more(text: str, numbers: Iterable[str], countries: Iterable[str] = 
 
     Args:
         text: The text of an SMS.
-        numbers: The phone numbers of the line and the person; their countries give the languages.
-        countries: The ISO codes of other countries that the line answers.
+        numbers: The phone numbers of the line and the person. The request may be in a language of
+            the countries of these numbers.
+        countries: The ISO codes of more countries whose languages are recognised: those that the
+            line answers.
     """
     words = _plain(text)
     if len(words) > MAX_WISH:
@@ -185,7 +187,7 @@ def _wish(codes: frozenset[int]) -> re.Pattern[str]:
 
 
 def _either(parts: Iterable[str]) -> str:
-    """Join alternatives, each once, so that a text cannot match in many ways."""
+    """Join alternatives, each once, because repeated ones would slow a search down."""
     return "|".join(dict.fromkeys("|".join(parts).split("|")))
 
 

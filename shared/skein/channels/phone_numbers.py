@@ -63,6 +63,6 @@ def is_toll_free(line: str) -> bool:
 
 
 def _country(number: phonenumbers.PhoneNumber) -> str:
-    """Return a number's country, or the main country of its calling code if it is unassigned."""
+    """Return a number's country; for an unassigned number, its calling code's main country."""
     own = phonenumbers.region_code_for_number(number)
     return own or phonenumbers.region_code_for_country_code(number.country_code or 0)

@@ -79,7 +79,7 @@ def fitting_length(text: str, segments: int, ending: str) -> int:
         ending: The last line of a text that is cut.
 
     Returns:
-        The position of the cut. If the whole text fits without the last line, its length.
+        The position of the cut, or the length of the text if it fits as a whole, without `ending`.
     """
     if total_segments(text) <= segments:
         return len(text)

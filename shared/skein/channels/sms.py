@@ -112,7 +112,7 @@ class SmsChannel(TextChannel):
         return segment_count(body)
 
     def carries(self, media_type: str, size: int, person: str, line: str) -> bool:
-        """See `Channel`; MMS is between numbers of the US and Canada only."""
+        """See `Channel`; MMS works only between numbers of the US and Canada."""
         from skein.channels.phone_numbers import country_of  # noqa: PLC0415
 
         fits = super().carries(media_type, size, person, line)
