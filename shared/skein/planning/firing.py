@@ -108,7 +108,7 @@ class Firing:
         return started.job
 
     def _watched(self, plan: Plan, now: datetime) -> Plan | None:
-        """Return the plan with the last activity of its person; None if that was too long ago.
+        """Return the plan, with `active_at` updated; None if its person was inactive for too long.
 
         The time is looked up at most once a day. It is stored on the plan, so that it is still
         known after the person's messages have expired.

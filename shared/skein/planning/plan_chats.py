@@ -88,7 +88,7 @@ class PlanChats:
         """Of a person's direct chats with an agent, return the one with the newest message.
 
         The index orders chats by activity hour, so the search ends at the first page that has a
-        direct chat of the two.
+        direct chat of the person and the agent.
         """
         user = User.read(self.table, User.key_of(agent.tenant, user_id))
         if user is None or user.erasure_id is not None:

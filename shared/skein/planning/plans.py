@@ -346,7 +346,7 @@ class Plans(OwnedStore[Plan]):
 
 
 def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
-    """Return the generation for a new plan, and whether a hidden plan has it and must move.
+    """Return the generation for a new plan, and whether a hidden plan must give it up.
 
     The new plan replaces an active plan within reach that may be changed, or else an ended plan
     within reach. Without such a plan, the new plan gets the first generation. A hidden plan with
@@ -354,7 +354,8 @@ def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
     not reveal whether a hidden plan exists.
 
     Args:
-        named: The plans of the name by generation; the last generation is unused.
+        named: The stored plans of this name, indexed by generation. The last entry is None: the
+            first unused generation.
 
     Raises:
         Conflict: The active plan may be shown but not changed within `reach`.

@@ -26,7 +26,7 @@ class Goals(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Goals":
-        """Keep the goals that may be shown: operators' first, by priority, then by age."""
+        """Keep the goals that may be shown: first operators' goals, then others; by priority."""
         goals = sorted(read.shown(Goal), key=lambda one: (one.priority, one.created_at, one.id))
         return cls(tuple(sorted(goals, key=lambda one: not one.by_operator)))
 
