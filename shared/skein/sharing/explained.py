@@ -39,8 +39,7 @@ class Explanation:
 
     Attributes:
         decided_by: The reason, or the first condition of sharing rules that fails.
-        decision: The decision of the sharing rules; empty if only presence decides who may see the
-            item.
+        decision: The decision of the sharing rules; empty if the rules did not decide.
     """
 
     decided_by: AccessGrant | AccessRefusal | SharingRefusal
@@ -263,7 +262,7 @@ def _by_presence(chat: Chat, message: Message, readers: AskedReaders) -> Explana
 def _hidden(
     chat: Chat, message: Message, readers: AskedReaders
 ) -> AccessRefusal | SharingRefusal | None:
-    """Return why a message is never shown, or only in its own chat; None if neither is so."""
+    """Return why a message is shown nowhere, or only in its own chat; None without a reason."""
     if message.kind in {"deleted", "erased"}:
         return AccessRefusal.GONE
     if not readers.elsewhere(chat.id):

@@ -33,7 +33,8 @@ class OwnView:
         rules: The rules that apply to the person's words.
         told_by: The rules that let agents tell the person what others say.
         talks: The person's direct chats to which a rule applies.
-        disclosures: The newest records of what was told, with the names of the people told.
+        disclosures: The newest records of the person's words that agents disclosed, each with the
+            names of the people in the chat of the disclosure.
     """
 
     user: User
@@ -75,7 +76,7 @@ class OwnSharing:
     def disclosures(
         self, tenant: str, user_id: str
     ) -> tuple[tuple[DisclosureRecord, tuple[str, ...]], ...]:
-        """Return the newest records of a person's words that were shown to others; see `named`."""
+        """Return the newest disclosures of a person's words to others; see `named`."""
         partition, prefix = DisclosureRecord.partition_of(tenant, user_id), DisclosureRecord.PREFIX
         query = Query.under(partition, prefix, limit=MAX_DISCLOSURES, newest_first=True)
         records = list(DisclosureRecord.each_of(self.table.query(query).items))
