@@ -1,8 +1,8 @@
 """Descriptions of pictures and files: what each one shows, in words, generated once.
 
 A model that accepts pictures describes each picture of a message, as a task of the background
-engine. The model is shown only the picture, so the description can't contain words of other people
-than the picture's sender. A document needs no model: its beginning serves as the description.
+engine. The model is shown only the picture, so the only person whose words the description can
+contain is the picture's sender. A document needs no model: its beginning serves as the description.
 
 The description is stored with the file, for the API, and with the message, for the history,
 summaries, consolidation and recall. It is erased with the message.
@@ -89,7 +89,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
         return claimed
 
     def read(self, claim: MediaFile) -> Iterator[Iterator[bytes]]:
-        """Read the picture, for one question to the model; no question if the picture is gone."""
+        """Read the picture, and have the model asked once; ask nothing if the picture is gone."""
         content = self.files.get(claim.file_name)
         if content is None:
             self._settle(claim, claim.kept_until)
@@ -97,7 +97,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
             yield iter((content,))
 
     def question(self, claim: MediaFile, batch: bytes) -> Question[str]:
-        """Ask what the picture shows; the tokens are charged to its sender."""
+        """Ask what the picture shows; the tokens are charged to the picture's sender."""
         image = ImageRef(
             chat_id=claim.chat_id,
             media_id=claim.id,
@@ -171,7 +171,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
     def _settle(
         self, claim: MediaFile, due_at: datetime, also: dict[str, Any] | None = None
     ) -> None:
-        """Release a claim, and set when the file is due again."""
+        """Release a claim, and set when the file's job runs again."""
         fields = {"busy_until": None, **(also or {})}
         try:
             self.table.write(_due(claim, due_at, fields, claim.as_claimed))
@@ -179,7 +179,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
             raise Overtaken(str(claim.key)) from failure
 
     def _model(self, tenant: str) -> str | None:
-        """Return the model that describes a tenant's pictures; None if none accepts pictures."""
+        """Return the model that describes a tenant's pictures; None if no model accepts any."""
         item = self.table.get(TenantSettings.key_of(tenant))
         patterns = self.settings.overridden(TenantSettings.from_optional(item)).models_with_images
         models = (self.settings.light_model, self.settings.default_model)
@@ -212,7 +212,7 @@ class Descriptions:
 
 
 def _due(file: MediaFile, at: datetime, fields: dict[str, Any], condition: Condition) -> Update:
-    """Return the write that changes a file, and that makes it due again at `at`."""
+    """Return the write that changes a file, and has the file's job run again at `at`."""
     pointer = due_pointer("media", file.key, at) | {"due_tries": None}
     return Update(file.key, set=fields | pointer, condition=condition)
 

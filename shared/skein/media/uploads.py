@@ -31,7 +31,7 @@ LINK_SECONDS = 300
 
 
 class BegunUpload(NamedTuple):
-    """An upload that a client may send now, and until when."""
+    """An upload that a client may send until `ends_at`."""
 
     file: MediaFile
     signed: SignedUpload
@@ -39,7 +39,7 @@ class BegunUpload(NamedTuple):
 
 
 class FileLink(NamedTuple):
-    """A signed URL of a file, and until when it works."""
+    """A signed URL of a file, which works until `ends_at`."""
 
     url: str
     ends_at: datetime
