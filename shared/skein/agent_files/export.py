@@ -126,7 +126,8 @@ class AgentExport:
 def values_of(file: AgentFile) -> dict[str, Any]:
     """Return a file's values for YAML: all fields of the agent; other items omit default values.
 
-    The defaults of an agent's fields may differ in another version of Skein.
+    The agent's fields are all included, because another version of Skein may have other defaults
+    for them.
     """
     others = file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"agent"})
     agent = file.agent.model_dump(mode="json", exclude_none=True, exclude={"settings"})
@@ -214,12 +215,12 @@ def _coming(plan: Plan, now: datetime) -> bool:
 
 
 def _given(item: DerivedItem) -> bool:
-    """Return whether an operator created an item, for all chats of the agent."""
+    """Return whether an operator created an item, and the item is for all chats of the agent."""
     return item.by_operator and item.audience.open and item.home is None
 
 
 def by_operators(item: DerivedItem) -> bool:
-    """Return whether only operators have written an item, for all chats of the agent."""
+    """Return whether an item is for all chats of the agent, and only operators have written it."""
     made_by_run = item.source_run_id is not None or item.made_from != NOTHING
     return _given(item) and not made_by_run and item.authors == NO_AUTHORS
 

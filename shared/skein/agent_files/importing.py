@@ -299,7 +299,7 @@ def _portable(tool: FileTool) -> FileTool:
 
 
 def _check_free(noun: str, names: Sequence[str]) -> None:
-    """Check that no tool or skill of a file conflicts with one of the tenant's.
+    """Refuse a file whose tools or skills conflict with the tenant's.
 
     Args:
         noun: `tool` or `skill`.
@@ -317,7 +317,7 @@ def _check_free(noun: str, names: Sequence[str]) -> None:
 
 @contextmanager
 def _naming(kind: str, name: str) -> Iterator[None]:
-    """Add the path of an item in the file to the message of any error that the block raises."""
+    """If the block raises an error, put the item's path in the file before the error's message."""
     try:
         yield
     except Rejected as error:
