@@ -20,8 +20,8 @@ class Caller(NamedTuple):
     """A caller, as the authorizer passes it to the functions.
 
     Attributes:
-        source: Whether an issuer's token, an API key, a token issued by Skein or the token of a
-            visit was sent.
+        source: What the caller sent: an issuer's token, an API key, a token issued by Skein, or a
+            visit's token.
         claims: The claims of the token, or the equivalent for a key, as texts.
     """
 

@@ -1,4 +1,4 @@
-"""Tokens of visits, and the renewals of these tokens; both are signed by Skein and not stored."""
+"""Tokens of visits, and renewals, with which a page gets new tokens. Skein stores neither."""
 
 import base64
 import hmac
@@ -19,7 +19,7 @@ FORGED = "the token of the visit is invalid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitTokens:
-    """The service that signs and checks the tokens and renewals that a page stores."""
+    """The service that signs and checks tokens and renewals; the visitor's page stores both."""
 
     secrets: Callable[[], Secrets]
     settings: Settings

@@ -1,4 +1,4 @@
-"""A visitor's visit to a web page, stored once the visitor writes, and the claims of its tokens."""
+"""A visit to a web page, stored when the visitor first writes, and the claims of its tokens."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, NamedTuple
