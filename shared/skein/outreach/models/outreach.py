@@ -94,7 +94,7 @@ class Outreach(OutreachFields, Stored):
 
     @property
     def while_active(self) -> ActiveItem:
-        """The item that must be active when a text of this outreach is posted."""
+        """The reference to this outreach, which must be active when one of its texts is posted."""
         return ActiveItem(**self.key._asdict())
 
     @property
@@ -103,7 +103,7 @@ class Outreach(OutreachFields, Stored):
         return self.asked_by or ""
 
     def to_item(self, due_at: datetime) -> Item:
-        """Return the outreach as table attributes, due until its people have items."""
+        """Return the table attributes, with `due_at` as the time when the outreach's job runs."""
         listed = {"gsi1pk": outreach_relation(self.tenant), "gsi1sk": rfc3339(self.created_at)}
         return self.attributes() | listed | due_pointer("outreach", self.key, due_at)
 
@@ -155,7 +155,7 @@ class OutreachPerson(Stored):
         return OutreachJob(tenant=self.tenant, outreach_id=self.outreach_id, user_id=self.user_id)
 
     def to_item(self) -> Item:
-        """Return the person as table attributes, due at `next_at`."""
+        """Return the table attributes, with `next_at` as the time when the person's job runs."""
         due = {} if self.next_at is None else due_pointer("outreach", self.key, self.next_at)
         listed = {
             "gsi1pk": outreach_of_person(self.tenant, self.user_id),
@@ -198,10 +198,10 @@ class OutreachPerson(Stored):
 
 
 def outreach_relation(tenant: str) -> str:
-    """Return the `gsi1` partition key of a tenant's outreach, oldest first."""
+    """Return the `gsi1` partition key under which a tenant's outreach is listed, oldest first."""
     return f"{key_part(tenant)}#OUTREACHES"
 
 
 def outreach_of_person(tenant: str, user_id: str) -> str:
-    """Return the `gsi1` partition key of all outreach to a person."""
+    """Return the `gsi1` partition key under which all outreach to a person is listed."""
     return f"{key_part(tenant)}#OUTREACHES#user#{key_part(user_id)}"
