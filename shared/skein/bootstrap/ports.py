@@ -378,7 +378,7 @@ class Ports:
 
 
 def ports_of_world(app: Ports, captured: list[CapturedCall], **given: object) -> Ports:
-    """Return the ports of a world; see `skein.ports.Services.world`.
+    """Return the ports of a world, an app in memory; see `skein.ports.Services.world`.
 
     Args:
         app: The app's ports; the world uses those that `OF_WORLDS` lists.
@@ -402,7 +402,7 @@ def ports_of_world(app: Ports, captured: list[CapturedCall], **given: object) ->
 
 @cache
 def port_types() -> Mapping[object, str]:
-    """Return the port's name by the type of a constructor's parameter; `APP` means the app."""
+    """Return, for each type of a parameter, the name of the port; `APP` stands for the app."""
     from skein import ports
 
     built = {name: value for name, value in vars(Ports).items() if isinstance(value, lazy)}
