@@ -88,7 +88,7 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
 
 
 def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) -> None:
-    """Replace `old` by `new` in the audiences of an agent's items of a private chat.
+    """Replace `old` by `new` in the audiences of the items that an agent has for a private chat.
 
     Raises:
         ConditionFailed: An item has changed since it was read; read again.

@@ -80,15 +80,16 @@ class PhoneLinks:
     def link(self, tenant: str, user_id: str, phone: str, *, code: str) -> User:
         """Link a phone number to a user who knows the code that was sent there (idempotent).
 
-        The count of the number's silent days starts again. If the number belongs to a caller, the
-        caller is merged into the user: the caller's chats, and the items that agents keep for the
-        caller, become the user's. The caller's open choices end, and their consents are not carried
-        over. A number that was silent for too long is taken from its former owner, who keeps the
-        chats.
+        The days for which the number was silent are counted anew from today. If the number belongs
+        to a caller, the caller is merged into the user: the caller's chats, and the items that
+        agents keep for the caller, become the user's. The caller's open choices end, and their
+        consents are not carried over. A number that was silent for too long is taken from its
+        former owner, who keeps the chats.
 
         Args:
             code: The code from the SMS, which stays valid until the number is linked. It is not
-                checked if the number is the user's and was proven or sent an SMS today.
+                checked if the number is the user's already, and either was proven today or was used
+                for an SMS to Skein today.
 
         Raises:
             NotFound: The user does not exist or is being erased.
@@ -134,8 +135,8 @@ class PhoneLinks:
     def continue_merge(self, item: Item, now: datetime) -> None:
         """Complete a merge of users, for the tick.
 
-        The merge is due again until 15 minutes after its creation, so that items that are written
-        late move too. If an agent is at work in a chat, the merge is retried after 1 minute.
+        The merge is repeated 15 minutes after its creation, so that items that were written late
+        move, too. If an agent is at work in a chat, the merge is retried after 1 minute.
 
         Args:
             item: The item of the merge, as just read.
