@@ -3972,7 +3972,7 @@ export interface components {
         };
         /**
          * ChoiceResource
-         * @description A question to one person, which code matches with its answer.
+         * @description A question to one person; code, and no model, matches the person's answer with it.
          */
         ChoiceResource: {
             /** @description The question, without its options: plain text that each client shows as it is. */
@@ -4240,7 +4240,7 @@ export interface components {
         };
         /**
          * HeldContent
-         * @description What an activation's prompt and tool results contain. This decides where it may post.
+         * @description What an activation's prompt and tool results contain. It decides where the run may post.
          */
         HeldContent: {
             /** @description The chat that the prompt showed; null if it showed none. */
@@ -4249,7 +4249,7 @@ export interface components {
             readers: components["schemas"]["Audience"];
             /** @description The people who were present for all content of the prompt and the tool results. */
             audience: components["schemas"]["Audience"];
-            /** @description The people whose messages were in the prompt and the tool results, by digest. */
+            /** @description The digests of the people whose messages were in the prompt and the tool results. */
             authors?: components["schemas"]["Authors"];
             /** @description Whether one of the authors is possibly an outsider; see `services/visibility/insiders.py`. Default: `false`. */
             outsiders?: boolean;
@@ -4822,7 +4822,7 @@ export interface components {
             chat_id?: string | null;
             /** @description Whether an operator set the plan. Default: `false`. */
             by_operator?: boolean;
-            /** @description The people whose messages were shown to the run that set the plan, by digest. */
+            /** @description The digests of the people whose messages were shown to the run that set the plan. */
             authors?: components["schemas"]["Authors"];
             /** @description The messages and items from which the plan was made. */
             made_from?: components["schemas"]["MadeFrom"];
@@ -4935,7 +4935,7 @@ export interface components {
         };
         /**
          * ReadingMember
-         * @description A member of a chat with the read mark, or an invited person.
+         * @description A member of a chat or an invited person, with the newest message that the member has read.
          */
         ReadingMember: {
             /** @description The kind of item. */
@@ -5290,7 +5290,7 @@ export interface components {
         };
         /**
          * TextConsentResource
-         * @description A person's consent to texts that an agent begins, on a number and a channel.
+         * @description A person's consent that agents may text the person first, on a number and a channel.
          */
         TextConsentResource: {
             /** @description The number in E.164. */
@@ -5399,7 +5399,7 @@ export interface components {
             type: components["schemas"]["TriggerType"];
             /** @description The newest message that the run answers; null without a message. */
             seq?: number | null;
-            /** @description The first message that the run answers; set if `seq` is. */
+            /** @description The first message that the run answers; null if `seq` is null. */
             from_seq?: number | null;
             /** @description The last message that the run answers, if an agent wrote it after `seq`. */
             to_seq?: number | null;
@@ -5778,7 +5778,7 @@ export interface components {
         };
         /**
          * AgentReasonResource
-         * @description The outcome of a message for one agent of its chat.
+         * @description What became of a message with one of the chat's agents.
          */
         AgentReasonResource: {
             /** @description The id of an agent. */
@@ -8604,7 +8604,7 @@ export interface components {
         };
         /**
          * ProfileSourceResource
-         * @description The source of a value that an agent set.
+         * @description Where a value comes from that an agent set in a user's record.
          */
         ProfileSourceResource: {
             /** @description Consolidation of the chat, or the agent's tool. */
@@ -8825,7 +8825,7 @@ export interface components {
         };
         /**
          * RunReasonResource
-         * @description A run of a message.
+         * @description A run that a message led to, and why the run has not answered.
          */
         RunReasonResource: {
             /** @description The id, an opaque text. */
@@ -10297,7 +10297,7 @@ export interface components {
         };
         /**
          * WholeAgent
-         * @description All that operators set of an agent. An omitted field has its default.
+         * @description All fields of an agent that operators set. An omitted field has its default.
          */
         WholeAgent: {
             /** @description The instructions for the agent, which each prompt contains. Default: `""`. */

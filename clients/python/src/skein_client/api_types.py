@@ -2000,7 +2000,7 @@ class ChatResource(TypedDict):
 
 class ChoiceResource(TypedDict):
     """
-    A question to one person, which code matches with its answer.
+    A question to one person; code, and no model, matches the person's answer with it.
     """
 
     question: str
@@ -2106,7 +2106,7 @@ class ErrandResource(TypedDict):
 
 class HeldContent(TypedDict):
     """
-    What an activation's prompt and tool results contain. This decides where it may post.
+    What an activation's prompt and tool results contain. It decides where the run may post.
     """
 
     chat_id: NotRequired[str | None]
@@ -2262,7 +2262,7 @@ class Problem(TypedDict):
 
 class ReadingMember(TypedDict):
     """
-    A member of a chat with the read mark, or an invited person.
+    A member of a chat or an invited person, with the newest message that the member has read.
     """
 
     kind: MemberKind
@@ -2332,7 +2332,7 @@ class SourceLabel(TypedDict):
 
 class TextConsentResource(TypedDict):
     """
-    A person's consent to texts that an agent begins, on a number and a channel.
+    A person's consent that agents may text the person first, on a number and a channel.
     """
 
     phone: str
@@ -3310,7 +3310,7 @@ class PlayResource(TypedDict):
 
 class ProfileSourceResource(TypedDict):
     """
-    The source of a value that an agent set.
+    Where a value comes from that an agent set in a user's record.
     """
 
     made_by: ProfileChangeMadeBy
@@ -3352,7 +3352,7 @@ class RulesVersionResource(TypedDict):
 
 class RunReasonResource(TypedDict):
     """
-    A run of a message.
+    A run that a message led to, and why the run has not answered.
     """
 
     id: str
@@ -3767,7 +3767,7 @@ class WaitingCallResource(TypedDict):
 
 class WholeAgent(TypedDict):
     """
-    All that operators set of an agent. An omitted field has its default.
+    All fields of an agent that operators set. An omitted field has its default.
     """
 
     system_prompt: NotRequired[str]
@@ -4396,7 +4396,7 @@ class AgentPage(TypedDict):
 
 class AgentReasonResource(TypedDict):
     """
-    The outcome of a message for one agent of its chat.
+    What became of a message with one of the chat's agents.
     """
 
     agent_id: str

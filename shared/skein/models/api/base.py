@@ -60,9 +60,9 @@ class Request(BaseModel):
 class ChangeRequest(Request, PartialModel):
     """Changes to a resource. Omitted fields stay unchanged; see `given`.
 
-    A subclass inherits the fields that have defaults in a request that creates the resource. If an
-    inherited field may be null, null resets the field. For all other fields, including those that
-    the subclass declares itself, null is the same as omitting the field.
+    A subclass inherits fields from a class, such as `AgentFields`, that defines their defaults in a
+    new resource. If an inherited field may be null, null resets the field. For all other fields,
+    including those that the subclass declares itself, null is the same as omitting the field.
     """
 
     @property
@@ -153,7 +153,7 @@ class Page(Resource, Generic[Shown]):
 
     @classmethod
     def of(cls, source: Any, /) -> Self:
-        """Build the page from a listing, and each of its items with the `of` of the item class."""
+        """Build the page from a listing; the method `of` of the item class builds each item."""
         shown = get_args(cls.model_fields["items"].annotation)[0]
         return cls(items=tuple(map(shown.of, source.items)), next_cursor=source.next_cursor)
 

@@ -62,7 +62,7 @@ class MemberRequest(Request):
 
     @property
     def ref(self) -> MemberRef:
-        """The member as the reference that Skein's services take."""
+        """The member as a `MemberRef`, which services take as an argument."""
         return MemberRef(kind=self.kind, id=self.id)
 
 
@@ -294,7 +294,8 @@ class ChatResource(ChatFields, RosterResource):
     def of(cls, chat: Chat, **more: Any) -> Self:
         """Build the resource of a chat.
 
-        The summary of a private chat is omitted if a reader was not present for its content.
+        The summary of a private chat is omitted if one of the chat's readers was not present for
+        what the summary covers.
         """
         summary = (
             chat.summary if chat.summary and may_show(chat.summary.audience, chat.readers) else None
@@ -548,7 +549,7 @@ class TranscriptPage(MessagePage):
 
 
 class ReadingMember(ChatMemberResource):
-    """A member of a chat with the read mark, or an invited person."""
+    """A member of a chat or an invited person, with the newest message that the member has read."""
 
     seen_seq: Annotated[
         int,

@@ -60,7 +60,7 @@ class ChoiceAnswerResource(Resource):
 
 
 class ChoiceResource(Resource):
-    """A question to one person, which code matches with its answer."""
+    """A question to one person; code, and no model, matches the person's answer with it."""
 
     question: Question
     options: Options

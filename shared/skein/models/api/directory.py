@@ -56,7 +56,7 @@ Overridden = Annotated[
 
 
 class WholeAgent(AgentFields, Request):
-    """All that operators set of an agent. An omitted field has its default."""
+    """All fields of an agent that operators set. An omitted field has its default."""
 
     name: Annotated[MemberName, Field(description="The name.")]
     enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
@@ -339,7 +339,7 @@ class UserResource(UserFields, NamedModel, Resource):
 
 
 class ProfileSourceResource(Resource):
-    """The source of a value that an agent set."""
+    """Where a value comes from that an agent set in a user's record."""
 
     made_by: Annotated[
         ProfileChangeMadeBy,

@@ -63,7 +63,7 @@ class OpenChoiceResource(Resource):
         """Build the resource of an open choice.
 
         Args:
-            listed: The choice as the person's list of open choices has it.
+            listed: The entry of the choice in the person's list of open choices.
             chat: The chat of the question; for an invitation, the chat to join.
             message: The question's message; None for an invitation.
             choice: The question.

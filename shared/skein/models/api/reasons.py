@@ -15,7 +15,7 @@ Meaning = Annotated[str | None, Field(description="The reason in one sentence.")
 
 
 class RunReasonResource(Resource):
-    """A run of a message."""
+    """A run that a message led to, and why the run has not answered."""
 
     id: Id
     status: Annotated[
@@ -25,7 +25,7 @@ class RunReasonResource(Resource):
 
 
 class AgentReasonResource(Resource):
-    """The outcome of a message for one agent of its chat."""
+    """What became of a message with one of the chat's agents."""
 
     agent_id: IdOfAgent
     reason: Annotated[

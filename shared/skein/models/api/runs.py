@@ -274,7 +274,7 @@ class RunResource(Resource):
         Args:
             private: Whether the operator may see private content, too.
             preview: The first words of the run.
-            money: The cost of its tokens.
+            money: The cost of the run's tokens.
         """
         if run.private and not private:
             return cls.without_content(run)

@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: consents to texts that an agent begins."""
+"""Requests and resources of the HTTP API: consents that agents may text a person first."""
 
 from typing import Annotated, Self
 
@@ -25,7 +25,7 @@ class NewTextConsent(Request):
 
 
 class TextConsentResource(Resource):
-    """A person's consent to texts that an agent begins, on a number and a channel."""
+    """A person's consent that agents may text the person first, on a number and a channel."""
 
     phone: Annotated[str, Field(description="The number in E.164.")]
     channel: Annotated[ChannelName, Field(description="The channel of the texts.")]

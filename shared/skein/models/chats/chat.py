@@ -178,7 +178,8 @@ class Chat(ChatFields, Stored):
         title_authors: The people whose words the title contains, as digests.
         pinned: The chat summary as prompts show it until the history window moves.
         activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
-        listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
+        listed_hour: The hour by which the chat is sorted in its members' lists. Upkeep sets it to
+            `activity_hour`.
         upkeep_at: When upkeep must renew data derived from the chat; the time of the due pointer.
         consolidation_at: When the messages may be consolidated; the due time of `Consolidation`.
         epoch: A counter that an erasure raises; part of every cache key.
@@ -277,7 +278,8 @@ class Chat(ChatFields, Stored):
         """Return the changes that replace the roster; identical names keep their numbers.
 
         Args:
-            left: The members who have left; needed if members are renamed.
+            left: The members who have left. They are needed if members are renamed, so that no one
+                gets the former name and number of another member.
         """
         names = {member.ref: member.name for member in self.roster}
         former, gone = self.former_names, tuple(left)
@@ -460,7 +462,7 @@ class Chat(ChatFields, Stored):
         }
 
     def upkeep(self, at: datetime | None) -> dict[str, Any]:
-        """Return the attributes of the due pointer for upkeep at `at`; None clears the pointer."""
+        """Return the attributes that make upkeep due at `at`, or not due if `at` is None."""
         if at is None:
             return {"upkeep_at": None} | NOT_DUE
         return {"upkeep_at": rfc3339(at), "due_tries": None} | due_pointer("chat", self.key, at)
@@ -514,8 +516,8 @@ class Message(Stored):
         noticed_rules: The sharing rules that the message announces to the person of a direct chat.
         origin: Why the agent posted the message, if the agent was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
-        reason: Why the message started no run of an agent that is neither in `runs` nor in
-            `reasons`.
+        reason: Why the message started no run of the chat's agents. It does not apply to agents in
+            `runs` or `reasons`.
         reasons: The reasons for individual agents, by agent id, if they differ from `reason`.
         deliveries: The deliveries of the message to phones.
         undelivered: For an agent's message in a direct chat, why the person gets no SMS with it.
@@ -582,7 +584,7 @@ class Message(Stored):
 
     @property
     def payer(self) -> str | None:
-        """The person charged for work on the message: its sender, or the person who caused it."""
+        """The person who pays for work on the message: its sender, or the person in `traced_to`."""
         return self.sender.person_id or self.traced_to
 
     @property

@@ -144,7 +144,7 @@ class Consent(Stored):
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 
     def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer at `at`; once the consent is over, attributes that clear it."""
+        """Return the attributes that make the consent due at `at`, or not due if it is over."""
         return dict(NOT_DUE) if self.over else due_pointer("choice", self.key, at)
 
     def to_item(self, due_at: datetime) -> Item:

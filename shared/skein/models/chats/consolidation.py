@@ -1,4 +1,4 @@
-"""The due pointer of a chat's consolidation."""
+"""The item that says when the messages of a chat are due to be consolidated into memories."""
 
 from datetime import datetime
 from typing import Any, Self
@@ -10,7 +10,7 @@ from skein.models.outbox.due import NOT_DUE, DueKind, LeasedItem, due_pointer
 
 
 class Consolidation(LeasedItem):
-    """The item whose due pointer makes a chat's consolidation due.
+    """The item with the due pointer for the consolidation of a chat.
 
     The item is separate from the chat, since the chat has its own due pointer. The due pointer and
     `Chat.consolidation_at` are set and cleared together.
@@ -41,12 +41,12 @@ class Consolidation(LeasedItem):
         return cls(tenant=chat.tenant, chat_id=chat.id, kind=chat.kind, requested_seq=requested_seq)
 
     def due(self, at: datetime | None) -> dict[str, Any]:
-        """Return the due pointer at `at`; None clears the pointer."""
+        """Return the attributes that make the item due at `at`, or not due if `at` is None."""
         if at is None:
             return dict(NOT_DUE)
         due_kind: DueKind = "direct_consolidation" if self.kind == "direct" else "consolidation"
         return {"due_tries": None} | due_pointer(due_kind, self.key, at)
 
     def to_item(self, at: datetime | None) -> Item:
-        """Return the consolidation as table attributes, due at `at`; not due if `at` is None."""
+        """Return the item's table attributes: due at `at`, or not due if `at` is None."""
         return self.attributes() | self.due(at)

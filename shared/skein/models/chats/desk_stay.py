@@ -102,7 +102,7 @@ class DeskStay(Stored):
 
 
 def desk_relation(tenant: str) -> str:
-    """Return the `gsi1` partition key of a tenant's desk, with the oldest stay first."""
+    """Return the `gsi1` partition key of a tenant's desk, which lists the oldest stay first."""
     return f"{key_part(tenant)}#DESK"
 
 

@@ -45,15 +45,19 @@ class MediaFile(LeasedItem):
         content_type: The media type as claimed; once the file is ready, the real one.
         size: The length in bytes; 0 while it is unknown.
         sha256: The checksum that the client stated for an upload, in hexadecimal.
-        width, height: The size in pixels of a picture that is ready. reason: Why the file failed.
-        seq: The message that contains the file; None until a message contains it. source: The
-        provider's URL, until the file has been fetched. copied_from: The id of the file that this
-        is a copy of. description: What a picture shows, or how a document begins. described_by: The
-        model that described the picture; None for a document. description_tries: How often a model
-        was asked to describe the picture. excerpt: The beginning of the text of a document.
-        characters: The length of the whole text of a document. small_size: The length in bytes of a
-        smaller copy (JPEG) of a large picture; 0 if there is no copy. kept_until: When the file and
-        this item are deleted.
+        width, height: The size in pixels of a picture that is ready.
+        reason: Why the file failed.
+        seq: The message that contains the file; None until a message contains it.
+        source: The provider's URL, until the file has been fetched.
+        copied_from: The id of the file that this is a copy of.
+        description: What a picture shows, or how a document begins.
+        described_by: The model that described the picture; None for a document.
+        description_tries: How often a model was asked to describe the picture.
+        excerpt: The beginning of the text of a document.
+        characters: The length of the whole text of a document.
+        small_size: The length in bytes of a smaller copy (JPEG) of a large picture; 0 if there is
+            no copy.
+        kept_until: When the file and this item are deleted.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("FILE#")  # sorts outside of memberships and the chat

@@ -37,8 +37,9 @@ class MembershipChanges(TypedDict, total=False):
 class Membership(Stored):
     """One member in one chat, with the member's own state there.
 
-    A membership is current until `left_seq` closes it. Each post reads the current memberships. A
-    closed membership is stored under another prefix, and never deleted.
+    A membership is current until the member leaves; it is then closed, and `left_seq` is set. Each
+    post reads the current memberships. A closed membership is stored under another prefix, and
+    never deleted.
 
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.
@@ -47,14 +48,16 @@ class Membership(Stored):
         route: The route of the person's last message, which answers use; None for the app.
         opt_outs: When the person opted out of each channel, by STOP or by a report of the carrier;
             START clears it.
-        heard: When the person last wrote on each channel that has a window for answers.
+        heard: When the person last wrote on each channel that allows free text only for some time
+            after a person's message.
         introduction: The introduction of the first text to a person who has not written: who asks,
             and how to stop. None once it was sent, or once the person has written.
         last_delivery: The newest delivery to this person; the next delivery waits for it.
         running_run: The id of the run that this agent is working on in this chat; at most one.
         queued_run: The queued run. New messages extend it until a worker claims the run.
-        resuming: The chat's runs whose wait for a reply has ended, in this or another chat. They
-            resume before `queued_run` starts. The attribute is missing if there are none.
+        resuming: The runs of this agent and chat whose wait for a reply, here or in another chat,
+            has ended. They resume before `queued_run` starts. The attribute is missing if there are
+            none.
         burst: SMS that arrived in quick succession and get one answer, and when that answer may
             begin.
         awaited_media: Files of new messages; the answer waits for them for a short time.
@@ -73,8 +76,8 @@ class Membership(Stored):
         summary_state: When the agent summary was last renewed, and whether that succeeded.
         pinned_thread_id: The thread that is active at the start of runs that this chat triggers.
         consolidated_seq: Watermark: the highest message that the agent has consolidated.
-        consolidated_characters: If only the beginning of a very long next message is consolidated,
-            its length in characters.
+        consolidated_characters: If the message after `consolidated_seq` is very long and is
+            consolidated in pieces, how many of its characters are done.
         own_words_seq: Watermark: the highest message that was read to make memories for sharing
             rules. These memories contain only the person's own words.
         consolidation_failures: The number of consecutive failed attempts to consolidate the next
@@ -200,7 +203,7 @@ def past_relation(tenant: str, user_id: str) -> str:
 
 
 def listed_as_left(membership: Membership) -> dict[str, Any]:
-    """Return the `gsi1` keys of a closed membership; those of an agent are removed."""
+    """Return the `gsi1` keys of a person's closed membership; None for each key of an agent's."""
     if membership.member.kind == "agent":
         return {"gsi1pk": None, "gsi1sk": None}
     relation = past_relation(membership.tenant, membership.member.id)

@@ -1,9 +1,10 @@
 """The names by which prompts and tool results show a chat's members.
 
 Each name is plain: it holds no bracket, quote, colon or line break, so a name cannot imitate the
-format around it. Only the tags of chosen names and of people of the team have brackets. Members
-with identical names are numbered in order of joining: the second Husam is `Husam (2)`. A number is
-never reassigned to another member, even after its member has left.
+format around it. Only tags have brackets: `(chosen, k3f9)` after a name that a person chose, and
+`(team)` after the name of a person of the team. Members with identical names are numbered in order
+of joining: the second Husam is `Husam (2)`. A number is never reassigned to another member, even
+after its member has left.
 """
 
 import unicodedata
@@ -75,7 +76,7 @@ def numbered(name: str, number: int) -> str:
 def numbers_of(
     roster: Iterable[NamedMember], former: Iterable[FormerName]
 ) -> dict[MemberRef, tuple[str, int]]:
-    """Return the plain name and the number of each member.
+    """Return each member's plain name, and the number that tells identical names apart.
 
     Args:
         roster: The members in order of joining.

@@ -107,8 +107,8 @@ class PersonChoices(Stored):
     Attributes:
         open: The choices, oldest first. Readers skip those that have expired; the next write drops
             them.
-        invited_in: Every chat whose `invited` may list the person, even after the invitation has
-            expired; an erasure checks these chats.
+        invited_in: The chats that may list the person in `Chat.invited`, even after the invitation
+            has expired. An erasure checks these chats.
         over: Codes of choices that ended within the last day, at most 100.
         day: The UTC day of the counts.
         counts: The counts of `day`, by chat.

@@ -1,4 +1,4 @@
-"""Items, such as outreaches, for which runs write to people only while the item is active."""
+"""Items, such as outreaches, whose runs write to people only while the item is active."""
 
 from typing import Literal
 
@@ -9,10 +9,10 @@ ItemStatus = Literal["active", "paused", "over"]
 
 
 class ActiveItem(Value):
-    """An item, such as an outreach, for which runs write to people.
+    """An item, such as an outreach, that has started runs, which write to people.
 
-    An operator may pause or end the item. Its attribute `status` is `active`, `paused`, or another
-    value once the item has ended.
+    An operator may pause or end the item, and the runs then write to no one. The attribute `status`
+    of the stored item is `active`, `paused`, or another value once the item has ended.
     """
 
     pk: str

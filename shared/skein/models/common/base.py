@@ -117,7 +117,7 @@ class Value(BaseModel):
 
 
 class PartialModel(BaseModel):
-    """A model whose fields have no default in its JSON schema; null means no value.
+    """A model in whose JSON schema no field has a default; null means no value.
 
     A subclass inherits the fields from another class, in which they have types and defaults.
     """

@@ -17,7 +17,7 @@ def effect_id(*parts: str | int) -> str:
 
 
 def effect_key(partition: str, effect: str) -> Key:
-    """Return the key of an effect's record in a partition, such as that of an agent's items."""
+    """Return the key of an effect's record in a partition, such as the partition of an agent."""
     return Key(partition, f"{EFFECT}{key_part(effect)}")
 
 

@@ -36,7 +36,8 @@ def _described(profile: dict[str, Any]) -> dict[str, Any]:
     """Check the well-known fields of a profile.
 
     Raises:
-        ValueError: A well-known field has a wrong type, or a field belongs to the user itself.
+        ValueError: A well-known field has a wrong type, or the profile has a field that the user
+            record has itself, such as the name.
     """
     for name in OWN_FIELDS:
         if name in profile:

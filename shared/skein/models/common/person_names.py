@@ -1,8 +1,8 @@
 """Names of people, the team and agents: one line, no invisible characters, no reserved words.
 
 A person's name is given by the issuer or an operator, or chosen by the person. A chosen name has a
-tag wherever others see it: `Alice Ward (chosen, k3f9)`. Names with a typed tag are refused, so a
-name without a tag was given.
+tag wherever others see it: `Alice Ward (chosen, k3f9)`. A name in which someone has typed such a
+tag is refused. So every name without a tag was given by the issuer or an operator.
 """
 
 import re

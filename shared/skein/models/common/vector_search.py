@@ -40,9 +40,9 @@ class VectorSearch:
     """A search for the passages whose vectors are nearest to a query's vector.
 
     Attributes:
-        partition: The partition of the passages of an agent in one scope (`recall_partition`).
+        partition: The partition that holds an agent's passages in one scope (`recall_partition`).
         model: The name of the embedding model; passages of other models are not found.
-        vector: The vector of the query; its length does not matter.
+        vector: The vector of the query. It need not be a unit vector.
         limit: The maximum number of passages, at most `MAX_NEAREST`.
         author: The id of the author whose messages to find; None for all authors.
         month: The month (UTC) from which to find messages, such as `2026-02`; None for all months.

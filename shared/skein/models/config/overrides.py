@@ -57,7 +57,7 @@ def _says_who_and_how(text: str) -> str:
 
 
 def _rounded(percentage: float) -> float:
-    """Round to two decimals: the roll-out divides people into 10,000 shares."""
+    """Round to two decimals, because the roll-out distinguishes 10,000 groups of people."""
     return round(percentage, 2)
 
 
@@ -317,7 +317,7 @@ DEFAULTS_IN_GROUPS = {"message_history_limit": 50, "consolidation_idle_seconds":
 
 
 class RolloutSettings(BaseModel):
-    """Settings of the roll-out of context, which a tenant or the whole stack may override."""
+    """For how many people prompts contain context; a tenant or the stack may override this."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""Message templates of the provider, for channels that have a window or quick replies.
+"""Message templates of the provider, for channels that restrict free text or have quick replies.
 
 The operator creates them at the provider, which approves them and gives each an id. A template has
 numbered variables: variable 1 is the text. If there are n quick replies, variables 2 to n + 1 are

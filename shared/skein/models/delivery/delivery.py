@@ -69,7 +69,7 @@ class DeliveryPart(Value):
     error_code: int | None = None
 
     def counted_as(self, channel: Channel) -> tuple[str, int]:
-        """Return the name under which usage and prices count the part, and its number of units."""
+        """Return the name for the part in usage and prices, and how many units it counts as."""
         carries = self.file is not None and not self.file.as_link
         if carries and channel.media_name is not None:
             return channel.media_name, 1
@@ -92,7 +92,7 @@ class DeliveryPart(Value):
 
 
 class Delivery(Stored):
-    """A message on its way to a phone; the item is also its own outbox entry.
+    """A message on its way to a phone. Its due pointer tells the tick when there is work to do.
 
     Attributes:
         agent_id: The agent that posted the message.
@@ -173,7 +173,7 @@ class Delivery(Stored):
 
     @property
     def followed_by(self) -> str:
-        """The id in log lines about this delivery: its correlation id, or else the id itself."""
+        """The id in log lines about this delivery: its correlation id, or else its own id."""
         return self.correlation_id or self.id
 
     @property

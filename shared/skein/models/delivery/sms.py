@@ -173,7 +173,7 @@ class ReceivedSms(Stored):
         return self.attributes()
 
     def is_from_another(self, before: Item) -> bool:
-        """Return whether `before`, the record stored for this id, has another number."""
+        """Return whether the record `before`, stored for this id, has another sender's number."""
         return bool(before["sender_hash"] != self.sender_hash)
 
     def stored(self, now: datetime) -> Put:

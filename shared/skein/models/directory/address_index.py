@@ -126,9 +126,10 @@ class AddressOwner(Stored):
         *,
         consents: ChannelConsents | None = None,
     ) -> Write:
-        """Return the write that records a message from the address, if the owner has not changed.
+        """Return the write that records a message from the address.
 
-        Only the first message of a day on a channel changes the days in the item.
+        The write fails if the owner has changed since the read. Only the first message of a day on
+        a channel changes the days in the item.
 
         Args:
             today: The day (UTC).

@@ -99,7 +99,7 @@ PROFILE_MEANINGS: dict[str, str] = {
 
 
 def profile_field(name: str) -> str:
-    """Return the name of a profile field with its meaning, if Skein knows it."""
+    """Return the name of a profile field, with its meaning if Skein knows the field."""
     meaning = PROFILE_MEANINGS.get(name)
     return f"{name} ({meaning})" if meaning else name
 

@@ -72,12 +72,12 @@ class User(UserFields, NamedModel, Stored):
         signed_out_at: When an operator last signed the person out. Tokens and tickets from before
             are refused.
         roles: The roles that operators assigned to this person, including some that have ended.
-        refuses_shared: Whether the person has turned off receiving what others said through sharing
-            rules.
+        refuses_shared: Whether the person does not want to receive what others said, which sharing
+            rules would share.
         sharing_version: A counter that is raised whenever sharing rules may share less of this
             person's messages, or less with this person; see `sharing_changed`.
-        erasure_id: The erasure of this person. The record then contains no other data; it keeps the
-            person out of new chats until it is also deleted.
+        erasure_id: The erasure of this person. The record then contains no other data. It keeps the
+            person out of new chats until the record is also deleted.
         version: The optimistic lock: every change raises it.
     """
 
@@ -128,7 +128,7 @@ class User(UserFields, NamedModel, Stored):
 
     @property
     def next_sharing(self) -> dict[str, int]:
-        """The raised `sharing_version`, to write with changed roles or `refuses_shared`."""
+        """The raised `sharing_version`; a write that changes roles or `refuses_shared` needs it."""
         return {"sharing_version": self.sharing_version + 1}
 
     @classmethod

@@ -21,8 +21,8 @@ class AgentItem(OwnedItem):
         PREFIX: The prefix of the sort keys of live items.
         RANKS: All values that `rank` can have, in the order of lists.
         LIVE_STATUS: The status of live items. All other statuses are for ended items.
-        COUNTER: The attribute, in the partition's revision, that counts changes to items of this
-            kind.
+        COUNTER: The attribute that counts changes to items of this kind. It is in the partition's
+            revision item (`revision_key`).
         CACHED: Whether containers cache live items. Then every change raises the counter.
         version: The optimistic lock: every change raises it.
         ended_at: When the item ended; None while it is live.
@@ -113,5 +113,5 @@ def raised(key: Key, counter: str, found: Mapping[Key, Item]) -> Update:
 
 
 def revision_key(tenant: str, agent_id: str, scope: str | None) -> Key:
-    """Return the key of a partition's revision, an item with a counter for each kind of item."""
+    """Return the key of a partition's revision item, which has a counter for each kind of item."""
     return Key(owned_partition(tenant, agent_id, scope), REVISION)

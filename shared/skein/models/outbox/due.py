@@ -29,7 +29,7 @@ NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}
 
 
 def due_partition(kind: DueKind, shard: int) -> str:
-    """Return the partition key of one shard of a kind of work in the due index."""
+    """Return the partition key in the due index for a kind of work and a shard."""
     return f"DUE#{kind}#{shard}"
 
 
@@ -43,7 +43,7 @@ def due_pointer(kind: DueKind, key: Key, at: datetime) -> dict[str, Any]:
 
 
 def due_before(now: datetime) -> str:
-    """Return the sort key below which all pointers of the due index are due at `now`."""
+    """Return a sort key; in the due index, the pointers with a lower sort key are due at `now`."""
     return f"{rfc3339(now)}~"
 
 

@@ -32,7 +32,7 @@ class Job(Value):
 
 
 class RunJob(Job):
-    """A run may be due.
+    """A run may have to be started, resumed or continued.
 
     Attributes:
         user_id: The person whose message led to the run, if known. The person's records are read
@@ -127,7 +127,7 @@ class OutreachJob(Job):
 
 
 class DeliveryJob(Job):
-    """A delivery may be due."""
+    """SMS of a delivery may have to be sent, or their outcome may have to be checked."""
 
     queue = "deliveries"
 
@@ -170,8 +170,8 @@ class SummaryJob(Job):
     """A summary may be out of date: an agent summary, or the chat summary if `agent_id` is None.
 
     Attributes:
-        wanted_in: The other chat that requests the agent summary for its own prompt; None if the
-            chat of the summary requests it after a change.
+        wanted_in: The other chat whose prompt will show the agent summary; None if the job follows
+            from a change of the summarized chat.
         title: Whether the chat needs a title instead of a summary.
     """
 
@@ -226,7 +226,7 @@ class ConsolidationJob(Job):
 
 
 class ReflectionJob(Job):
-    """Some journal entries in one scope of an agent are about to fade."""
+    """Journal entries of an agent in one scope are about to fade (`Memory.faded`)."""
 
     queue = "background"
 

@@ -153,7 +153,7 @@ class Allowance(Stored):
         return self.key_of(self.tenant, self.owner)
 
     def to_item(self) -> Item:
-        """Return the buckets as table attributes; those with a size of their own do not expire."""
+        """Return the buckets as table attributes, which expire unless `tokens_per_day` is set."""
         expiry = {"expires_at": self.expiry()} if self.tokens_per_day is None else {}
         return self.attributes() | expiry
 

@@ -69,7 +69,7 @@ class Permits(Value):
         return max((*moments, *(run.until for run in self.waiting)), default=None)
 
     def reserved(self, *, without: str | None = None) -> int:
-        """Return the sum of the reserved tokens; leave out the reservation of `without`, a run."""
+        """Return the sum of the reserved tokens, without those of the run `without`."""
         return sum(permit.tokens for run_id, permit in self.held.items() if run_id != without)
 
     def waits(self, run_id: str) -> bool:
@@ -98,7 +98,7 @@ class Permits(Value):
         return ChangedPermits(permits, tuple(each for each in granted if each.run_id != run.run_id))
 
     def give_back(self, run_id: str, limit: PermitLimit, now: datetime) -> "ChangedPermits":
-        """Remove a run, and give the permits that become free to waiting runs."""
+        """Remove a run. Waiting runs get the permits that this frees."""
         if run_id not in self.held and not self.waits(run_id):
             return ChangedPermits(self, ())
         live = self._live(now)

@@ -159,7 +159,7 @@ class Usage(Value):
 
 
 class UsageCounter(NamedTuple):
-    """A counter of one day by agent or by person, as it is stored.
+    """The stored counter of what one agent or one person used on one day.
 
     The item has one group of attributes for each model, because prices differ by model. The names
     of these attributes end in a hash of the model's name.
@@ -205,12 +205,12 @@ class UsageCounter(NamedTuple):
 
 
 def usage_key(tenant: str, day: str, shard: int) -> Key:
-    """Return the key of one counter of a day; `day` is `YYYY-MM-DD`."""
+    """Return the key of a tenant's counter of a day in a shard; `day` is `YYYY-MM-DD`."""
     return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")
 
 
 def usage_partitions(tenant: str, day: date) -> list[str]:
-    """Return the partitions of a day's counters by agent and by person (UTC).
+    """Return the partitions that hold the counters of a day (UTC) by agent and by person.
 
     The last partition has the counters that release 0.3.0 wrote. It also has the counters of the
     information that private runs sent to services.
@@ -233,7 +233,7 @@ def user_usage_key(tenant: str, day: date, user_id: str) -> Key:
 
 
 def unsharded(key: Key) -> Key:
-    """Return the key of the same counter in the single partition of its day.
+    """Return the key that a counter has in its day's partition without shards.
 
     Release 0.3.0 wrote all counters to this partition. The information that private runs send to
     services is still counted in this partition, because its limit requires that all workers count
@@ -264,7 +264,7 @@ def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str],
 
 
 def channel_counts(channel: str, texts: int, units: int) -> dict[str, int]:
-    """Return the counts of messages as attributes of a counter, whose names end in the channel."""
+    """Return a channel's counts as attributes of a counter; their names end in the channel."""
     return {f"{OF_CHANNEL}{channel}": texts, f"{UNITS}{channel}": units}
 
 

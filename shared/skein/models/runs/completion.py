@@ -50,7 +50,7 @@ class TokenUsage(Value):
         return self.input_tokens + self.output_tokens
 
     def counts(self, part: float = 1) -> dict[str, int]:
-        """Return the counts by name, multiplied by `part`; cache writes only if there are any."""
+        """Return the counts by name, multiplied by `part`; cache writes only if not 0."""
         counted = {
             "input_tokens": self.input_tokens,
             "cached_tokens": self.cached_tokens,
@@ -151,13 +151,13 @@ class ModelMessage(Value):
 
 
 class StableEnd(NamedTuple):
-    """The end of the part of a request that the next turn's request repeats unchanged.
+    """Where the beginning of a request ends that the request of the next turn repeats unchanged.
 
     Attributes:
         messages: The number of messages that stay the same.
         characters: How many characters of the next message stay the same.
-        appended: If the history is a timeline, where it ends in that message, in characters. The
-            next turn's request only appends to the timeline.
+        appended: If the history is a timeline, the position in that message, in characters, where
+            the timeline ends. The request of the next turn only appends to the timeline.
     """
 
     messages: int

@@ -84,10 +84,10 @@ class ShownStaging(Value):
 
 
 class ToldBits(Value):
-    """How much information a run has sent without approval to services that may show it to anyone.
+    """How many bits a run has sent, without approval, to services that may show them to anyone.
 
     Attributes:
-        millibits: The amount over all its activations, in thousandths of a bit.
+        millibits: The amount over all activations of the run, in thousandths of a bit.
         step: The newest step whose calls are counted.
         positions: The counted calls of that step, so that no call is counted twice.
     """
@@ -112,13 +112,13 @@ BY_VERSIONS = -1
 
 
 class HeldContent(Value):
-    """What an activation's prompt and tool results contain. This decides where it may post.
+    """What an activation's prompt and tool results contain. It decides where the run may post.
 
     Attributes:
         chat_id: The chat that the prompt showed; None if it showed none.
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
-        authors: The people whose messages were in the prompt and the tool results, by digest.
+        authors: The digests of the people whose messages were in the prompt and the tool results.
         outsiders: Whether one of the authors is possibly an outsider; see
             `services/visibility/insiders.py`.
         beyond_session: Whether the content includes messages from outside the current session of
@@ -436,7 +436,7 @@ class Run(Stored):
 
     @property
     def while_active(self) -> ActiveItem | None:
-        """The item that must be active when the run writes to people; None after a reply."""
+        """The item that must be active when the run writes to people; None once someone replied."""
         replied = self.resumed is not None and self.resumed.seq is not None
         return None if replied else self.started_by
 
@@ -499,7 +499,7 @@ def runs_relation(tenant: str, agent_id: str, day: date) -> str:
 
 
 def replays_of(tenant: str, run_id: str) -> Key:
-    """Return the partition of a run, and the beginning of the sort keys of its kept replays.
+    """Return a run's partition, and the sort key prefix of the run's stored replays.
 
     A replay is a later answer to the prompt of the run. An erasure of the run's steps must also
     delete the run's replays.

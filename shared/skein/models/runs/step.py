@@ -263,8 +263,8 @@ class Step(Stored):
             0.3.0 recorded them in this field.
         answered: The first and the last message that the activation answers, if the agent has a
             writing tool of the tenant.
-        agreed: For a step that makes approved calls without asking a model, these calls, by
-            position.
+        agreed: The approved calls that the step makes without asking a model, by their position in
+            the step. Empty for a step with a model's answer.
         ends_run: Whether the run ends after these calls without asking the model again. This is
             recorded with the results, so that a worker that takes over makes the same decision.
         instead_of: The agent's own model, if a fallback answered.

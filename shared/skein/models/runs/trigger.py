@@ -22,7 +22,7 @@ class PlanTrigger(Value):
         chat_id: The chat of the plan: the chat in which it was set, or the one that an operator
             named.
         by_operator: Whether an operator set the plan.
-        authors: The people whose messages were shown to the run that set the plan, by digest.
+        authors: The digests of the people whose messages were shown to the run that set the plan.
         made_from: The messages and items from which the plan was made.
         template: The message template of the run's final message. It is used when free text may not
             be sent.
@@ -66,7 +66,7 @@ class Trigger(Value):
         type: The kind of trigger.
         seq: The message that the prompt marks: the newest message of a person, or of an agent if no
             person wrote.
-        from_seq: The first message that the run answers; set if `seq` is.
+        from_seq: The first message that the run answers; None if `seq` is None.
         to_seq: The last message that the run answers, if an agent wrote it after `seq`.
         by: The author of the message `seq`, or the person who requested the run.
         traced_to: The person whose message led to the agent's message or the plan. Null for a
@@ -189,7 +189,7 @@ class AwaitedMedia(Value):
     ids: tuple[Identifier, ...]
 
     def without(self, media_id: str) -> "AwaitedMedia | None":
-        """Return the files still pending once `media_id` is not; None if no files are left."""
+        """Return the pending files without `media_id`; None if no files are left."""
         left = tuple(each for each in self.ids if each != media_id)
         return self.model_copy(update={"ids": left}) if left else None
 
@@ -198,7 +198,7 @@ class Wait(Value):
     """The wait of a run for a reply; at most one per chat and agent.
 
     Attributes:
-        run_id: The run; its id names the partition that holds it.
+        run_id: The run that waits. Its id names the partition in which the run is stored.
         seq: The message that asks for the reply.
         until: When the run resumes without a reply.
         any_until: The time until which any text counts as the reply; None if any text counts during

@@ -1,4 +1,4 @@
-"""Records of messages of one person that sharing rules disclosed to other people."""
+"""Records of which messages of a person were shown to other people by sharing rules."""
 
 from typing import Annotated, ClassVar
 

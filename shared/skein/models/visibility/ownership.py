@@ -38,8 +38,8 @@ SHARED = "told:"  # the prefix that replaces a scope; a scope begins with user: 
 def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
     """Return the partition key of an agent's items in one scope.
 
-    `scope` is None for open items, `user:<id>` for the person of a direct chat and `chat:<id>` for
-    another private chat.
+    `scope` is None for open items, `user:<id>` for items from a person's direct chats, and
+    `chat:<id>` for items from any other private chat.
     """
     agent = f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
     return agent if scope is None else f"{agent}#AUD#{key_part(scope)}"
@@ -48,8 +48,9 @@ def owned_partition(tenant: str, agent_id: str, scope: str | None) -> str:
 def shared_partition(tenant: str, agent_id: str, *, role: str, subject: str | None) -> str:
     """Return the vector index's partition for content that may be shared by sharing rules.
 
-    `role` is the role of the people who wrote the content. `subject` is the person to whom this
-    role relates; None for rules that do not require the same subject on both sides.
+    `role` is the role of the people who wrote the content. `subject` is the person whom this role
+    is about, such as a nurse's patient. It is None for rules that do not compare the subjects of
+    author and reader.
     """
     whose = (f"{SHARED}{role}", "", subject or "")  # until 0.3.0, the second part was a person
     return owned_partition(tenant, agent_id, ":".join(map(key_part, whose)))
@@ -66,7 +67,7 @@ def scopes_at(scope: str | None) -> tuple[str | None, ...]:
 
 
 def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> str | None:
-    """Return the scope of the person of a direct chat, or of another private chat.
+    """Return the scope of a person's direct chats, or the scope of any other private chat.
 
     Without an id, the scope is None, for open items.
 
@@ -104,7 +105,7 @@ class Owner(Value):
 
 
 class Actor(Value):
-    """The run or the background work that changes items, with the authors of what it was shown.
+    """A run or background work that changes items, and the authors of the messages it was shown.
 
     The default is an unknown actor, which may have been shown messages of anyone.
 

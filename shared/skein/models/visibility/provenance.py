@@ -192,7 +192,7 @@ class SourceLabel(Value):
         return SourceLabel.of((*self.named, *other.named), title=title, others=others)
 
     def without(self, ids: Collection[str], *, title: bool) -> "SourceLabel":
-        """Return the label without the names of the people `ids`, who are only counted.
+        """Return the label without the names of some people, who are counted in `others` instead.
 
         Args:
             title: Whether to remove the title, too.
@@ -289,7 +289,7 @@ def few_of_strangers(
     *,
     most: int = MAX_OF_STRANGER,
 ) -> list[Thing]:
-    """Return the items in their order, limited to a maximum number per person.
+    """Return the items in their order, with at most `most` of each person outside of `members`.
 
     So items with other people's words cannot crowd out what the people of a private chat have said.
     All items with `many` writers count as items of one additional person. Items that only `members`
@@ -319,7 +319,7 @@ def made_relation(tenant: str, chat_id: str) -> str:
 def mixed_relation(tenant: str, agent_id: str | None) -> str:
     """Return the `gsi1` partition of an agent's items that were made from several chats.
 
-    Documents of a chat belong to no agent, and have one partition for all.
+    Documents of chats belong to no agent. Those of all chats of the tenant are in one partition.
     """
     return f"{key_part(tenant)}#MIXED#{key_part(agent_id or '')}"
 

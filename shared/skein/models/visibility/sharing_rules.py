@@ -132,7 +132,7 @@ class SharingRules(Stored):
 
 
 class SharingStamp(Value):
-    """The versions of the rules and the people at the time when sharing rules gave a run content.
+    """The versions of rules and people when a run got content through sharing rules.
 
     Attributes:
         epoch: The epoch of the rules when they were read.

@@ -29,8 +29,8 @@ class SharingState(Value):
         person_id: The person. After a merge, no messages of the former person are shared.
         noticed: By the id of each rule, the message that told the person about the rule.
         talk_from: The first message of the newest talk.
-        before: The first message of the previous talk, which may be indexed now; 0 if there is
-            none.
+        before: The first message of the previous talk; 0 if there is none. That talk is over, so it
+            may be indexed now.
         private: Whether the person keeps the newest talk from others.
         kept: Messages that the person keeps from others.
     """
