@@ -1,9 +1,9 @@
 """Context cache of a container: an agent's memories, and the messages of a chat.
 
-Cached data is never stale. Memories are cached with the revision of their partition, which every
-change raises. Each turn compares the cached revision with the current one. Messages are cached with
-the epoch of their chat, which an erasure raises. Each turn reads the messages after the newest
-cached message. The cache therefore saves bytes, not calls.
+Cached data is never stale. Memories are cached with the revision of their partition, and every
+change of a memory raises this revision. Each turn compares the cached revision with the current
+one. Messages are cached with the epoch of their chat, and an erasure raises this epoch. Each turn
+reads the messages after the newest cached message. The cache therefore saves bytes, not calls.
 """
 
 import json

@@ -13,7 +13,7 @@ from skein.recall.sections import RecalledMessages
 
 
 def held_by(reading: Reading, run: Run) -> HeldContent:
-    """Return the record of the content of the prompt that is built from this reading."""
+    """Return a record of the content of a prompt built from this reading."""
     may_be_shown = reading.of(ShownTrigger).may_be_shown
     borrowed, authors = reading.of(BorrowedItems).context, _authors_in(reading, run)
     return HeldContent(

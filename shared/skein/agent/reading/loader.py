@@ -106,8 +106,8 @@ class ContextLoader:
     ) -> Reading:
         """Read the data for an activation whose prompt is recorded, without a time limit.
 
-        Later steps depend on the recorded prompt. Their audience must include everything that the
-        prompt showed, so a degraded context cannot be used.
+        Later steps depend on the recorded prompt. Their audience must take account of everything
+        that the prompt showed, so a degraded context cannot be used.
 
         Args:
             chat: The chat that the prompt showed.

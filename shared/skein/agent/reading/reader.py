@@ -225,8 +225,8 @@ class Reader:
     ) -> SharingReading | None:
         """Read the sharing rules that apply to the chat; return None if there are none.
 
-        If the run was rebuilt too often, rules that share something with the chat's readers are
-        left out.
+        If the run's prompt was rebuilt too often, rules that share something with the chat's
+        readers are left out.
         """
         if chat is None or not _may_have_rules(run, prefetched):
             return None

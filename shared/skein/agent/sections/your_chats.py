@@ -191,8 +191,8 @@ def _live_runs(
 ) -> tuple[LiveRun, ...]:
     """Return the live runs in `chats` and those without a chat, each once.
 
-    If a run without a chat waits in a chat, it is returned as waiting there. If a run of a private
-    chat waits in an open chat, its id is not shown in the open chat.
+    If a run that belongs to no chat waits for a reply in a chat, it is returned as waiting there.
+    If a run of a private chat waits in an open chat, its id is not shown in the open chat.
 
     Args:
         chats: The chats that are shown.
