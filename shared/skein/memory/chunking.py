@@ -103,7 +103,7 @@ def chunks(
             even if the message has no words.
         measure: Counts the tokens of a part of a message.
         limit: The tokens per chunk. A longer message is a chunk of its own.
-        longest: A message with more tokens than this is split; at least `limit`.
+        longest: The number of tokens above which a message is split. It is at least `limit`.
         joins: The `seq` of each message after which a person joined, ascending. A chunk ends at
             each of these messages, so that all messages of a chunk have the same audience.
     """

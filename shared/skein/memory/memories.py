@@ -94,7 +94,7 @@ class Memories(OwnedStore[Memory]):
             learned_at: When the agent learned the memory; None for now.
             memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
                 None generates an id.
-            guard: A check on the run that adds the memory.
+            guard: A check that the run that adds the memory was not taken over by another worker.
 
         Raises:
             Unprocessable: The text is invalid, or a journal entry is to be constitutional.
