@@ -62,8 +62,8 @@ def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) 
     """Return whether a message belongs to the person, or was made only from or for the person.
 
     This is the case for a message that the person sent and for a question to the person. It is also
-    the case for a message of an agent or of the team in two situations: the author was shown no
-    other person's words (results of tools do not count), or the chat is private and no other person
+    the case for a message of an agent or of the team in two situations: the author was shown only
+    words of the person (apart from results of tools), or the chat is private and no other person
     was ever in it.
 
     Args:
