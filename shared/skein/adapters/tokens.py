@@ -1,4 +1,4 @@
-"""Exact token counts per model. Skein ships the encodings as files and loads them when needed."""
+"""Exact token counts per model. Skein ships each encoding as a file of ranks."""
 
 from __future__ import annotations
 

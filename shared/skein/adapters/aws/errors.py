@@ -42,8 +42,8 @@ def meaning_of(error: AwsError, *, writing: bool) -> Exception:
             without an answer is `Unavailable`.
 
     Returns:
-        A `SkeinError`, or a ValueError for a request that no engine accepts. Any other error
-        (access denied, no such table) is a fault of the deployment and is returned unchanged.
+        A `SkeinError`, or a ValueError for an invalid request. Any other error (access denied, no
+        such table) is a fault of the deployment and is returned unchanged.
     """
     if isinstance(error, ClientError):
         return _answered(error, writing=writing)

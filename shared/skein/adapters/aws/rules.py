@@ -78,7 +78,7 @@ def is_impossible(query: Query) -> bool:
 
 
 def check_query(query: Query) -> None:
-    """Check that every engine accepts a query.
+    """Check that a query keeps to the rules of DynamoDB.
 
     Raises:
         ValueError: The partition key is empty or too long, the limit is not positive, or a query of
@@ -121,7 +121,7 @@ def check_transaction(writes: Sequence[Write]) -> None:
 
 
 def check_write(write: Write) -> None:
-    """Check that every engine accepts a write.
+    """Check that a write keeps to the rules of DynamoDB.
 
     Raises:
         ValueError: The key or an index key is empty, too long or not a string. Or the write changes
@@ -152,7 +152,7 @@ def check_jobs(jobs: Sequence[Job], delay_seconds: int) -> None:
 
 
 def check_search(search: VectorSearch) -> None:
-    """Check that every engine accepts a vector search.
+    """Check that a vector search keeps to the rules of DynamoDB.
 
     Raises:
         ValueError: The limit is not 1 to 100, or the vector has the wrong number of dimensions.

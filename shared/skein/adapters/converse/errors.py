@@ -91,7 +91,7 @@ def _answered(error: ClientError) -> SkeinError:
 
 
 def refused_points(error: ClientError) -> tuple[CachePlace, ...]:
-    """Return the places whose cache points a model refuses; empty if the error has another cause.
+    """Return the places where a model refuses cache points; empty for an error of another cause.
 
     If the error does not name a place, all cache points are refused.
     """

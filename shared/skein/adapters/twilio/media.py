@@ -37,7 +37,7 @@ def fetch(
 
     Args:
         url: The URL that a webhook named.
-        credentials: The account's SID with each of its tokens; a rotation has two tokens.
+        credentials: The account's SID with each of its tokens; there are two during a rotation.
         api_url: The base URL of an API that replaces Twilio's default.
         max_bytes: The maximum size of the file, in bytes.
         loopback: Whether requests to this machine are allowed, as on the local stack.

@@ -141,7 +141,7 @@ class TwilioSms:
         )
 
     def _credentials(self) -> list[tuple[str, str]]:
-        """Return the account's SID with each of its tokens; a rotation has two tokens."""
+        """Return the account's SID with each of its tokens; there are two during a rotation."""
         try:
             secret = self._secrets.get(self._settings.twilio_secret)
             tokens = [secret["auth_token"], *filter(None, [secret.get("auth_token_next")])]
@@ -150,7 +150,7 @@ class TwilioSms:
             raise Unavailable("the Twilio credentials are missing") from error
 
     def _clients(self) -> "list[Client]":
-        """Return a client for each token of the account; a rotation has two tokens."""
+        """Return a client for each token of the account; there are two tokens during a rotation."""
         credentials = self._credentials()
         with self._lock:
             self._made = {
