@@ -8643,7 +8643,7 @@ export interface components {
         };
         /**
          * RebuildResource
-         * @description A requested rebuild of the index of recall; if both ids are null, for all chats.
+         * @description A requested rebuild of the index of recall; it covers all chats if both ids are null.
          */
         RebuildResource: {
             /** @description The only chat to index again. */

@@ -11,7 +11,7 @@ from skein.models.outbox.jobs import RecallJob
 
 
 class RebuildResource(Resource):
-    """A requested rebuild of the index of recall; if both ids are null, for all chats."""
+    """A requested rebuild of the index of recall; it covers all chats if both ids are null."""
 
     chat_id: Annotated[str | None, Field(description="The only chat to index again.")]
     agent_id: Annotated[str | None, Field(description="The only agent to index again for.")]

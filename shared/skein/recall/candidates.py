@@ -75,7 +75,8 @@ class RecallRequest:
         thorough: Whether to make additional searches by meaning: for long messages of agents, and
             for messages of a person whom the query names. False for a prompt, which makes only one
             search for each scope.
-        insiders: The insiders of the run that recalls, which determine whose words it may be shown.
+        insiders: The people that the run works for. They determine whose words the run may be
+            shown.
         reader_rules: The sharing rules that apply to the readers; None if no rule can apply.
         told: The ids of the people whose words sharing rules have already shown to the run.
     """
@@ -177,7 +178,7 @@ class RecallRequest:
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
     def shows_rule_words(self, chat_id: str) -> bool:
-        """Return whether to show messages of a chat that may repeat words shown by a sharing rule.
+        """Return whether to show a chat's messages even if they may repeat a sharing rule's words.
 
         Such messages may be shown only in their own chat, so the chat must be the active one.
         """

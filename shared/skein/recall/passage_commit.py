@@ -136,7 +136,7 @@ def _most_writes(changes: Sequence[PassageChange]) -> int:
 
 
 def _refs(passages: Passages) -> set[tuple[PostingKey, PostingRef]]:
-    """Return the postings that refer to a message, each with its reference, from its passages."""
+    """Return the postings that the passages of a message list, each with its reference."""
     return {
         (
             PostingKey(passage.tenant, passage.agent_id, passage.scope, stem),

@@ -124,7 +124,7 @@ class Recall:
 
     Args:
         vectors: The index of the vectors of passages.
-        embeddings: The embeddings of queries, by the model of the index.
+        embeddings: Makes the embeddings of queries, with the same model as the index.
         vocabulary: The common words.
         parallel_map: Makes several calls at once.
     """
@@ -205,7 +205,7 @@ class Recall:
     def read_shared(
         self, searching: OngoingRecall, found: Iterable[Sequence[Item]]
     ) -> Mapping[Key, Item]:
-        """Read the items that decide which of the found passages sharing rules may show.
+        """Read the items that decide whether sharing rules may show the found passages.
 
         With these items, the ranking leaves out passages that the readers must not know about.
         """

@@ -1147,7 +1147,7 @@ class PythonCall(TypedDict):
 
 class RebuildResource(TypedDict):
     """
-    A requested rebuild of the index of recall; if both ids are null, for all chats.
+    A requested rebuild of the index of recall; it covers all chats if both ids are null.
     """
 
     chat_id: str | None
