@@ -42,7 +42,8 @@ class BorrowedItems(SectionItems):
 
     Attributes:
         context: The staged messages, or the newest messages of the chat if these were read again.
-        newer: How many newer messages the other chat has. 0 if the readers may not know.
+        newer: How many newer messages the other chat has. 0 if the readers may not know this
+            number, or if `context` already has the newest messages.
     """
 
     context: BorrowedContext | None = None
