@@ -162,7 +162,7 @@ def filled(
         user: The user as read.
         drafts: The values, at most one per field.
         owner: The owner of the chunk's memories, with the agent and the chat.
-        change_ids: An id for the record of each draft's change.
+        change_ids: An id for each draft, under which its change of the profile is recorded.
 
     Returns:
         The changed fields of the user, and the number of values that were set.
