@@ -87,7 +87,8 @@ class QueryReader:
         Args:
             text: The text of the query; only its first 2,000 characters count.
             now: The present, from which "last March" is counted.
-            before: The same query, prepared with fewer names.
+            before: The same query, prepared with fewer names. It is returned if both name the same
+                people.
         """
         text = text[:MAX_QUERY]
         during = time_range_in(text, now, zone)
