@@ -209,13 +209,14 @@ class Approvals:
     # ------------------------------------------------------------------ after a yes
 
     def agreed_step(self, run: Run, reading: Reading) -> Step | None:
-        """Return a step with the calls that people approved in the messages that a run answers.
+        """Return a step that makes the calls that people approved in the messages to answer.
 
         No model is called for this step. It is recorded and carried out like any other step. A call
         that another run or activation has already made keeps its outcome. When the step is carried
-        out, an approved call is refused in three cases: it was erased with the message that asked
-        for it, its tool is gone, or a person of the team has answered in the chat since the
-        approval. The refusal tells the model why the approval has no effect.
+        out, an approved call is refused if it was erased with the message that asked for it, if its
+        tool is gone or was changed, if other people would see the result, or if a person of the
+        team has answered in the chat since the approval. The refusal tells the model why the
+        approval has no effect.
 
         Args:
             run: The run, before the first step of an activation.

@@ -1,6 +1,6 @@
 """Make a step's calls to the tenant's tools: get approval, record each call, and make it once.
 
-A step is recorded before its calls are made. For a call that only reads, that is enough. A call
+A step is recorded before its calls are made. A call that only reads needs no other record. A call
 that writes is also recorded in the ledger of calls: before it is sent, and again with its outcome.
 A worker that takes the run over therefore knows which writes have begun. If the outcome of a write
 is unknown, the worker sends it again only if the service is idempotent.

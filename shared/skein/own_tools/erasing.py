@@ -14,7 +14,7 @@ def approvals_erased(
 ) -> Iterator[Write]:
     """Yield the writes that delete the requests for approval of a person's calls.
 
-    From requests for other people's calls, only the person's id among the readers is removed.
+    Requests for other people's calls stay, but the person is removed from their readers.
 
     Args:
         ids: All ids of the person.

@@ -23,7 +23,7 @@ def installed_functions() -> Mapping[str, Tool]:
 
 
 def use_functions_of(*modules: ModuleType) -> Mapping[str, Tool]:
-    """Install the functions of modules as tools of this process, instead of any earlier ones.
+    """Install the functions of modules as tools, in place of those of an earlier call.
 
     Returns:
         The functions, by name.

@@ -198,7 +198,7 @@ def longest_call(step: Step, reading: Reading) -> int:
 
 
 def insiders_for(table: Table, agent: Agent, chat: Chat) -> Insiders:
-    """Return the insiders of a chat: the people for whom the agent's runs in the chat work.
+    """Return the insiders of a chat: the people for whom the agent works in this chat.
 
     `Insiders.alone` says whether prompts leave out the words of all other people. Costs one
     database request if the agent has tools of the tenant.

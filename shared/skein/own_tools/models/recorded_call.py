@@ -108,13 +108,13 @@ class RecordedCall(Stored):
 
     @staticmethod
     def key_of(tenant: str, call: CallRef, seq: int) -> "Key[RecordedCall]":
-        """Return the key of a call about the message `seq`, in the partition of the run."""
+        """Return the key of the record of a call that a run made to answer message `seq`."""
         sk = f"{RecordedCall.prefix_of(seq, call.run_id)}{call.step:03d}#{call.position:03d}"
         return Key(Run.key_of(tenant, call.run_id).pk, sk)
 
     @staticmethod
     def prefix_of(seq: int, run_id: str | None = None) -> SortKeyPrefix:
-        """Return the key prefix of all calls about a message, or of one run's calls about it."""
+        """Return the key prefix of the calls made to answer a message, by all runs or by one."""
         run = f"{key_part(run_id)}#" if run_id is not None else ""
         return SortKeyPrefix(f"{RecordedCall.PREFIX}{seq:012d}#{run}")
 
