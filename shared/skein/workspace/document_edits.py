@@ -1,4 +1,4 @@
-"""Document edits: the validated result of a change, its limits, and its conditional writes."""
+"""Document edits: apply a change, check its result against limits, and return the writes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -169,9 +169,9 @@ class Threads(OwnedStore[Thread]):
         open chats, so a run that was shown words of outsiders cannot make a thread active in the
         open scope.
 
-        If the thread is in that same scope and only people of the scope may see it, the run is
-        added to the thread's export. The chat of the change is then also added to `chat_ids`, if
-        the caller may change the thread.
+        If the thread is in that same scope, and all people who may see it were present for the
+        content of the run, the run is added to the thread's export. The chat of the change is then
+        also added to `chat_ids`, if the caller may change the thread.
 
         Args:
             reach: The partitions in which to look for the thread; the thread becomes active in the

@@ -93,11 +93,11 @@ class Folder(Value):
         return Key(self.partition, PINS)
 
     def renamed_key(self, name: str) -> Key:
-        """Return the key of the record that says that a document of this name was renamed."""
+        """Return the key of the `RenamedDocument` with this old name."""
         return Key(self.partition, f"{RENAMED}{Document.id_of(name)}")
 
     def effect_key(self, effect: str) -> Key:
-        """Return the key of the record of an effect on one of the documents."""
+        """Return the key under which an effect on one of the documents is recorded."""
         return effect_key(self.partition, effect)
 
 
@@ -187,7 +187,7 @@ class PinnedDocuments(Stored):
 
 
 class RenamedDocument(Stored):
-    """The record of a renamed document, stored until lists of documents are updated.
+    """The record of a document that a merge of users renamed, until its threads use the new name.
 
     Attributes:
         old: The document's old name.

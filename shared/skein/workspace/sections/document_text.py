@@ -59,8 +59,8 @@ def document_text(
 def part_of_text(head: str, text: str, *, characters: int, offset: int) -> str:
     """Render a part of a text behind bars, after its head; see `document_text`.
 
-    The part ends at a line break, so that the next part begins with a new line. It ends within a
-    line only if it would otherwise be less than half as long.
+    The part ends at a line break, so that the next part begins with a new line. If this would leave
+    it with less than half of `characters`, it ends within a line instead.
     """
     whole, end = len(text), min(offset + characters, len(text))
     if end < whole:
