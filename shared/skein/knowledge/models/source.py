@@ -231,7 +231,7 @@ class IndexedGroup(Value):
 
 
 class KnowledgeHead(Stored):
-    """The files that prompts search now, all of which are replaced in one write.
+    """The list of the files that prompts search now. A change replaces the list in one write.
 
     Attributes:
         version: The optimistic lock.
