@@ -254,12 +254,12 @@ class Errand(Stored):
 
     @property
     def may_ask(self) -> bool:
-        """Whether the person may get two more texts: one about times, and one to confirm a time."""
+        """Whether the person may get two more messages: one about times, one to confirm a time."""
         return self.meeting is None or self.texts + 2 <= MAX_TEXTS
 
     @property
     def may_confirm(self) -> bool:
-        """Whether the person may still be asked, by one more text, to confirm the proposal."""
+        """Whether the person may get one more message, which asks to confirm the proposal."""
         return self.confirm_seq is None and self.texts < MAX_TEXTS
 
     def may_tell(self, now: datetime, *, over: bool) -> bool:
@@ -279,7 +279,7 @@ class Errand(Stored):
         return self.texts + 1 + (self.confirm_seq is None) <= MAX_TEXTS
 
     def texted(self) -> dict[str, int]:
-        """Return the change that adds 1 to the person's count of texts about the meeting.
+        """Return the change that adds 1 to the number of messages about the meeting.
 
         The change is empty for an errand without a meeting.
         """
