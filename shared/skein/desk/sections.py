@@ -19,7 +19,7 @@ from skein.services.common.quoting import minute_of, quoted
 
 @dataclass(frozen=True, slots=True)
 class Briefings(SectionItems):
-    """The briefing from when the active chat was last handed back, if it may be shown."""
+    """The briefing that was given when the active chat was last handed back, if it may be shown."""
 
     briefing: Briefing | None = None
     in_chat = ("briefing",)

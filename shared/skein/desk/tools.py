@@ -61,5 +61,5 @@ def ask_a_person(
 
 
 def holds_session_only(run: Run) -> bool:
-    """Return whether all people's words that a run was shown are from the current session."""
+    """Return whether a run was shown people's words only from the current session."""
     return run.held is not None and not run.held.beyond_session
