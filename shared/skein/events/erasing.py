@@ -12,9 +12,10 @@ from skein.services.common.pagination import items_under, read_items
 def erase_events(
     table: Table, tenant: str, person_ids: tuple[str, ...], chat_ids: tuple[str, ...]
 ) -> int:
-    """Delete the queued and parked events of some chats that name a person; return how many.
+    """Delete the events that name a person: those queued for these chats, and all parked ones.
 
-    An event that is being sent at this moment may still arrive.
+    Returns the number of deleted events. An event that is being sent at this moment may still
+    arrive.
     """
     page = table.query(Query.under(endpoints_partition(tenant), EventEndpoint.PREFIX))
     endpoint_ids = [endpoint.id for endpoint in EventEndpoint.each_of(page.items)]
@@ -32,7 +33,7 @@ def _waiting(
     chat_ids: tuple[str, ...],
     person_ids: frozenset[str],
 ) -> Iterator[Key]:
-    """Yield the keys of the queued and the parked events that name a person."""
+    """Yield the keys of the events that name a person; see `erase_events`."""
     lanes = [
         EventLane.key_of(tenant, endpoint_id, chat_id)
         for endpoint_id in endpoint_ids

@@ -88,7 +88,7 @@ class QueuedEvent(Stored):
         return Key(lane.pk, f"{self.PREFIX}{self.event.number}")
 
     def in_lane(self, *, due_at: datetime) -> Update:
-        """Return the write that adds this event to its lane, which becomes due at `due_at`."""
+        """Return the write that counts this event in its lane; the lane's job runs at `due_at`."""
         lane = EventLane(
             tenant=self.tenant,
             endpoint_id=self.endpoint_id,
