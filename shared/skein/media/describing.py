@@ -76,7 +76,7 @@ class DescriptionTask(Task[MediaJob, MediaFile, bytes, str]):
     settings: Settings
 
     def claim(self, job: MediaJob, until: datetime) -> MediaFile | None:
-        """Claim a picture of a message that has no description yet; see `Task`."""
+        """Claim a message's picture that has no description yet; see `Task`."""
         file = self.read_file(job)
         if file is None or not file.describable(self.clock.now()):
             return None

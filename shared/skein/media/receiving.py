@@ -1,8 +1,8 @@
 """Receipt of pictures and files: fetch or read each, check it, and store it without metadata.
 
 A webhook or an upload creates an item in the state `pending`, with a due pointer. The worker stores
-the file before the item becomes `ready`, so it may die at any time. If the item was deleted in the
-meantime, the file is deleted, too.
+the file before the item becomes `ready`, so a crash at any time does no harm. If the item was
+deleted in the meantime, the file is deleted, too.
 """
 
 import hashlib
