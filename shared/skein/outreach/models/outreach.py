@@ -33,7 +33,7 @@ CHAT_NAME = "outreach"  # of the runs that write; used instead of a plan's name
 
 
 class OutreachFields(BaseModel):
-    """The fields of an outreach that are the same when it is created, stored and shown."""
+    """The fields of an outreach that its request, its stored item and its resource share."""
 
     agent_id: Annotated[EntityId, Field(description="The agent that writes.")]
     instruction: Annotated[
@@ -178,7 +178,7 @@ class OutreachPerson(Stored):
         run_id: str | None = None,
         seq: int | None = None,
     ) -> Update:
-        """Return the write that stores the decision about the person."""
+        """Return the write that stores the person's final state, such as `written` or `refused`."""
         return self._write(
             {
                 "state": state,
