@@ -23,7 +23,7 @@ MAX_PLANS = 100  # active plans that may be shown to the same readers
 
 
 class PlanFields(BaseModel):
-    """The fields of a plan that are the same when the plan is set, stored and shown."""
+    """The fields of a plan that its request, its stored item and its resource share."""
 
     name: Annotated[PlanName, Field(description="A new plan of this name replaces the old one.")]
     instruction: Annotated[
