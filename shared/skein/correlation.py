@@ -1,8 +1,8 @@
-"""The fields of each log line: the function that runs, and the correlation id of its work.
+"""The fields that each log line has: the running function, and the correlation id of its work.
 
 Correlation ids follow a message through the logs from its webhook to its delivery. A request has a
-correlation id, and its messages, runs and deliveries store the id. A worker uses the id of the item
-that it works on, so that every log line has the id.
+correlation id, and its messages, runs and deliveries store the id. A worker takes the id from the
+item that it works on. So all log lines about a message have the same id.
 
 On one machine, all functions run in one process at the same time. So the fields of an invocation
 are kept in a context variable and not in the logger, which all functions share.

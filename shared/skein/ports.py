@@ -601,7 +601,7 @@ class McpClient(Protocol):
         """List the tools of a server.
 
         Raises:
-            Failed: The server refuses.
+            Failed: The server refuses the request.
             Ambiguous: The server broke the protocol, or took longer than `seconds`.
         """
         ...
@@ -622,8 +622,8 @@ class McpClient(Protocol):
 
         Args:
             version: The version of the protocol with which the server listed its tools.
-            may_ask: Whether a person can answer a question of the server. If not, the question is
-                declined.
+            may_ask: Whether a person can answer a question that the server asks. If not, Skein
+                declines the question.
             reply: What a person answered to the question of an earlier call.
 
         Raises:

@@ -5843,7 +5843,7 @@ export interface components {
         };
         /**
          * AgentTemplateList
-         * @description All templates for new agents, with the empty one last.
+         * @description All templates for new agents, with the empty template last.
          */
         AgentTemplateList: {
             /** @description The items of this page. */

@@ -38,5 +38,5 @@ def cited(text: str, known: Iterable[MarkedCitation]) -> CitedText:
 
 
 def shown_start(text: str) -> str:
-    """Return an unfinished text without marks, and without the beginning of a mark at its end."""
+    """Return the text of an answer so far, without marks or an unfinished mark at its end."""
     return _BEGUN.sub("", _MARKS.sub("", text))

@@ -134,8 +134,8 @@ class Section:
         name: The name in capitals, as in the text.
         text: The whole section, including its name.
         tokens: The exact size, including the blank line after the section.
-        shorter: A function that renders the section again in at most the given tokens, or in as few
-            tokens as possible.
+        shorter: A function that renders the section again in at most the given number of tokens. If
+            that is impossible, it takes as few tokens as possible.
         marks: Marks on the run that tell operators how the section was built.
         entries: For operators: where each entry of the section comes from.
         told: What the section says, so that later sections do not repeat it.

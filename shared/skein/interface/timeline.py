@@ -124,9 +124,9 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
 
     The agent's own text has no name in brackets and no bars, because the agent would imitate them.
     Only lines of it that begin with a bracket get a bar, because entries and notes begin with
-    brackets. A note before the text gives the origin of a message that was requested in another
-    chat, and the number of a message to which the prompt refers. If a message was not delivered,
-    the note says so, too.
+    brackets. If the message was requested in another chat, a note before the text gives this
+    origin. If the prompt refers to the message, the note gives its number. If a message was not
+    delivered, the note says so, too.
     """
     own = message.sender.ref == context.names.agent
     lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)

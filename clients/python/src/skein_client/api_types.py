@@ -4407,7 +4407,7 @@ class AgentReasonResource(TypedDict):
 
 class AgentTemplateList(TypedDict):
     """
-    All templates for new agents, with the empty one last.
+    All templates for new agents, with the empty template last.
     """
 
     items: list[AgentTemplateResource]

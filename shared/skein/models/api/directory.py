@@ -118,7 +118,7 @@ class AgentTemplateResource(Resource):
 
 
 class AgentTemplateList(Page[AgentTemplateResource]):
-    """All templates for new agents, with the empty one last."""
+    """All templates for new agents, with the empty template last."""
 
 
 class AgentChange(AgentFields, ChangeRequest):

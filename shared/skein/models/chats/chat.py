@@ -290,7 +290,7 @@ class Chat(ChatFields, Stored):
         return {"roster": roster, "former_names": former}
 
     def with_member(self, member: NamedMember, left: Iterable[NamedMember]) -> dict[str, Any]:
-        """Return the changes that add a member, numbered after former members of the same name."""
+        """Return the changes that add a member. Members who have left keep their numbers."""
         former = former_before(member, self.former_names, left)
         return {"roster": (*self.roster, member), "former_names": former}
 
@@ -450,7 +450,7 @@ class Chat(ChatFields, Stored):
         return message.model_copy(update={"sender": next(known, unknown)})
 
     def to_item(self) -> Item:
-        """Return the chat as table attributes, listed under its tenant."""
+        """Return the chat's table attributes, with the index keys of the tenant's list of chats."""
         return self.attributes() | self.relation()
 
     def relation(self) -> dict[str, str]:
@@ -603,7 +603,7 @@ class Message(Stored):
         return self.introduced(f"{whose}: {self.text}")
 
     def introduced(self, words: str) -> str:
-        """Return `words`, after the introduction if the message has one."""
+        """Return `words`, preceded by the message's introduction if it has one."""
         return f"{self.introduction}\n{words}" if self.introduction else words
 
     @property
@@ -631,13 +631,13 @@ class Message(Stored):
         return "all" if Reason.OPTED_OUT in self.undelivered else self.lost
 
     def with_choice(self, choice: Choice) -> Update:
-        """Return the write that replaces the choice, if it has not changed since it was read."""
+        """Return the write that replaces the choice; it fails if the choice has changed."""
         changed = choice.model_dump(mode="json", exclude_none=True, exclude={"repeats"})
         unchanged = Is("choice", self.attributes().get("choice"))
         return Update(self.key, set={"choice": changed}, condition=unchanged)
 
     def with_description(self, media_id: str, description: str) -> Update:
-        """Return the write that stores a file's description, if the files have not changed."""
+        """Return the write that stores a file's description; it fails if the files have changed."""
         files = [
             media.model_copy(update={"description": description}) if media.id == media_id else media
             for media in self.media

@@ -130,7 +130,7 @@ class Consent(Stored):
 
     @property
     def failed(self) -> tuple[ConsentedDestination, ...]:
-        """The chats in which the text could not be posted; a deleted text does not count."""
+        """The chats in which the text was not posted, for another reason than its deletion."""
         return tuple(post for post in self.posts if post.failure not in {None, "deleted"})
 
     @property

@@ -37,7 +37,7 @@ class Consolidation(LeasedItem):
 
     @classmethod
     def of(cls, chat: Chat, *, requested_seq: int | None = None) -> Self:
-        """Return the consolidation of a chat, for a write that sets or clears its due pointer."""
+        """Return a chat's item, for a write that makes consolidation due or no longer due."""
         return cls(tenant=chat.tenant, chat_id=chat.id, kind=chat.kind, requested_seq=requested_seq)
 
     def due(self, at: datetime | None) -> dict[str, Any]:

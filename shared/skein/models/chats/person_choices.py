@@ -36,7 +36,7 @@ class OpenChoice(Value):
         labels: For SMS, the label of each option; empty if the answer is in words.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the inviter.
-        number: For a question about who owns a phone number, the number.
+        number: For a question about who owns a phone number, that phone number.
         ask_at: For an invitation, when the tick asks the person by SMS if that has not happened
             yet; None once the person was asked, or cannot be asked.
     """
@@ -75,7 +75,7 @@ class OpenChoice(Value):
 
 
 class OverCode(Value):
-    """A code of a choice that has ended, which is kept so that a late SMS gets an explanation.
+    """The code of an ended choice. It is kept so that a late SMS gets an explanation.
 
     Attributes:
         chat_id: The chat of the question.

@@ -213,7 +213,7 @@ def _reference(kind: MemberKind, member_id: str) -> MemberRef:
 
 
 def key_part(text: str) -> str:
-    """Escape `text` for use between the `#` of a key, so that keys are unambiguous."""
+    """Escape `text` for use between the `#` separators of a key, so that keys are unambiguous."""
     return text.replace("%", "%25").replace("#", "%23")
 
 

@@ -44,7 +44,7 @@ class Breaker(Value):
         return self.model_copy(update={"open_until": until, "probing": True})
 
     def unprobed(self, now: datetime) -> "Breaker":
-        """Return the breaker after a probe that made no call; the next call is the probe."""
+        """Return the breaker after a probe that made no call, so that the next call is a probe."""
         return self.model_copy(update={"open_until": now, "probing": False})
 
     def failed(self, now: datetime, *, longest: timedelta = PAUSE) -> "Breaker":

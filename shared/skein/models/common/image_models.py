@@ -25,7 +25,7 @@ PATCH, MAX_PATCHES = 32, 1_536
 
 
 class _Tiles(NamedTuple):
-    """How many tokens a picture costs, by its tiles of 512 pixels after it is scaled down."""
+    """How many tokens a picture costs: it is scaled down, and each tile of 512 pixels counts."""
 
     base: int
     tile: int
@@ -76,7 +76,7 @@ FORMULAS: Sequence[tuple[str, _Tiles | _Patches | _Area]] = (
 
 
 def takes_images(model: str, patterns: Iterable[str]) -> bool:
-    """Return whether a model's name matches one of the patterns, with or without a prefix."""
+    """Return whether a model's name, with or without a provider's prefix, matches a pattern."""
     names = (_bare(model), model.lower())
     return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
 

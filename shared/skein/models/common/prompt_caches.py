@@ -26,10 +26,10 @@ class CacheRule(NamedTuple):
     Attributes:
         places: The parts of a request after which cache points may be set; empty if the provider
             caches without cache points.
-        least_tokens: The number of tokens that must precede a point; providers ignore earlier
-            points.
-        most_points: How many points a request may have.
-        seconds: How long an entry lives after its last use.
+        least_tokens: The number of tokens that must precede a cache point; providers ignore earlier
+            cache points.
+        most_points: The maximum number of cache points in a request.
+        seconds: How long the cache keeps an entry after its last use.
         read: The price of a token that the cache serves, as a share of the price of input.
         write: The price of a token that is written to the cache, as a share of the price of input.
         step: For a cache without cache points, the served part is a multiple of this number of

@@ -57,7 +57,7 @@ class SortKeyPrefix(str):
 
     @property
     def ended(self) -> "SortKeyPrefix":
-        """The prefix of items of the same kind that have ended."""
+        """The sort key prefix of items of this kind that have ended."""
         return SortKeyPrefix(f"{ENDED}{self}")
 
     @property

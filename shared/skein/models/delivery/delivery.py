@@ -26,7 +26,7 @@ DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "read", "fail
 
 
 class PartFile(Value):
-    """A file of the message that is sent with a part of its delivery.
+    """A file of the delivered message, which is sent with one of the delivery's parts.
 
     Attributes:
         small: Whether the smaller copy of a picture is sent.

@@ -162,7 +162,7 @@ class AddressOwner(Stored):
         return {name: consent for name, consent in self.consents.items() if name != channel}
 
     def consenting(self, consents: ChannelConsents) -> Update:
-        """Return the write that replaces the consents, if they and the owner have not changed."""
+        """Return the write that replaces the consents; it fails if these or the owner changed."""
         as_read = all_of(Is("user_id", self.user_id), self._consents_as_read)
         return Update(self.key, set=_stored_consents(consents), condition=as_read)
 

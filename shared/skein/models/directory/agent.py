@@ -274,7 +274,7 @@ class Agent(AgentFields, NamedModel, Stored):
         return Agent.model_validate({**dict(self), **values})
 
     def to_item(self) -> Item:
-        """Return the agent as table attributes, listed under its tenant."""
+        """Return the agent's table attributes, with the index keys of the tenant's list."""
         return self.attributes() | {"gsi1pk": agents_relation(self.tenant), "gsi1sk": self.id}
 
 

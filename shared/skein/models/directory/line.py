@@ -60,7 +60,7 @@ class Line(LineFields, Stored):
         return self.address.address
 
     def to_item(self) -> Item:
-        """Return the line as table attributes, listed under its tenant."""
+        """Return the line's table attributes, with the index keys of the tenant's list of lines."""
         index = {"gsi1pk": lines_relation(self.tenant), "gsi1sk": str(self.address)}
         return self.attributes() | index
 
@@ -74,7 +74,7 @@ class ReservedNumber(Stored):
 
     @classmethod
     def of(cls, line: Line, now: datetime) -> "ReservedNumber":
-        """Return the reservation of the number of a line that is being deleted."""
+        """Return the reservation for a line's number, while the line is being deleted."""
         end = now + timedelta(days=RESERVED_DAYS)
         return cls(tenant=line.tenant, address=line.address, expires_at=int(end.timestamp()))
 

@@ -1,4 +1,4 @@
-"""Keyed hashes of the phone numbers of erased people who had opted out of texts."""
+"""Phone numbers of erased people who had opted out of texts, stored as keyed hashes."""
 
 import hashlib
 import hmac

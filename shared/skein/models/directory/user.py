@@ -143,7 +143,7 @@ class User(UserFields, NamedModel, Stored):
         return cls(tenant=tenant, id=person.id, name=name, name_source=source, created_at=now)
 
     def to_item(self) -> Item:
-        """Return the person as table attributes, listed under their tenant."""
+        """Return the person's table attributes, with the index keys of the tenant's list."""
         relation = users_relation(self.tenant, visitors=is_visitor(self.id))
         return self.attributes() | {"gsi1pk": relation, "gsi1sk": self.id}
 

@@ -66,7 +66,7 @@ class WebhookService(NamedModel, Stored):
         return self.key_of(self.id)
 
     def to_item(self) -> Item:
-        """Return the source as table attributes, listed under its tenant."""
+        """Return the source's table attributes, with the index keys of the tenant's list."""
         return self.attributes() | {"gsi1pk": services_relation(self.tenant), "gsi1sk": self.id}
 
 

@@ -101,7 +101,7 @@ def touched(tenant: str, agent_id: str, scope: str | None, counter: str = "revis
 
 
 def raised(key: Key, counter: str, found: Mapping[Key, Item]) -> Update:
-    """Return the write that raises a counter, if the counter is unchanged (optimistic lock).
+    """Return the write that raises a counter; it fails if the counter has changed meanwhile.
 
     Args:
         key: The key of the partition's revision.

@@ -61,7 +61,7 @@ class ForgettingJob(Job):
     """Messages that a person wants to be forgotten may have to be found or deleted.
 
     Attributes:
-        forgetting_id: The id of the deletion, or of the request for it.
+        forgetting_id: The id of the deletion, or of the request that precedes the deletion.
     """
 
     queue = "background"

@@ -1,6 +1,6 @@
 """Permits: which of an owner's runs may work, which wait, and how many tokens they reserve.
 
-An owner is a person, a shard of a tenant or an agent. A permit expires with the lease of its run,
+An owner is a person, an agent, or a shard of a tenant. A permit expires with the lease of its run,
 so a worker that dies does not keep its permit. A permit that is given back goes to the oldest
 waiting run.
 """

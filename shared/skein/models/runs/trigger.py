@@ -131,7 +131,7 @@ class Trigger(Value):
 
 
 class QueuedRun(Value):
-    """The slot of a queued run; messages extend it until the run starts.
+    """A queued run, as the agent's membership stores it; messages extend it until it starts.
 
     Attributes:
         trigger: The run's trigger, which takes precedence over the trigger in the run's item.

@@ -172,10 +172,10 @@ class Readers(Value):
         An operator's item may be changed by operators only. Exception: a run that was shown no
         outsider's words may change items of the kinds that agents work on.
 
-        A private item may be changed if all of its people were present for the content of the
-        change. For an open item, `Actor.changes_open` decides. A public item may be changed by
-        operators only. A run that received words through a sharing rule may change only items of
-        the same chat.
+        A private item may be changed if everyone in the item's audience was present for the content
+        of the change. For an open item, `Actor.changes_open` decides. A public item may be changed
+        by operators only. A run that received words through a sharing rule may change only items
+        that were made in the run's own chat.
         """
         if self._operates:
             return True

@@ -27,7 +27,7 @@ class SharingState(Value):
 
     Attributes:
         person_id: The person. After a merge, no messages of the former person are shared.
-        noticed: By the id of each rule, the message that told the person about the rule.
+        noticed: The messages that told the person about sharing rules, by the id of the rule.
         talk_from: The first message of the newest talk.
         before: The first message of the previous talk; 0 if there is none. That talk is over, so it
             may be indexed now.
@@ -99,7 +99,7 @@ class SharingState(Value):
         return SeqSpan(first_seq=first, last_seq=last)
 
     def covered_by(self, rule_id: str, seq: int) -> bool:
-        """Return whether a message was said after the notice of a rule."""
+        """Return whether a message came after the person was told about a rule."""
         noticed = self.noticed.get(rule_id)
         return noticed is not None and seq > noticed
 
