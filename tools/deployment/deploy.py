@@ -1,11 +1,11 @@
 """Deploys the output of `sam build` as one stack, and passes the API's own URL as a parameter.
 
 `python -m tools.deployment.deploy [--stack NAME] [--env NAME] [--tag name=value ...] [--profile
-small] [--warm READS,WRITES] [--yes] <sam> [Name=value ...]`. Each environment is a stack of its
-own. The API's URL is known only after the first deployment, so a deployment that leaves
-`PublicBaseUrl` unset is followed by a second one that sets it. Each deployment passes an identifier
-of its build and parameters, the release, so that a change of either publishes new versions of the
-functions. The module needs only the standard library and the `aws` command.
+small] [--warm READS,WRITES] [--yes] <sam> [Name=value ...]` deploys a stack. Each environment is a
+stack of its own. The API's URL is known only after the first deployment, so a deployment that
+leaves `PublicBaseUrl` unset is followed by a second one that sets it. Each deployment passes an
+identifier of its build and parameters, the release, so that a change of either publishes new
+versions of the functions. The module needs only the standard library and the `aws` command.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 `python -m tools.install.model` joins the parts of the file, which come from several packages, and
 writes the file to `.cache/model/`. The model's engine needs GNU's OpenMP library. If a Debian
-system doesn't have it, it is written to `.cache/model/`, too, because only root could install it.
-The module needs only the standard library, pip, apt and dpkg.
+system lacks this library, the library is written to `.cache/model/`, too, because only root could
+install it. The module needs only the standard library, pip, apt and dpkg.
 """
 
 import ctypes

@@ -37,7 +37,7 @@ def get_usage(
 ) -> UsageResource | UsageReportResource:
     """Without `by`, `from` or `to`, the usage of one day: all answers of models.
 
-    They include answers in runs, for summaries and for memories. With `by`, `from` or `to`, a
+    The usage includes answers in runs, for summaries and for memories. With `by`, `from` or `to`, a
     report has one row for each day (the default), agent, person, model or channel, or one for the
     tenant. Rows by person leave out work that no person caused. Rows by channel count only
     messages.

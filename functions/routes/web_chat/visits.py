@@ -48,7 +48,7 @@ def open_visit(widget_id: WidgetId, new: NewVisit) -> VisitResource:
 
     Nothing is stored before the visitor's first message. A `renewal` can be used once. If it is
     sent again within 60 seconds, the response is the same; later, the visit ends with 401. 403 with
-    `details.consent_version`: the visitor must first agree to this text.
+    `details.consent_version`: the visitor must first agree to this version of the consent text.
     """
     event = router.routes.current_event.raw_event
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
