@@ -37,7 +37,7 @@ class Fetcher:
     """The service that reads files and web pages.
 
     Args:
-        reader: Returns the libraries that read documents, which are large.
+        reader: Returns the libraries that read documents. They are large, so they are loaded late.
         http: Returns the client for web pages.
     """
 

@@ -170,7 +170,8 @@ class KnowledgeFiles:
 
     Args:
         files: Returns the bucket. It is called only if an agent has sources.
-        embeddings: Returns the embeddings, whose number of components is needed to read a file.
+        embeddings: Returns the embeddings. Reading a file requires the number of components of a
+            vector.
     """
 
     def __init__(

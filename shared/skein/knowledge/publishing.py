@@ -71,7 +71,7 @@ class Publisher:
         return source
 
     def write(self, source: Source, values: Mapping[str, Any]) -> Source:
-        """Change values of a source that are not part of an index.
+        """Change only values of a source that no index contains.
 
         Raises:
             ConditionFailed: The source was changed since it was read.
