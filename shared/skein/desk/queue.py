@@ -23,7 +23,7 @@ class DeskEntry:
 
     Attributes:
         chat: The chat, whose `desk` says who holds it.
-        stay: Its time on the desk so far, with the summary for the holder.
+        stay: The record of the chat's time on the desk so far, with the summary for the holder.
     """
 
     chat: Chat
