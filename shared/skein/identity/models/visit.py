@@ -55,7 +55,8 @@ class Visit(Stored):
     Attributes:
         consent: The version of the consent text that the visitor agreed to; 0 for none.
         version: The number of the visit's newest token, which each renewal raises.
-        renewed_at: When the visit was last renewed; before that, when the visitor first wrote.
+        renewed_at: When the visit was last renewed or, if it never was, when the visitor first
+            wrote.
         ended: Whether the visitor has ended the visit, or a renewal was used twice.
     """
 
