@@ -136,7 +136,7 @@ class Ports:
 
     @lazy
     def dynamodb(self) -> DynamoDBClient:
-        """The client of the table and its vector index, which share the connections."""
+        """The client of the table and of its vector index, so that the two share connections."""
         from skein.adapters.dynamodb.table import dynamo_client
 
         return dynamo_client(self.aws)
