@@ -242,12 +242,12 @@ HANDLERS: Mapping[str, tuple[Handler, ...]] = {
 
 
 def _images(change: ItemChange) -> Iterator[Item]:
-    """Yield the item before and after a change; only one of them if it is new or gone."""
+    """Yield the item as before and as after a change; only one if the item is new or deleted."""
     yield from (item for item in (change.before, change.after) if item is not None)
 
 
 def _merged(found: Iterable[_FollowingJob]) -> Iterator[_FollowingJob]:
-    """Merge the jobs for neighboring messages of a chat, and the pushes of a chat; yield all jobs.
+    """Yield all jobs; merge those for neighboring messages of a chat, and the pushes of a chat.
 
     Messages that are far apart keep their own jobs, because the worker of a job reads all messages
     from its first to its last.
