@@ -26,7 +26,7 @@ class Event(Value):
             order.
         number: The sort key that orders the events of a lane.
         data: Ids and states, without any words.
-        words_of: The key of the item whose words the event may contain. They are read when the
+        words_of: The key of the item whose words the event may contain. The words are read when the
             event is sent.
     """
 
