@@ -62,7 +62,7 @@ def errands_erased(
 
     A meeting that the person asked for is deleted with the errands of all its people. A meeting
     that another person asked for continues without this person. The person's own errand is deleted
-    last, because its meeting is found through it.
+    last, because the errand leads to the meeting.
 
     Args:
         ids: All ids of the person.
