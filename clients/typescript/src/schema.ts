@@ -441,7 +441,7 @@ export interface paths {
          *
          *     Nothing is stored before the visitor's first message. A `renewal` can be used once. If it is
          *     sent again within 60 seconds, the response is the same; later, the visit ends with 401. 403 with
-         *     `details.consent_version`: the visitor must first agree to this text.
+         *     `details.consent_version`: the visitor must first agree to this version of the consent text.
          */
         post: operations["open_visit"];
         delete?: never;
@@ -3398,7 +3398,7 @@ export interface paths {
          * Get the tenant's usage, of one day or as a report
          * @description Without `by`, `from` or `to`, the usage of one day: all answers of models.
          *
-         *     They include answers in runs, for summaries and for memories. With `by`, `from` or `to`, a
+         *     The usage includes answers in runs, for summaries and for memories. With `by`, `from` or `to`, a
          *     report has one row for each day (the default), agent, person, model or channel, or one for the
          *     tenant. Rows by person leave out work that no person caused. Rows by channel count only
          *     messages.
