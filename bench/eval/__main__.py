@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from bench.api import CallRefusedError
+from bench.eval import trials
 from bench.eval.outcomes import Outcome, keep, kept, line_of, sums
 from bench.eval.page import page
 from bench.eval.scripted import CONVERSE, ScriptedModel, scripted_model
@@ -91,6 +92,9 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
     if not chosen:
         print(f"eval: no situation matches {options.only!r}", file=sys.stderr)
         return 1
+    if options.scripted == "trials":
+        with _log() as log:
+            return trials.main(chosen, log)
     if options.scripted is None and base_url is None and api_key is None:
         print(NO_MODEL, file=sys.stderr)
         return 1
@@ -145,7 +149,7 @@ def main(arguments: Sequence[str], *, folder: Path = FOLDER) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make eval", description=__doc__)
     parser.add_argument("--model", help="the model for all work")
-    parser.add_argument("--scripted", choices=("right", "wrong"))
+    parser.add_argument("--scripted", choices=("right", "wrong", "trials"))
     parser.add_argument("--profile", choices=("single",), help="how a scripted model calls tools")
     parser.add_argument("--only", default="", help="parts of names or abilities, with commas")
     parser.add_argument("--times", type=int, default=1, help="how often each situation is played")

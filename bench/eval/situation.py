@@ -30,6 +30,21 @@ Missing = str | None
 """What is expected and not met, in words; None if it is met."""
 
 
+class Later(list[str]):
+    """The texts of a play that is still to come, which note what is expected of them."""
+
+    def __init__(self, expect: list[Expectation]) -> None:
+        super().__init__()
+        self.expect = expect
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return all texts for some of them."""
+        return self
+
+
 class Expected(NamedTuple):
     """What is expected of an agent's texts, with examples that test the expectations themselves.
 
@@ -45,6 +60,9 @@ class Expected(NamedTuple):
 
     def missing(self, texts: Sequence[str]) -> Missing:
         """Return the expectations that the texts don't meet, in words; None if they meet all."""
+        if isinstance(texts, Later):
+            texts.expect += (each for each in self.expect if each not in texts.expect)
+            return None
         found = missing_of(self.expect, Played(texts=tuple(texts)))
         return "; ".join(filter(None, found)) or None
 

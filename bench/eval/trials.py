@@ -1,0 +1,317 @@
+"""`make eval SCRIPTED=trials`: play each situation as a trial of a right script and a wrong one.
+
+A sketch takes the place of the stage: it notes who writes what, and what is expected of the texts.
+That is the case. The trial plays it in worlds, with the right script as the baseline. A situation
+that uses what worlds do not have is no case.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from bench.eval.scripted import END
+from bench.eval.situation import Later, Script, Situation, ToolCall
+from bench.eval.stage import Message, Stage
+from skein.agent.spoken_text import NO_REPLY
+from skein.models.runs import completion
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
+from skein.trials.models import case
+from skein.trials.models.expectation import Expectation, Played
+from skein.trials.models.trial import TrialHead, TrialSide, Unit
+from skein.trials.worlds import CHAT
+from tests.support.api_client import Answer, operator
+from tests.support.builders import TENANT, World
+
+ANSWERED = 120  # seconds until the answer to a message is there
+NOISE, ALIKE = 0.05, 1_000  # of plays that go wrong anyway, and cases of versions that are alike
+CALLER = "Caller"
+MOST = 100_000_000  # tokens of a trial
+UNSEEN = "judged by a check of the stage, which is no expectation"
+COPIED = ("documents", "goals", "memories", "plans", "threads")
+Verdicts = Counter[str]
+
+
+class NotInWorldError(Exception):
+    """A situation uses what a world does not have; the message names it."""
+
+
+class JudgedElsewhereError(Exception):
+    """From here on, a situation looks at more than the texts of the play so far."""
+
+
+class Sketch(Stage):
+    """What a situation does, noted and not done, except for what operators prepare.
+
+    Attributes:
+        turns: The messages of the script.
+        expect: What the situation expects of texts.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.exchanges = ()
+        self.ids: dict[str, str] = {}
+        self.characters: dict[str, str] = {}
+        self.turns: list[dict[str, Any]] = []
+        self.expect: list[Expectation] = []
+        self._operator_of_world = operator(world)
+        self._people: dict[str, dict[str, Any]] = {}
+        self._place: dict[str, str] = {}
+        self._after = 0
+
+    @property
+    def script(self) -> case.Script:
+        """The script.
+
+        Raises:
+            NotInWorldError: No script can have these people and messages.
+        """
+        if self._after > ANSWERED:
+            raise NotInWorldError("something that becomes due after the last message")
+        people = list(self._people.values())
+        given = {"people": people, "turns": self.turns, **self._place}
+        try:
+            return case.Script.model_validate(given)
+        except ValidationError as error:
+            why = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise NotInWorldError(f"a script in which {why}") from None
+
+    # ------------------------------------------------------------------ who and where
+
+    def agent(self, name: str, character: str, **fields: object) -> str:
+        if self.characters:
+            raise NotInWorldError("another agent")
+        return super().agent(name, character, **fields)
+
+    def agent_on_line(self, name: str, character: str, **fields: object) -> None:
+        self.agent(name, character, **fields)
+        self._open({"chat": "direct", "channel": "sms"})
+
+    def person(self, name: str, *, known_as: str | None = None, **fields: object) -> str:
+        if set(fields) - {"roles"}:
+            raise NotInWorldError(f"the {min(fields)} of a person")
+        self.ids[name] = f"usr_world_{len(self._people)}"
+        self._people[name] = {"name": known_as or name, **fields}
+        return self.ids[name]
+
+    def chat(self, title: str, *members: str, **fields: object) -> str:
+        visibility = str(fields.get("visibility", "open"))
+        self._open({"chat": "direct" if fields.get("kind") == "direct" else visibility})
+        self.ids[title] = CHAT
+        return CHAT
+
+    def _open(self, place: dict[str, str]) -> None:
+        if self._place:
+            raise NotInWorldError("another chat")
+        self._place = place
+
+    def admin(self, method: str, path: str, body: object = None) -> Any:
+        """Let an operator prepare the agent in the tenant, from which worlds copy."""
+        kind = path.split("/")[4:5]
+        prepares = path == "/v1/agents" or kind == [] or kind[0] in COPIED
+        if method == "GET" and self.turns:
+            raise JudgedElsewhereError
+        if self.turns or not path.startswith(("/v1/agents", "/v1/skills")) or not prepares:
+            raise NotInWorldError(f"{method} {path.split('/')[2].partition('?')[0]}")
+        return _body(self._operator_of_world.call(method, path, body))
+
+    def service(self, tool: str, **fields: object) -> list[Any]:
+        raise NotInWorldError("a service")
+
+    def link(self, person: str, phone: str) -> None:
+        raise NotInWorldError("a number that is linked to a person")
+
+    # ------------------------------------------------------------------ what happens
+
+    def say(self, person: str, chat: str, text: str, *, wait: bool = True) -> None:
+        self._note(str(self._people[person]["name"]), text, wait=wait)
+
+    def sms(self, phone: str, text: str, *, wait: bool = True, picture: str = "") -> None:
+        if picture:
+            raise NotInWorldError("a picture")
+        if phone not in self.ids and self._people:
+            raise NotInWorldError("another chat")
+        if phone not in self.ids:
+            self.person(phone, known_as=CALLER)
+        self._note(CALLER, text, wait=wait)
+
+    def _note(self, sender: str, text: str, *, wait: bool) -> None:
+        if self.expect:  # a case judges a whole play, so it is over before the next message
+            raise JudgedElsewhereError
+        after = self._after if self.turns else 0
+        self.turns.append({"from": sender, "text": text, "after_seconds": after})
+        self._after = ANSWERED if wait else 0
+
+    def turn(self, seconds: float) -> None:
+        self._after += int(seconds)
+
+    def drain(self) -> None:
+        self._after = max(self._after, ANSWERED)
+
+    def step_in(self, chat: str, text: str, *, briefing: str) -> None:
+        raise NotInWorldError("a colleague at the desk")
+
+    def choose(self, person: str, chat: str, label: str) -> bool:
+        raise NotInWorldError("an answer by a button")
+
+    # ------------------------------------------------------------------ what came of it
+
+    def answers(self, chat: str, *, reader: str, agent: str | None = None) -> list[str]:
+        return Later(self.expect)
+
+    def received(self, phone: str) -> list[str]:
+        return Later(self.expect)
+
+    def messages(self, chat: str, *, reader: str) -> list[Message]:
+        raise JudgedElsewhereError
+
+    def played(self, agent: str) -> Played:
+        raise JudgedElsewhereError
+
+    def looks_up(self, agent: str, fact: str, tools: Any, *, since: int) -> bool:
+        raise NotInWorldError("recall")
+
+
+@dataclass
+class SidedModel:
+    """The model of a trial: each play follows the script of its side from the start.
+
+    Attributes:
+        noise: How often a play follows the wrong script instead.
+    """
+
+    scripts: dict[TrialSide, Script]
+    wrong: Script
+    noise: float = 0
+    world: World = field(init=False)
+    sketch: Sketch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left: dict[Unit, Iterator[Any]] = {}
+        self._draws = random.Random(1)
+
+    def complete(self, request: ModelRequest) -> ModelAnswer:
+        head = TrialHead.must_read(self.world.table.all_items(), TrialHead.key_of(TENANT))
+        [taken] = head.taken  # one play at a time
+        if taken.unit not in self._left:
+            strays = self._draws.random() < self.noise
+            script = self.wrong if strays else self.scripts[taken.side]
+            [turns] = script.turns.values() or [()]
+            self._left[taken.unit] = iter(turns)
+        turn = next(self._left[taken.unit], None)
+        if callable(turn):
+            turn = turn(self.sketch)
+        if turn is None:
+            ends = END in {each.name for each in request.tools}
+            turn = ToolCall(END, {}) if ends else NO_REPLY
+        text = turn if isinstance(turn, str) else ""
+        calls = () if text else [turn] if isinstance(turn, ToolCall) else turn
+        return ModelAnswer(
+            model="scripted",
+            text=text,
+            tool_calls=tuple(
+                completion.ToolCall(id=f"call_{n}", name=name, arguments=json.dumps(arguments))
+                for n, (name, arguments) in enumerate(calls)
+            ),
+            usage=TokenUsage(),
+        )
+
+    def stream(self, request: ModelRequest, heard: Any) -> ModelAnswer:
+        return self.complete(request)
+
+
+def tried(
+    situation: Situation, *, cases: int = 1, candidate: Script | None = None, noise: float = 0
+) -> tuple[Verdicts, bool]:
+    """Play a situation as cases of a trial.
+
+    Args:
+        candidate: The script of the candidate; by default the wrong one.
+
+    Returns:
+        The verdicts, and whether the situation has checks that are no expectations of a case.
+
+    Raises:
+        NotInWorldError: It is no case.
+    """
+    if situation.right.memories or situation.wrong.memories:
+        raise NotInWorldError("memories of a conversation")
+    scripts: dict[TrialSide, Script] = {
+        "baseline": situation.right,
+        "candidate": situation.wrong if candidate is None else candidate,
+    }
+    model = SidedModel(scripts, situation.wrong, noise)
+    world = World(overrides={"model": model})
+    sketch = model.sketch = Sketch(world)
+    model.world = world
+    elsewhere = True
+    with suppress(JudgedElsewhereError):
+        elsewhere = any(each is not None for each in [*situation.play(sketch)])
+    script, [(name, character)] = sketch.script, sketch.characters.items()
+    if not sketch.expect:
+        raise NotInWorldError("checks of the stage, and none of texts")
+    path = f"/v1/agents/{sketch.ids[name]}"
+    new = {
+        "name": situation.name,
+        "script": script.model_dump(mode="json", exclude_none=True),
+        "expect": [each.model_dump(mode="json", exclude_none=True) for each in sketch.expect],
+    }
+    client = operator(world)
+    for _ in range(cases):
+        _body(client.post(f"{path}/cases", new))
+    change = {"changes": {"system_prompt": f"{character} Be brief."}}
+    begun = _body(client.post(f"{path}/trials", {"candidate": change, "max_tokens": MOST}))
+    world.drain(rounds=10_000)
+    trial = _body(client.get(f"{path}/trials/{begun['id']}"))
+    return Counter(str(each["verdict"]) for each in trial["cases"]), elsewhere
+
+
+def _body(answer: Answer) -> Any:
+    if answer.status >= HTTPStatus.BAD_REQUEST:
+        raise RuntimeError(str(answer.body))
+    return answer.body
+
+
+def main(chosen: Sequence[Situation], log: IO[str]) -> int:
+    """Print a verdict for each situation, and the sums.
+
+    Returns:
+        The exit status: 1 if a wrong script is not blamed, or more than one right script is.
+    """
+    verdicts, no_case = Verdicts(), Verdicts()
+    cases: list[Situation] = []
+    for situation in chosen:
+        try:
+            with redirect_stdout(log):
+                [verdict], elsewhere = tried(situation)
+        except NotInWorldError as why:
+            no_case[str(why)] += 1
+            print(f"no case ({why}): {situation.name}")
+            continue
+        if verdict == "regressed":
+            cases.append(situation)
+        elif elsewhere:
+            verdict = UNSEEN
+        verdicts[verdict] += 1
+        print(f"{verdict}: {situation.name}", flush=True)
+    alike = Verdicts()
+    for situation in cases:
+        number = -(-ALIKE // len(cases)) if len(chosen) > 1 else 1
+        with redirect_stdout(log):
+            alike += tried(situation, cases=number, candidate=situation.right, noise=NOISE)[0]
+    _tell("No case, because of", no_case)
+    _tell("Right scripts against wrong ones", verdicts)
+    _tell(f"Right scripts against right ones, of which {NOISE:.0%} go wrong", alike)
+    return int(bool({*verdicts} - {"regressed", UNSEEN}) or alike["regressed"] > 1)
+
+
+def _tell(title: str, counts: Verdicts) -> None:
+    print(f"\n{title}: {counts.total()}")
+    for what, count in counts.most_common():
+        print(f"  {count} {what}")
