@@ -58,7 +58,7 @@ def play(
     if model == CONVERSE and script is not None:
         settings["SKEIN_BEDROCK_ENDPOINT_URL"] = script[0].endpoint
     try:
-        with stage(base_url=base_url, api_key=api_key, settings=settings) as played:
+        with stage(Stage, base_url=base_url, api_key=api_key, settings=settings) as played:
             if script is not None:
                 scripted, kind = script
                 scripted.learn(situation.right if kind == "right" else situation.wrong, played)

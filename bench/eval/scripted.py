@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,11 +49,27 @@ class ScriptedModel:
     def learn(self, script: Script, stage: Stage) -> None:
         """Replace the script by the one for the next situation."""
         self._server.reset()
+        self._server.default = self._answer
         self._server.memories.extend(script.memories)
         with self._lock:
             self._stage = stage
             self._rest = {}
             self._left = {name: list(turns) for name, turns in script.turns.items()}
+
+    def replay(self, plays: Mapping[bool, Sequence[Answer]], mark: str) -> None:
+        """Answer the plays of a run from now on, each from its first answer.
+
+        Args:
+            plays: The answers, for prompts without a mark and for those that have it.
+        """
+
+        def answer(request: Mapping[str, Any]) -> Answer:
+            messages = request["messages"]
+            marked = any(mark in str(each["content"]) for each in messages)
+            done = sum(bool(each.get("tool_calls")) for each in messages)
+            return plays[marked][done] if done < len(plays[marked]) else _silent(request)
+
+        self._server.default = answer
 
     def _following(self, agent: str, request: Mapping[str, Any]) -> list[ToolCall]:
         """Return the calls that were held back, if the run that they belong to asks again."""

@@ -30,19 +30,29 @@ Missing = str | None
 """What is expected and not met, in words; None if it is met."""
 
 
-class Later(list[str]):
-    """The texts of a play that is still to come, which note what is expected of them."""
+class Heard(list[str]):
+    """Texts of an agent, which note what is expected of them.
 
-    def __init__(self, expect: list[Expectation]) -> None:
-        super().__init__()
+    Attributes:
+        come: Whether the texts are there; before a play, nothing is judged.
+    """
+
+    def __init__(
+        self, expect: list[Expectation], texts: Iterable[str] = (), *, come: bool = False
+    ) -> None:
+        super().__init__(texts)
         self.expect = expect
+        self.come = come
 
     def __bool__(self) -> bool:
-        return True
+        return not self.come or len(self) > 0
 
     def __getitem__(self, at: Any) -> Any:
-        """Return all texts for some of them."""
-        return self
+        """Return some of the texts; all of them before a play."""
+        if not self.come:
+            return self
+        found = super().__getitem__(at)
+        return Heard(self.expect, found, come=True) if isinstance(at, slice) else found
 
 
 class Expected(NamedTuple):
@@ -60,9 +70,10 @@ class Expected(NamedTuple):
 
     def missing(self, texts: Sequence[str]) -> Missing:
         """Return the expectations that the texts don't meet, in words; None if they meet all."""
-        if isinstance(texts, Later):
+        if isinstance(texts, Heard):
             texts.expect += (each for each in self.expect if each not in texts.expect)
-            return None
+            if not texts.come:
+                return None
         found = missing_of(self.expect, Played(texts=tuple(texts)))
         return "; ".join(filter(None, found)) or None
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from bench.api import Api, CallRefusedError
@@ -348,13 +348,21 @@ class Stage:
         return self._api.ok(method, path, body, token=token, seconds=SECONDS)
 
 
+AnyStage = TypeVar("AnyStage", bound=Stage)
+
+
 @contextmanager
 def stage(
-    *, base_url: str | None, api_key: str | None, settings: Mapping[str, str]
-) -> Iterator[Stage]:
+    kind: type[AnyStage],
+    *,
+    base_url: str | None,
+    api_key: str | None,
+    settings: Mapping[str, str],
+) -> Iterator[AnyStage]:
     """Start a local stack without data, and yield a stage on it.
 
     Args:
+        kind: The class of the stage.
         base_url: The URL of the model's API; None for OpenAI's own.
         api_key: The key of the API; None if it takes none.
         settings: Skein's settings as environment variables.
@@ -371,4 +379,4 @@ def stage(
         exchanges: list[Exchange] = []
         stack = Stack(config, model=lambda model: RecordingModel(model, exchanges))
         url = parts.enter_context(stack).url
-        yield parts.enter_context(closing(Stage(url, exchanges)))
+        yield parts.enter_context(closing(kind(url, exchanges)))

@@ -1,14 +1,15 @@
 """`make eval SCRIPTED=trials`: play each situation as a trial of a right script and a wrong one.
 
 A sketch takes the place of the stage: it notes who writes what, and what is expected of the texts.
-That is the case. The trial plays it in worlds, with the right script as the baseline. A situation
-that uses what worlds do not have is no case.
+That is the case of a script, with the right script as the baseline. A situation that uses what
+worlds do not have is played on a local stack instead, and its last run is the case, if the texts of
+this run alone decide.
 """
 
 import json
 import random
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -16,24 +17,27 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from bench.eval.scripted import END
-from bench.eval.situation import Later, Script, Situation, ToolCall
-from bench.eval.stage import Message, Stage
+from bench.eval.recording import Exchange
+from bench.eval.scripted import END, ScriptedModel, scripted_model
+from bench.eval.situation import Heard, Script, Situation, ToolCall
+from bench.eval.stage import REASON, Message, Stage, stage
 from skein.agent.spoken_text import NO_REPLY
 from skein.models.runs import completion
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.trials.models import case
-from skein.trials.models.expectation import Expectation, Played
+from skein.trials.models.expectation import Expectation, Played, missing_of
 from skein.trials.models.trial import TrialHead, TrialSide, Unit
+from skein.trials.run_cases import SEND
 from skein.trials.worlds import CHAT
-from tests.support.api_client import Answer, operator
+from tests.support.api_client import Answer as Response
+from tests.support.api_client import operator
 from tests.support.builders import TENANT, World
+from tests.support.scripted_openai import Answer
 
 ANSWERED = 120  # seconds until the answer to a message is there
 NOISE, ALIKE = 0.05, 1_000  # of plays that go wrong anyway, and cases of versions that are alike
-CALLER = "Caller"
+CALLER, MARK = "Caller", "Be brief."
 MOST = 100_000_000  # tokens of a trial
-UNSEEN = "judged by a check of the stage, which is no expectation"
 COPIED = ("documents", "goals", "memories", "plans", "threads")
 Verdicts = Counter[str]
 
@@ -163,10 +167,10 @@ class Sketch(Stage):
     # ------------------------------------------------------------------ what came of it
 
     def answers(self, chat: str, *, reader: str, agent: str | None = None) -> list[str]:
-        return Later(self.expect)
+        return Heard(self.expect)
 
     def received(self, phone: str) -> list[str]:
-        return Later(self.expect)
+        return Heard(self.expect)
 
     def messages(self, chat: str, *, reader: str) -> list[Message]:
         raise JudgedElsewhereError
@@ -265,14 +269,95 @@ def tried(
     client = operator(world)
     for _ in range(cases):
         _body(client.post(f"{path}/cases", new))
-    change = {"changes": {"system_prompt": f"{character} Be brief."}}
+    change = {"changes": {"system_prompt": f"{character} {MARK}"}}
     begun = _body(client.post(f"{path}/trials", {"candidate": change, "max_tokens": MOST}))
     world.drain(rounds=10_000)
     trial = _body(client.get(f"{path}/trials/{begun['id']}"))
     return Counter(str(each["verdict"]) for each in trial["cases"]), elsewhere
 
 
-def _body(answer: Answer) -> Any:
+class Watched(Stage):
+    """A stage that is played, and notes what is expected of the texts since the last message."""
+
+    def __init__(self, url: str, exchanges: Sequence[Exchange] = ()) -> None:
+        super().__init__(url, exchanges)
+        self.expect: list[Expectation] = []
+
+    def answers(self, chat: str, *, reader: str, agent: str | None = None) -> list[str]:
+        texts = super().answers(chat, reader=reader, agent=agent)
+        return Heard(self.expect, texts, come=True)
+
+    def received(self, phone: str) -> list[str]:
+        return Heard(self.expect, super().received(phone), come=True)
+
+    def _patiently(self, wait: Callable[[], object]) -> None:
+        self.expect.clear()
+        super()._patiently(wait)
+
+    def newest_run(self) -> tuple[Mapping[str, Any], list[Answer]] | None:
+        """Return the newest run that has ended, and the answers of its newest activation."""
+        runs = [run for agent in self.characters for run in self._runs(agent) if run["steps"]]
+        ended = [run for run in runs if run["ended_at"] is not None]
+        if not ended:
+            return None
+        run = max(ended, key=lambda run: str(run["started_at"]))
+        last = run["steps"][-1]["activation"]
+        answers = [
+            Answer(
+                step["text"], tool_calls=[(c["name"], c["arguments"]) for c in step["tool_calls"]]
+            )
+            for step in run["steps"]
+            if step["activation"] == last
+        ]
+        return run, answers
+
+
+def tried_as_run(situation: Situation, scripted: ScriptedModel) -> str:
+    """Play a situation with both scripts, and the run that comes last as the case of a trial.
+
+    Raises:
+        NotInWorldError: Nothing is expected of the texts of that run.
+    """
+    with stage(Watched, base_url=scripted.base_url, api_key=None, settings={}) as other:
+        scripted.learn(situation.wrong, other)
+        with suppress(ValueError, LookupError):  # what it looks at is not there
+            deque(situation.play(other), maxlen=0)
+        wrong = other.newest_run()
+    with stage(Watched, base_url=scripted.base_url, api_key=None, settings={}) as played:
+        scripted.learn(situation.right, played)
+        deque(situation.play(played), maxlen=0)
+        right = played.newest_run()
+        if right is None or wrong is None or not played.expect:
+            raise NotInWorldError("checks of the stage, and none of texts")
+        run, answers = right
+        met = [not any(missing_of(played.expect, _said(each))) for each in (answers, wrong[1])]
+        if met != [True, False]:
+            raise NotInWorldError("texts of more than one run")
+        scripted.replay({False: answers, True: wrong[1]}, MARK)
+        agent = played.admin("GET", f"/v1/agents/{run['agent_id']}")
+        path = f"/v1/agents/{run['agent_id']}"
+        expect = [each.model_dump(mode="json", exclude_none=True) for each in played.expect]
+        case = {"name": situation.name, "run_id": run["id"], "expect": expect}
+        played.admin("POST", f"{path}/cases?reason={REASON}", case)
+        change = {"changes": {"system_prompt": f"{agent['system_prompt']} {MARK}"}}
+        new = {"candidate": change, "max_tokens": MOST}
+        begun = played.admin("POST", f"{path}/trials?reason={REASON}", new)
+        played.drain()
+        [tried] = played.admin("GET", f"{path}/trials/{begun['id']}")["cases"]
+        return str(tried["verdict"])
+
+
+def _said(answers: Sequence[Answer]) -> Played:
+    """Return what answers say, without their calls of other tools."""
+    calls = [
+        json.loads(str(args)) for each in answers for name, args in each.tool_calls if name == SEND
+    ]
+    return Played(
+        texts=tuple([call["text"] for call in calls] + [each.text or "" for each in answers])
+    )
+
+
+def _body(answer: Response) -> Any:
     if answer.status >= HTTPStatus.BAD_REQUEST:
         raise RuntimeError(str(answer.body))
     return answer.body
@@ -285,30 +370,48 @@ def main(chosen: Sequence[Situation], log: IO[str]) -> int:
         The exit status: 1 if a wrong script is not blamed, or more than one right script is.
     """
     verdicts, no_case = Verdicts(), Verdicts()
-    cases: list[Situation] = []
-    for situation in chosen:
-        try:
-            with redirect_stdout(log):
-                [verdict], elsewhere = tried(situation)
-        except NotInWorldError as why:
-            no_case[str(why)] += 1
-            print(f"no case ({why}): {situation.name}")
-            continue
-        if verdict == "regressed":
-            cases.append(situation)
-        elif elsewhere:
-            verdict = UNSEEN
-        verdicts[verdict] += 1
-        print(f"{verdict}: {situation.name}", flush=True)
+    scripts: list[Situation] = []
+    with scripted_model() as scripted:
+        for situation in chosen:
+            try:
+                with redirect_stdout(log):
+                    kind, verdict = _blamed(situation, scripted)
+            except NotInWorldError as why:
+                no_case[str(why)] += 1
+                print(f"no case ({why}): {situation.name}", flush=True)
+                continue
+            scripts += [situation] if kind == "script" else []
+            verdicts[f"{verdict}, as a {kind}"] += 1
+            print(f"{verdict}, as a {kind}: {situation.name}", flush=True)
     alike = Verdicts()
-    for situation in cases:
-        number = -(-ALIKE // len(cases)) if len(chosen) > 1 else 1
+    for situation in scripts:
+        number = -(-ALIKE // len(scripts)) if len(chosen) > 1 else 1
         with redirect_stdout(log):
             alike += tried(situation, cases=number, candidate=situation.right, noise=NOISE)[0]
     _tell("No case, because of", no_case)
     _tell("Right scripts against wrong ones", verdicts)
     _tell(f"Right scripts against right ones, of which {NOISE:.0%} go wrong", alike)
-    return int(bool({*verdicts} - {"regressed", UNSEEN}) or alike["regressed"] > 1)
+    missed = [each for each in verdicts if not each.startswith("regressed")]
+    return int(bool(missed) or alike["regressed"] > 1)
+
+
+def _blamed(situation: Situation, scripted: ScriptedModel) -> tuple[str, str]:
+    """Return what a situation is the case of, and the verdict of the trial.
+
+    Raises:
+        NotInWorldError: It is neither the case of a script nor that of a run.
+    """
+    try:
+        [verdict], elsewhere = tried(situation)
+        if verdict == "regressed" or not elsewhere:
+            return "script", verdict
+        why = "checks of the stage"
+    except NotInWorldError as error:
+        why = str(error)
+    try:
+        return "run", tried_as_run(situation, scripted)
+    except NotInWorldError as error:
+        raise NotInWorldError(f"a script: {why}; a run: {error}") from None
 
 
 def _tell(title: str, counts: Verdicts) -> None:

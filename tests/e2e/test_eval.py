@@ -18,6 +18,7 @@ from bench.eval.scripted import scripted_model
 from bench.eval.situation import Missing, Situation
 from bench.eval.situations import SITUATIONS
 from bench.eval.stage import Stage
+from bench.eval.trials import tried_as_run
 from skein.trials.models.expectation import Played, PlayedCall
 
 SAMPLE = SITUATIONS[::26]
@@ -67,6 +68,12 @@ def test_eval_sample_passes_correct_model_and_fails_wrong_one(situation: Situati
 @pytest.mark.parametrize("situation", SITUATIONS, ids=by_name)
 def test_eval_passes_correct_model_and_fails_wrong_one(situation: Situation) -> None:
     check_scripts(situation)
+
+
+def test_trial_blames_the_wrong_script_of_the_last_run_of_a_situation() -> None:
+    [situation] = [each for each in SITUATIONS if each.name == "knows what another agent wrote"]
+    with scripted_model() as model:
+        assert tried_as_run(situation, model) == "regressed"
 
 
 def test_situations_are_95_or_more_with_names_of_their_own() -> None:
