@@ -84,7 +84,6 @@ OTHERS = {
     "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
     "agent/sections/open_questions.py": "the agent's questions in the active chat",
     "agent/turn_steps.py": "the run's own recorded prompt",
-    "agent/replay.py": "a run's recorded prompt, for operators",
     "trials/trials.py": "the run of a case, to record whose private content operators read",
     "trials/worker.py": "whether a run expires; nothing is shown",
     "trials/worlds.py": "operators' items for a script, and what came of it in its own world",

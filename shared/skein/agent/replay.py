@@ -18,7 +18,6 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.interface.section import SEPARATOR, speaks_in_text
-from skein.models.common.storage import Query
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.quotas.prices import Money
@@ -42,6 +41,7 @@ from skein.services.quotas.token_budget import (
     payer_keys,
 )
 from skein.services.quotas.usage import UsageCounters
+from skein.services.runs.queries import RunViews
 from skein.settings import Settings
 
 IDENTITY = "IDENTITY"
@@ -106,6 +106,7 @@ class Replays:
 
     table: Table
     clock: Clock
+    runs: RunViews
     model: LanguageModel
     guardrails: Callable[[], Guardrails]
     tokens: ModelTokens
@@ -201,18 +202,11 @@ class Replays:
             NotFound: The run no longer exists.
             Conflict: The run has no prompt, or its prompt was erased.
         """
-        try:
-            key = Run.key_of(tenant, run_id)
-        except ValueError:
-            raise NotFound("run not found") from None
-        items = self.table.query(Query(key.pk, first=key.sk, last=Step.prefix_of(key).last)).items
-        if not items or items[0]["sk"] != key.sk:
-            raise NotFound("run not found")
-        steps = list(Step.each_of(items[1:]))
-        newest = newest_prompt(steps)
+        view = self.runs.get(tenant, run_id)
+        newest = newest_prompt(view.steps)
         if newest is None:
             raise Conflict(PROMPT_GONE)
-        return RecordedPrompt(Run.from_item(items[0]), newest[1], tuple(steps))
+        return RecordedPrompt(view.run, newest[1], view.steps)
 
     def rendered(
         self, recorded: RecordedPrompt, agent: Agent, overrides: Overrides

@@ -5,7 +5,7 @@ the agent's items, and the agent itself last. So a crash leaves no agent without
 an agent that does not exist are never shown, and repeating the import completes it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from skein.agent_files.export import (
 )
 from skein.errors import Conflict, NotFound, Rejected
 from skein.memory.memories import Memories
+from skein.models.common.base import Stored
 from skein.models.common.storage import Key
 from skein.models.directory.agent import Agent, is_built_in
 from skein.models.items.agent_item import AgentItem
@@ -48,6 +49,8 @@ from skein.workspace.models.skill import Skill, SkillHead
 from skein.workspace.skills import Skills
 
 Kept = TypeVar("Kept", bound=AgentItem)
+AnyStored = TypeVar("AnyStored", bound=Stored)
+AnyNew = TypeVar("AnyNew", FileTool, NewSkill)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +128,10 @@ class AgentImport:
         owner = Owner(tenant=tenant, agent_id=agent_id, by_operator=True)
         tools = self._tools(tenant, file)
         self._check(owner, file, tools)
-        tools_to_put = self._changed_tools(tenant, tools, overwrite=overwrite)
-        skills_to_put = self._changed_skills(tenant, file.skills, overwrite=overwrite)
+        own = self._stored([OwnTool.key_of(tenant, each.name) for each in tools], OwnTool)
+        known = self._stored([Skill.key_of(tenant, each.name) for each in file.skills], Skill)
+        tools_to_put = _changed("tool", tools, map(tool_of, own), overwrite=overwrite)
+        skills_to_put = _changed("skill", file.skills, map(skill_of, known), overwrite=overwrite)
         for tool in tools_to_put:
             self._put_tool(tenant, tool, by)
         for skill in skills_to_put:
@@ -185,38 +190,8 @@ class AgentImport:
         parameters = reduced(parameters) if parameters is not None else None
         return tool.model_copy(update={"credentials": used, "parameters": parameters})
 
-    def _changed_tools(
-        self, tenant: str, tools: Sequence[FileTool], *, overwrite: bool
-    ) -> list[FileTool]:
-        """Return the tools that the tenant does not have yet, or has with other values.
-
-        Raises:
-            Conflict: A tool differs from the tenant's tool of the same name, and `overwrite` is not
-                set.
-        """
-        keys: list[Key[OwnTool]] = [OwnTool.key_of(tenant, tool.name) for tool in tools]
-        found = self.table.get_many(keys) if keys else {}
-        known = {tool.name: tool_of(tool) for tool in OwnTool.read_each(found, keys)}
-        changed = [each for each in tools if known.get(each.name) != _portable(each)]
-        if not overwrite:
-            _check_free("tool", [each.name for each in changed if each.name in known])
-        return changed
-
-    def _changed_skills(
-        self, tenant: str, skills: Sequence[NewSkill], *, overwrite: bool
-    ) -> list[NewSkill]:
-        """Return the skills that the tenant does not have yet, or has with other values.
-
-        Raises:
-            Conflict: See `_changed_tools`.
-        """
-        keys: list[Key[Skill]] = [Skill.key_of(tenant, skill.name) for skill in skills]
-        found = self.table.get_many(keys) if keys else {}
-        known = {skill.name: skill_of(skill) for skill in Skill.read_each(found, keys)}
-        changed = [each for each in skills if known.get(each.name) != each]
-        if not overwrite:
-            _check_free("skill", [each.name for each in changed if each.name in known])
-        return changed
+    def _stored(self, keys: Sequence[Key[AnyStored]], kind: type[AnyStored]) -> list[AnyStored]:
+        return [*kind.read_each(self.table.get_many(keys) if keys else {}, keys)]
 
     # ------------------------------------------------------------------ writing
 
@@ -290,29 +265,30 @@ def _in_zone(plan: FilePlan, zone: str) -> FilePlan:
     return plan.model_copy(update={"cron": cron, "time_zone": own_zone})
 
 
-def _portable(tool: FileTool) -> FileTool:
-    """Return a tool in the form that `tool_of` returns, to compare the two."""
-    if tool.credentials is None:
-        return tool
-    used = portable_credentials(tool.credentials)
-    return tool.model_copy(update={"credentials": used})
+def _portable(new: AnyNew) -> AnyNew:
+    """Return a tool in the form that `tool_of` returns, to compare the two; a skill as it is."""
+    if not isinstance(new, FileTool) or new.credentials is None:
+        return new
+    return new.model_copy(update={"credentials": portable_credentials(new.credentials)})
 
 
-def _check_free(noun: str, names: Sequence[str]) -> None:
-    """Refuse a file whose tools or skills conflict with the tenant's.
-
-    Args:
-        noun: `tool` or `skill`.
-        names: The names that conflict.
+def _changed(
+    noun: str, new: Sequence[AnyNew], known: Iterable[AnyNew], *, overwrite: bool
+) -> list[AnyNew]:
+    """Return the tools or skills that the tenant does not have yet, or has with other values.
 
     Raises:
-        Conflict: There is a name that conflicts.
+        Conflict: One differs from the tenant's of the same name, and `overwrite` is not set.
     """
-    if names:
+    by_name = {each.name: each for each in known}
+    changed = [each for each in new if by_name.get(each.name) != _portable(each)]
+    taken = [each.name for each in changed if each.name in by_name]
+    if taken and not overwrite:
         raise Conflict(
-            f"{noun}s.{names[0]}: this tenant has a different {noun} of this name. Import with "
+            f"{noun}s.{taken[0]}: this tenant has a different {noun} of this name. Import with "
             f"overwrite=true to change it for all agents, or rename the {noun} in the file"
         )
+    return changed
 
 
 @contextmanager

@@ -20,13 +20,13 @@ from skein.models.common.base import EntityId, Instant, Value
 from skein.models.common.json_types import NUMBER
 from skein.models.directory.agent import LAST_VERSION
 from skein.models.quotas.prices import Money
-from skein.models.quotas.usage import ModelUsage
 from skein.trials.models.case import CaseFields, CaseState, CaseView, NamedCase
 from skein.trials.models.expectation import Expectation
 from skein.trials.models.trial import (
+    SIDES,
     CaseRef,
     PlayedCase,
-    PlayMark,
+    PlayFields,
     Trial,
     TrialSide,
     TrialState,
@@ -152,18 +152,13 @@ class TrialCaseResource(Resource):
     plays: Annotated[dict[TrialSide, int], Field(description="How many plays of each side ended.")]
 
     @classmethod
-    def from_parts(cls, ref: CaseRef, played: PlayedCase | None) -> Self:
+    def from_parts(cls, ref: CaseRef, played: PlayedCase) -> Self:
         """Build the resource of a case and its plays."""
-        marks: dict[TrialSide, list[PlayMark]] = {
-            "baseline": played.of("baseline") if played is not None else [],
-            "candidate": played.of("candidate") if played is not None else [],
-        }
+        marks = {side: played.of(side) for side in SIDES}
         return cls(
-            id=ref.id,
-            required=ref.required,
-            private=ref.private,
-            verdict=played.verdict if played is not None else None,
-            blocks=played is not None and played.blocks,
+            **{name: getattr(ref, name) for name in ("id", "required", "private")},
+            verdict=played.verdict,
+            blocks=played.blocks,
             passed={side: found.count("passed") for side, found in marks.items()},
             plays={side: len(found) for side, found in marks.items()},
         )
@@ -210,16 +205,14 @@ class TrialDetail(ListedTrial):
     def from_view(cls, view: TrialView) -> Self:
         """Build the resource of a trial with its cases."""
         trial = view.trial
-        played = [view.played.get(ref.id) for ref in trial.cases]
         return cls(
             **dict(ListedTrial.of(trial)),
             baseline=AgentConfiguration(**trial.version_of("baseline").configured),
             candidate=AgentConfiguration(**trial.version_of("candidate").configured),
             cases=tuple(
-                TrialCaseResource.from_parts(ref, case)
-                for ref, case in zip(trial.cases, played, strict=True)
+                TrialCaseResource.from_parts(ref, view.played[ref.id]) for ref in trial.cases
             ),
-            tokens=sum(each.tokens for each in played if each is not None),
+            tokens=sum(each.tokens for each in view.played.values()),
             planned_money=view.planned,
             money=view.money,
         )
@@ -229,26 +222,8 @@ class TrialPage(Page[ListedTrial]):
     """A page of trials, newest first."""
 
 
-class PlayResource(Resource):
+class PlayResource(PlayFields, Resource):
     """What one play of a case gave."""
-
-    side: Annotated[TrialSide, Field(description="The version of the agent.")]
-    n: Annotated[int, Field(description="Which play of this side it is.")]
-    mark: Annotated[
-        PlayMark, Field(description="`judged`: only a sentence that a model judges does not hold.")
-    ]
-    missing: Annotated[tuple[str, ...], Field(description="What the play does not meet.")]
-    texts: Annotated[tuple[str, ...], Field(description="What the agent posted.")]
-    calls: Annotated[tuple[str, ...], Field(description="Its tool calls.")]
-    questions: Annotated[tuple[str, ...], Field(description="Questions with fixed answers.")]
-    unrecorded: Annotated[
-        str | None, Field(description="The call at which it ended: no result was recorded.")
-    ]
-    effects: Annotated[
-        tuple[str, ...], Field(description="What would have happened outside; nothing was sent.")
-    ]
-    usage: Annotated[dict[str, ModelUsage], Field(description="Calls and tokens by model.")]
-    seconds: Annotated[float, Field(description="How long it took.")]
 
 
 class PlayList(Page[PlayResource]):

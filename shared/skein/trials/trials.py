@@ -41,6 +41,7 @@ from skein.trials.models.trial import (
     trials_partition,
 )
 from skein.trials.records import PRIVATE_CASE, CaseOwner, Cases
+from skein.trials.tried import played_cases
 
 if TYPE_CHECKING:
     from skein.trials.api import NewTrial
@@ -216,8 +217,10 @@ class Trials:
 
     def played(self, trial: Trial) -> dict[str, PlayedCase]:
         """Return how the cases of a trial went so far, by the id of the case."""
-        items = items_under(self.table, trial.own_partition, PlayedCase.PREFIX)
-        return {each.case_id: each for each in PlayedCase.each_of(items)}
+        found = {each.case_id: each for each in played_cases(self.table, trial)}
+        return {
+            ref.id: found.get(ref.id) or PlayedCase.unplayed(trial, ref.id) for ref in trial.cases
+        }
 
     def budget(self, agent: Agent, overrides: Overrides) -> TokenBudget:
         """Return the token budget that trials of an agent are charged to: that of the tenant."""

@@ -1,5 +1,6 @@
 """Whether a trial allows a change of an agent that has a gate."""
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from skein.models.directory.agent import Agent
@@ -32,10 +33,14 @@ def refusal(table: Table, before: Agent, after: Agent, trial_id: str | None) -> 
     if trial.baseline_version != before.version or _lacks_cases(table, before, trial):
         return Refusal(STALE, "the agent or a required case was changed since the trial")
     required = {each.id for each in trial.cases if each.required}
-    played = PlayedCase.each_of(items_under(table, trial.own_partition, PlayedCase.PREFIX))
-    if any(each.blocks and each.case_id in required for each in played):
+    if any(each.blocks and each.case_id in required for each in played_cases(table, trial)):
         return Refusal(REQUIRED, "a required case of the trial regressed")
     return None
+
+
+def played_cases(table: Table, trial: Trial) -> Iterable[PlayedCase]:
+    """Return how the cases of a trial went that have been played."""
+    return PlayedCase.each_of(items_under(table, trial.own_partition, PlayedCase.PREFIX))
 
 
 def _lacks_cases(table: Table, agent: Agent, trial: Trial) -> bool:

@@ -110,7 +110,7 @@ class TrialWorker:
         played, busy = self.trials.played(trial), head.busy(self._now)
         left = list(_left(trial, played))
         if not left:
-            over = all(ref.id in played and played[ref.id].verdict for ref in trial.cases)
+            over = all(each.verdict for each in played.values())
             self.trials.end(trial, None if over else SPENT)
             return None
         units = {each.unit for each in busy}
@@ -195,8 +195,7 @@ class TrialWorker:
         put = Put(PlayResult.key_in(trial, ref, unit), result.attributes(), Missing())
 
         def attempt() -> bool:
-            known = PlayedCase.read(self.table, PlayedCase.key_in(trial, ref.id))
-            before = known or _unplayed(trial, ref.id)
+            before = self._before(trial, ref)
             after = before.marked(unit, result.mark, result.usage, trial.repeats)
             try:
                 self.table.transact([put, _change(trial, before, after), *checks])
@@ -209,12 +208,15 @@ class TrialWorker:
         if not optimistic(self.clock, attempt):
             self._settle(trial, ref, "gone")
 
+    def _before(self, trial: Trial, ref: CaseRef) -> PlayedCase:
+        known = PlayedCase.read(self.table, PlayedCase.key_in(trial, ref.id))
+        return known or PlayedCase.unplayed(trial, ref.id)
+
     def _settle(self, trial: Trial, ref: CaseRef, verdict: Verdict) -> None:
         """Store the verdict of a case that cannot be played."""
 
         def attempt() -> None:
-            known = PlayedCase.read(self.table, PlayedCase.key_in(trial, ref.id))
-            before = known or _unplayed(trial, ref.id)
+            before = self._before(trial, ref)
             if before.verdict is None:
                 after = before.model_copy(update={"verdict": verdict})
                 self.table.write(_change(trial, before, after))
@@ -227,23 +229,13 @@ def _left(trial: Trial, played: Mapping[str, PlayedCase]) -> Iterator[Unit]:
     if sum(each.tokens for each in played.values()) >= trial.max_tokens:
         return
     for ref in trial.cases:
-        case = played.get(ref.id) or _unplayed(trial, ref.id)
+        case = played[ref.id]
         if case.verdict is not None:
             continue
         for n in range(1, case.wanted(trial.repeats) + 1):
             for side in SIDES:
                 if f"{side}#{n}" not in case.marks:
                     yield Unit(trial_id=trial.id, case_id=ref.id, side=side, n=n)
-
-
-def _unplayed(trial: Trial, case_id: str) -> PlayedCase:
-    return PlayedCase(
-        tenant=trial.tenant,
-        agent_id=trial.agent_id,
-        trial_id=trial.id,
-        case_id=case_id,
-        expires_at=trial.expires_at,
-    )
 
 
 def _change(trial: Trial, before: PlayedCase, after: PlayedCase) -> Write:

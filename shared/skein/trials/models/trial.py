@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from skein.models.common.base import (
     Identifier,
@@ -191,6 +191,16 @@ class PlayedCase(Stored):
     expires_at: int
 
     @staticmethod
+    def unplayed(trial: Trial, case_id: str) -> "PlayedCase":
+        return PlayedCase(
+            tenant=trial.tenant,
+            agent_id=trial.agent_id,
+            trial_id=trial.id,
+            case_id=case_id,
+            expires_at=trial.expires_at,
+        )
+
+    @staticmethod
     def key_in(trial: Trial, case_id: str) -> "Key[PlayedCase]":
         return Key(trial.own_partition, f"{PlayedCase.PREFIX}{key_part(case_id)}")
 
@@ -232,30 +242,35 @@ class PlayedCase(Stored):
         return found
 
 
-class PlayResult(Stored):
-    """What one play gave. Of a run, it is kept beside the run, where an erasure finds it.
+class PlayFields(BaseModel):
+    """What one play gave, as operators see it."""
 
-    Attributes:
-        missing: Which expectations the play did not meet, in words.
-        effects: What would have happened outside.
-        usage: The answers and tokens by model.
-    """
+    side: Annotated[TrialSide, Field(description="The version of the agent.")]
+    n: Annotated[int, Field(description="Which play of this side it is.")]
+    mark: Annotated[
+        PlayMark, Field(description="`judged`: only a sentence that a model judges does not hold.")
+    ]
+    missing: Annotated[tuple[str, ...], Field(description="What the play does not meet.")]
+    texts: Annotated[tuple[str, ...], Field(description="What the agent posted.")]
+    calls: Annotated[tuple[str, ...], Field(description="Its tool calls.")]
+    questions: Annotated[tuple[str, ...], Field(description="Questions with fixed answers.")]
+    unrecorded: Annotated[
+        str | None, Field(description="The call at which it ended: no result was recorded.")
+    ] = None
+    effects: Annotated[
+        tuple[str, ...], Field(description="What would have happened outside; nothing was sent.")
+    ]
+    usage: Annotated[dict[str, ModelUsage], Field(description="Calls and tokens by model.")]
+    seconds: Annotated[float, Field(description="How long it took.")]
+
+
+class PlayResult(PlayFields, Stored):
+    """What one play gave. Of a run, it is kept beside the run, where an erasure finds it."""
 
     tenant: Tenant
     agent_id: Identifier
     trial_id: Identifier
     case_id: Identifier
-    side: TrialSide
-    n: int
-    mark: PlayMark
-    missing: tuple[str, ...]
-    texts: tuple[str, ...]
-    calls: tuple[str, ...]
-    questions: tuple[str, ...]
-    unrecorded: str | None = None
-    effects: tuple[str, ...]
-    usage: dict[str, ModelUsage]
-    seconds: float
     expires_at: int
 
     @staticmethod
