@@ -4,4 +4,4 @@
 `worker` plays: `run_cases` the case of a run, `worlds` a script. `gate` asks for a trial.
 """
 
-__all__ = ["api", "gate", "jobs", "models", "records", "trials"]
+__all__ = ["api", "gate", "jobs", "models", "records", "run_cases", "trials", "worlds"]
