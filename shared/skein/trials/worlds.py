@@ -24,7 +24,6 @@ from skein.models.common.storage import Key, Put
 from skein.models.config.overrides import TenantSettings
 from skein.models.config.pauses import Pauses
 from skein.models.directory.agent import Agent
-from skein.models.directory.line import Line
 from skein.models.directory.role import HeldRole
 from skein.models.directory.user import User
 from skein.models.items.agent_item import AgentItem
@@ -248,10 +247,6 @@ class _Stage:
         }
 
     @property
-    def by_sms(self) -> bool:
-        return bool(self.script.channel == "sms")
-
-    @property
     def route(self) -> Route | None:
         if self.script.channel == "app":
             return None
@@ -262,8 +257,9 @@ class _Stage:
         """Yield the people, their chat, the line and the memories of the script."""
         agent, now, route = self.agent, self.clock.now(), self.route
         members = (*self.people.values(), agent.as_member)
+        own: dict[str, Any] = {"tenant": agent.tenant, "created_at": now}
         chat = Chat(
-            tenant=agent.tenant,
+            **own,
             id=CHAT,
             kind="direct" if self.script.chat == "direct" else "group",
             visibility="open" if self.script.chat == "open" else "private",
@@ -271,7 +267,6 @@ class _Stage:
             roster=members,
             owners=(members[0].id,),
             activity_hour=now,
-            created_at=now,
         )
         yield Put(chat.key, chat.to_item())
         for member in members:
@@ -280,23 +275,11 @@ class _Stage:
             yield Put(membership.key, membership.to_item(chat))
         for given, person in zip(self.script.people, self.people.values(), strict=True):
             roles = tuple(HeldRole(role=role, since=now) for role in given.roles)
-            user = User(
-                tenant=agent.tenant, id=person.id, name=person.name, roles=roles, created_at=now
-            )
+            user = User(**own, id=person.id, name=person.name, roles=roles)
             yield Put(user.key, user.to_item())
-        if route is not None:
-            channels = (route.channel,)
-            line = Line(
-                tenant=agent.tenant,
-                address=route.line,
-                agent_id=agent.id,
-                channels=channels,
-                created_at=now,
-            )
-            yield Put(line.key, line.to_item())
         for n, text in enumerate(self.script.memories):
             memory = Memory(
-                tenant=agent.tenant,
+                **own,
                 agent_id=agent.id,
                 id=f"mem_{n:026d}",
                 scope=chat.scope,
@@ -305,7 +288,6 @@ class _Stage:
                 kind="core",
                 text=text,
                 made_by="consolidation",
-                created_at=now,
             )
             yield Put(memory.key, memory.to_item())
 
