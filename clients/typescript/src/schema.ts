@@ -5196,7 +5196,7 @@ export interface components {
             name: string;
             /** @description The JSON of the webhook, unchanged. */
             payload: string;
-            /** @description The chat that the payload names; the report is for this chat's members. The run belongs to this chat if the agent is a member. */
+            /** @description The chat that the payload names, whose members the run reports to. The run belongs to this chat if the agent is a member. */
             chat_id?: string | null;
             /** @description The call that an operator approved or rejected, if that triggered the run instead of a service. */
             decided?: components["schemas"]["DecidedCall"] | null;

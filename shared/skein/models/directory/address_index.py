@@ -56,9 +56,9 @@ class AddressOwner(Stored):
     Attributes:
         heard_on: The day (UTC) of the user's newest message from the address, or the day when the
             address was linked if there was no message since; None if unknown.
-        heard_by: The day of the newest message on each channel since the address was linked. A lost
-            number may still have its former owner's WhatsApp, so silence is counted for each
-            channel.
+        heard_by: The day of the newest message on each channel since the address was linked. When a
+            number changes hands, its WhatsApp may stay with the former owner, so silence is counted
+            for each channel.
         unproven: The days of silence before the SMS that made the number unproven; None while the
             number is proven.
         reassigned: Whether the user has said that the number now belongs to another person.

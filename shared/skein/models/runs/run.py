@@ -236,7 +236,7 @@ class Run(Stored):
         chain_depth: The number of agents' messages between the run and a person.
         then: The agents that respond after this run, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
-        attempts: Claims that began work; the run fails after three failed attempts.
+        attempts: The number of claims that began work. The run fails after three failed attempts.
         deferrals: How often the run was deferred because the model was down; deferrals are not
             attempts.
         joined_at: When the run, before its first prompt, last took over the messages of a queued

@@ -76,7 +76,7 @@ class PromptRecord(Value):
             answer.
         marks: Notes on how the prompt was built, e.g. that content was left out.
         entries: The sources of individual entries of sections.
-        tools: The tokens that each tool adds, in a preview.
+        tools: In a preview, the tokens that each tool adds to a request; otherwise empty.
         images: The pictures that follow the section PICTURES, by reference.
     """
 
@@ -265,8 +265,8 @@ class Step(Stored):
             writing tool of the tenant.
         agreed: The approved calls that the step makes without asking a model, by their position in
             the step. Empty for a step with a model's answer.
-        ends_run: Whether the run ends after these calls without asking the model again. This is
-            recorded with the results, so that a worker that takes over makes the same decision.
+        ends_run: Whether the run ends after the step's calls without asking the model again. This
+            is recorded with the results, so that a worker that takes over makes the same decision.
         instead_of: The agent's own model, if a fallback answered.
         cache_written_tokens: See `TokenUsage`; stored here and not in `usage`.
         cited: The passages that the calls showed, with the marks by which later answers cite them.

@@ -1,4 +1,4 @@
-"""Triggers of runs, the slot of a queued run, and waits for replies."""
+"""Triggers of runs, queued runs, and waits for replies."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -46,8 +46,8 @@ class ServiceTrigger(Value):
 
     Attributes:
         payload: The JSON of the webhook, unchanged.
-        chat_id: The chat that the payload names; the report is for this chat's members. The run
-            belongs to this chat if the agent is a member.
+        chat_id: The chat that the payload names, whose members the run reports to. The run belongs
+            to this chat if the agent is a member.
         decided: The call that an operator approved or rejected, if that triggered the run instead
             of a service.
     """
@@ -154,7 +154,7 @@ class QueuedRun(Value):
         then: tuple[str, ...] = (),
         audience: Audience = OPEN,
     ) -> "QueuedRun":
-        """Return the slot, extended by another trigger; `then` is the union, sorted by id."""
+        """Return the queued run, extended by another trigger and by more agents in `then`."""
         return self.model_copy(
             update={
                 "trigger": self.trigger.widened(trigger),

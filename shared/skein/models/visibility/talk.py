@@ -67,8 +67,8 @@ class SharingState(Value):
     def kept_private(self, seq: int) -> "SharingState":
         """Return the state after a message with which the person keeps the talk private.
 
-        If the message begins a new talk, the request came after the previous talk had ended, so the
-        previous talk is withdrawn, too.
+        If the message begins a new talk, the person asked after the previous talk had ended. The
+        messages of the previous talk are then kept private, too.
         """
         late = seq == self.talk_from and 0 < self.before < seq
         state = self.withdrawn(self.before, seq - 1) if late else self
