@@ -12,12 +12,13 @@ from typing import Any
 from bench.cost import Row, Turn, measured, row_of
 from bench.turns.engines import client_of, make_table
 from bench.turns.script import SYSTEM_PROMPT, text
-from bench.turns.skein_chat import TENANT
+from bench.turns.skein_chat import TENANT, TurnFailedError
 from bench.turns.stand import BEGUN, Stand
 from bench.turns.vectors import IndexedTable
 from bench.turns.wire import Wire
 from skein.adapters.tokens import Tokens
-from skein.identity.models.visit import OpenedVisit
+from skein.identity.models.credential import Credential
+from skein.identity.visit_tokens import VisitTokens
 from skein.models.common.storage import Put
 from skein.models.directory.agent import Agent
 from skein.settings import Settings
@@ -64,18 +65,23 @@ class Visit:
 
     def __init__(self, shop: VisitedShop) -> None:
         self._shop = shop
-        self._opened: OpenedVisit
+        self._token = ""
         self._said = 0
 
     def open(self) -> None:
         """Open the visit."""
-        self._opened = self._shop.app.get(Visits).open(
+        opened = self._shop.app.get(Visits).open(
             self._shop.widget_id, origin=PAGE, address="203.0.113.7", renewal=None, consent=0
         )
+        self._token = opened.token
 
     def write(self) -> None:
         """Post a message, whose token is checked first."""
-        claims, app = self._opened.claims, self._shop.app
+        app = self._shop.app
+        credential = Credential.parse(self._token)
+        if credential is None:
+            raise TurnFailedError("open the visit first")
+        claims = app.get(VisitTokens).read(credential)
         self._said += 1
         call = f"POST /v1/chats/{claims.chat_id}/messages"
         app.get(VisitAdmission).check(claims, call=call, origin=PAGE)

@@ -24,7 +24,7 @@ def limits(**given: int) -> dict[str, Any]:
 def check_words(answer: Answer) -> None:
     assert answer.status == 429, answer.body
     details = answer.body["details"]
-    assert details["words"].startswith("We can't take more messages")
+    assert answer.body["detail"].startswith("We can't take more messages")
     assert details["ways"] == WAYS
     assert details["retry_after_seconds"] >= 1
 

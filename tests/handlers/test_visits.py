@@ -210,7 +210,7 @@ def test_operators_list_visitors_apart_and_export_the_consent(shop: Shop) -> Non
     ]
     assert shop.owner.get(path, kind="visitor", q="Visitor").status == 422
     visit = shop.owner.get(f"{path}/{who}/export").body["visit"]
-    assert (visit["widget_id"], visit["consent_version"]) == (visitor.widget_id, 1)
+    assert (visit["widget_id"], visit["consent"]) == (visitor.widget_id, 1)
     assert shop.owner.get(f"{path}/{person().id}/export").body["visit"] is None
 
 

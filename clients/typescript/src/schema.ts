@@ -5486,10 +5486,6 @@ export interface components {
          * @description The state of a visit.
          */
         VisitState: {
-            /** @description The id of a chat. */
-            chat_id: string;
-            /** @description The id of the visitor. */
-            visitor_id: string;
             /** @description Whether the visitor has written, or is erased. */
             status: components["schemas"]["VisitStatus"];
         };
@@ -6950,7 +6946,7 @@ export interface components {
             /** @description The widget of the page. */
             widget_id: string;
             /** @description The version of the consent text that the visitor agreed to, or 0. */
-            consent_version: number;
+            consent: number;
             /**
              * Format: date-time
              * @description When the item was created.

@@ -1057,9 +1057,8 @@ const AGAIN_MS = 5_000;
 function noticeOf(error) {
     if (!(error instanceof ApiError))
         return { word: navigator.onLine ? "unreachable" : "offline" };
-    const { words, ways } = error.details;
     if (error.status === 429)
-        return { word: "busy", ...(words ? { text: words } : {}), ways: ways ?? [] };
+        return { word: "busy", ways: (error.details["ways"] ?? []) };
     if (error.status === 404)
         return { word: "unknown" };
     if (isOver(error))
@@ -1451,7 +1450,7 @@ class Panel {
         this.#told.hidden = content.length === 0;
         if (this.#told.textContent !== content.map((each) => each.textContent).join(""))
             this.#told.replaceChildren(...content);
-        const said = told === null ? (widget === null ? say("loading") : "") : (told.text ?? say(told.word, told.values));
+        const said = told === null ? (widget === null ? say("loading") : "") : say(told.word, told.values);
         if (this.#status.textContent !== said)
             this.#status.textContent = said;
         if (atEnd)
@@ -1573,13 +1572,13 @@ class Panel {
             } }, say("agree"));
         return el("div", { class: "consent" }, el("p", {}, text, " ", url ? link(say("privacy"), url) : null), asks ? el("div", { class: "row" }, agree) : null);
     }
-    #notice({ word, values, text, ways = [] }) {
+    #notice({ word, values, ways = [] }) {
         const { host } = this;
         const over = ["ended", "erased", "forgotten"].includes(word);
         const again = ["unreachable", "unknown", "foreign"].includes(word);
         const act = over ? el("button", { type: "button", class: "own", click: () => host.restart() }, host.say("start"))
             : again ? el("button", { type: "button", click: () => host.restart() }, host.say("again")) : null;
-        return el("div", {}, el("p", {}, text ?? host.say(word, values)), el("div", { class: "row" }, ways.map(({ label, url }) => link(label, url, WAYS)), act));
+        return el("div", {}, el("p", {}, host.say(word, values)), el("div", { class: "row" }, ways.map(({ label, url }) => link(label, url, WAYS)), act));
     }
     #openMenu(open, ask = this.#actions()) {
         this.#asked.hidden = !open;

@@ -16,8 +16,6 @@ const AGAIN_MS = 5_000;
 export interface Notice {
   word: Word;
   values?: Record<string, string>;
-  /** Words of the business in place of `word`. */
-  text?: string;
   ways?: Way[];
 }
 export interface Draft {
@@ -28,8 +26,7 @@ export interface Draft {
 /** Return what to tell of a failed call. */
 export function noticeOf(error: unknown): Notice {
   if (!(error instanceof ApiError)) return { word: navigator.onLine ? "unreachable" : "offline" };
-  const { words, ways } = error.details as { words?: string; ways?: Way[] };
-  if (error.status === 429) return { word: "busy", ...(words ? { text: words } : {}), ways: ways ?? [] };
+  if (error.status === 429) return { word: "busy", ways: (error.details["ways"] ?? []) as Way[] };
   if (error.status === 404) return { word: "unknown" };
   if (isOver(error)) return { word: "ended" };
   if (error.status === 401) return { word: "signedOut" };

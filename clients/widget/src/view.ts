@@ -59,7 +59,7 @@ export class Panel {
     const content = [asks, told === null ? null : this.#notice(told)].filter((each) => each !== null);
     this.#told.hidden = content.length === 0;
     if (this.#told.textContent !== content.map((each) => each.textContent).join("")) this.#told.replaceChildren(...content);
-    const said = told === null ? (widget === null ? say("loading") : "") : (told.text ?? say(told.word, told.values));
+    const said = told === null ? (widget === null ? say("loading") : "") : say(told.word, told.values);
     if (this.#status.textContent !== said) this.#status.textContent = said;
     if (atEnd) this.#body.scrollTop = this.#body.scrollHeight;
     if (focused !== null && !(focused.isConnected && focused.checkVisibility())) this.focus();
@@ -182,13 +182,13 @@ export class Panel {
     return el("div", { class: "consent" }, el("p", {}, text, " ", url ? link(say("privacy"), url) : null), asks ? el("div", { class: "row" }, agree) : null);
   }
 
-  #notice({ word, values, text, ways = [] }: Notice): HTMLElement {
+  #notice({ word, values, ways = [] }: Notice): HTMLElement {
     const { host } = this;
     const over = ["ended", "erased", "forgotten"].includes(word);
     const again = ["unreachable", "unknown", "foreign"].includes(word);
     const act = over ? el("button", { type: "button", class: "own", click: () => host.restart() }, host.say("start"))
       : again ? el("button", { type: "button", click: () => host.restart() }, host.say("again")) : null;
-    return el("div", {}, el("p", {}, text ?? host.say(word, values)),
+    return el("div", {}, el("p", {}, host.say(word, values)),
       el("div", { class: "row" }, ways.map(({ label, url }) => link(label, url, WAYS)), act));
   }
 

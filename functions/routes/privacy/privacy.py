@@ -105,7 +105,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
             for address, consents in page.text_consents.items()
             for one in TextConsentPage.on_address(address, consents).items
         ),
-        visit=ExportedVisit.of_visit(page.visit) if page.visit is not None else None,
+        visit=ExportedVisit.of(page.visit) if page.visit is not None else None,
         kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),
         next_cursor=page.next_cursor,
     )

@@ -60,14 +60,13 @@ def open_visit(widget_id: WidgetId, new: NewVisit) -> VisitResource:
         renewal=new.renewal,
         consent=new.consent,
     )
-    return VisitResource.shown(opened)
+    return VisitResource.of(opened)
 
 
 @own.get("/v1/visit", "Get the state of the caller's visit")
 def get_visit() -> VisitState:
     """Requires the token of a visit, which works even while the visitor is being erased."""
-    claims = _claims()
-    return VisitState.shown(claims, service(Visits).status(claims))
+    return VisitState(status=service(Visits).status(_claims()))
 
 
 @own.delete("/v1/visit", "Erase the visitor and the chat of a visit", status=202)
@@ -76,8 +75,7 @@ def erase_visit() -> VisitState:
 
     If the visitor has not written yet, there is nothing to erase.
     """
-    claims = _claims()
-    return VisitState.shown(claims, service(Visits).erase(claims))
+    return VisitState(status=service(Visits).erase(_claims()))
 
 
 @own.post("/v1/visit/end", "End the caller's visit", status=204, keyed=False)

@@ -44,16 +44,10 @@ class VisitTokens:
         if not hmac.compare_digest(signature, credential.secret):
             raise Unauthenticated(FORGED)
         widget_id, visitor_id, chat_id, *numbers = credential.ids
-        number, consent, ends_at = map(int, numbers)
-        return VisitClaims(
-            credential.tenant,
-            widget_id,
-            visitor_id,
-            chat_id,
-            number,
-            consent,
-            datetime.fromtimestamp(ends_at, UTC),
-        )
+        number, consent, seconds = map(int, numbers)
+        ends_at = datetime.fromtimestamp(seconds, UTC)
+        who = (credential.tenant, widget_id, visitor_id, chat_id)
+        return VisitClaims(*who, number, consent, ends_at)
 
     def keyed(self, purpose: str, text: str) -> bytes:
         """Return an HMAC-SHA256 with a key for this purpose, derived from the stack's secret.

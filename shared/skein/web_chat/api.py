@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field
 
-from skein.identity.models.visit import OpenedVisit, VisitClaims, VisitStatus
+from skein.identity.models.visit import VisitStatus
 from skein.models.api.base import (
     EXAMPLE_AGENT,
     ChangeRequest,
@@ -111,31 +111,13 @@ class VisitResource(Resource):
     visitor_id: Annotated[str, Field(description="The id of the visitor.")]
     started: Annotated[bool, Field(description="Whether the visitor has written in the chat.")]
 
-    @classmethod
-    def shown(cls, opened: OpenedVisit) -> Self:
-        claims = opened.claims
-        return cls(
-            token=opened.token,
-            renewal=opened.renewal,
-            expires_at=claims.ends_at,
-            chat_id=claims.chat_id,
-            visitor_id=claims.visitor_id,
-            started=opened.started,
-        )
-
 
 class VisitState(Resource):
     """The state of a visit."""
 
-    chat_id: IdOfChat
-    visitor_id: Annotated[str, Field(description="The id of the visitor.")]
     status: Annotated[
         VisitStatus, Field(description="Whether the visitor has written, or is erased.")
     ]
-
-    @classmethod
-    def shown(cls, claims: VisitClaims, status: VisitStatus) -> Self:
-        return cls(chat_id=claims.chat_id, visitor_id=claims.visitor_id, status=status)
 
 
 class PublicWidget(Resource):

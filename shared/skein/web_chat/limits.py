@@ -83,7 +83,7 @@ class VisitLimits:
         """
         for span, rate in OF_VISITOR:
             self._take(widget, f"visit-{span}:{claims.visitor_id}", rate)
-        pool = self._pool(widget)
+        pool = self._bucket(widget, owner_of_pool(widget.pool))
         rate = Rate(pool.tokens_per_day or 0, DAY)
         wait = rate.waiting(pool.tokens_full_at, pool.permits.reserved() + 1, self.clock.now())
         if wait:
@@ -92,10 +92,8 @@ class VisitLimits:
 
     def used(self, widget: Widget) -> tuple[int, int]:
         """Return the used messages and model tokens of a widget's visitors."""
-        now, pool = self.clock.now(), self._pool(widget)
-        owner = f"visit-messages:{widget.id}"
-        item = self.table.get(Allowance.key_of(widget.tenant, owner))
-        messages = Allowance.from_optional(item, widget.tenant, owner)
+        now, pool = self.clock.now(), self._bucket(widget, owner_of_pool(widget.pool))
+        messages = self._bucket(widget, f"visit-messages:{widget.id}")
         of_messages = Rate(widget.limits.messages_per_day, DAY)
         of_tokens = Rate(pool.tokens_per_day or 1, DAY)
         return (
@@ -103,8 +101,7 @@ class VisitLimits:
             round(of_tokens.used(pool.tokens_full_at, now)),
         )
 
-    def _pool(self, widget: Widget) -> Allowance:
-        owner = owner_of_pool(widget.pool)
+    def _bucket(self, widget: Widget, owner: str) -> Allowance:
         item = self.table.get(Allowance.key_of(widget.tenant, owner))
         return Allowance.from_optional(item, widget.tenant, owner)
 
@@ -134,12 +131,10 @@ def network_of(address: str) -> str:
         known = ipaddress.ip_address(address)
     except ValueError:
         return "unknown"
-    if known.version == 6:  # noqa: PLR2004 - IPv6
-        mapped = known.ipv4_mapped
-        if mapped is not None:
-            return str(mapped)
-        return str(ipaddress.ip_network(f"{known}/{NETWORK_BITS}", strict=False))
-    return str(known)
+    if isinstance(known, ipaddress.IPv4Address):
+        return str(known)
+    network = ipaddress.ip_network(f"{known}/{NETWORK_BITS}", strict=False)
+    return str(known.ipv4_mapped or network)
 
 
 def _refuse(widget: Widget, seconds: int) -> NoReturn:
@@ -149,6 +144,5 @@ def _refuse(widget: Widget, seconds: int) -> NoReturn:
         RateLimited: Always.
     """
     refused = RateLimited(FULL, retry_after_seconds=seconds)
-    ways = [way.model_dump() for way in widget.public.ways]
-    refused.details |= {"words": FULL, "ways": ways}
+    refused.details["ways"] = [way.model_dump() for way in widget.public.ways]
     raise refused

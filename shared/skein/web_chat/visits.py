@@ -177,7 +177,9 @@ class Visits:
 
     def _opened(self, claims: VisitClaims, *, started: bool) -> OpenedVisit:
         token, renewal = self.tokens.sign("visit", claims), self.tokens.sign("renewal", claims)
-        return OpenedVisit(token, renewal, claims, started)
+        return OpenedVisit(
+            token, renewal, claims.ends_at, claims.chat_id, claims.visitor_id, started
+        )
 
 
 def _check_consent(widget: Widget, consent: int) -> None:

@@ -681,7 +681,7 @@ class ExportedVisit(TypedDict):
     """
 
     widget_id: str
-    consent_version: int
+    consent: int
     created_at: str
     renewed_at: str
 
@@ -2360,8 +2360,6 @@ class VisitState(TypedDict):
     The state of a visit.
     """
 
-    chat_id: str
-    visitor_id: str
     status: VisitStatus
 
 

@@ -42,7 +42,9 @@ class OpenedVisit(NamedTuple):
 
     token: str
     renewal: str
-    claims: VisitClaims
+    expires_at: datetime
+    chat_id: str
+    visitor_id: str
     started: bool
 
 
@@ -86,15 +88,8 @@ class Visit(Stored):
     def claims(self) -> VisitClaims:
         """Return the claims of the current token."""
         ends_at = (self.renewed_at + TOKEN_LIFETIME).replace(microsecond=0)
-        return VisitClaims(
-            self.tenant,
-            self.widget_id,
-            self.id,
-            self.chat_id,
-            self.version,
-            self.consent,
-            ends_at,
-        )
+        who = (self.tenant, self.widget_id, self.id, self.chat_id)
+        return VisitClaims(*who, self.version, self.consent, ends_at)
 
     def to_item(self, due_at: datetime) -> Item:
         """Return the visit as table attributes; at `due_at`, its job may erase the visitor."""

@@ -4,7 +4,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from skein.identity.models.visit import Visit
 from skein.live.api import DeviceResource
 from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, Page, Resource
 from skein.models.api.chats import MemberResource, MessageResource
@@ -256,20 +255,11 @@ class ExportedVisit(Resource):
     """The visit of a visitor of a web page."""
 
     widget_id: Annotated[str, Field(description="The widget of the page.")]
-    consent_version: Annotated[
+    consent: Annotated[
         int, Field(description="The version of the consent text that the visitor agreed to, or 0.")
     ]
     created_at: CreatedAt
     renewed_at: Annotated[Instant, Field(description="When the visit was last renewed.")]
-
-    @classmethod
-    def of_visit(cls, visit: Visit) -> Self:
-        return cls(
-            widget_id=visit.widget_id,
-            consent_version=visit.consent,
-            created_at=visit.created_at,
-            renewed_at=visit.renewed_at,
-        )
 
 
 class ExportResource(Resource):
