@@ -503,8 +503,8 @@ def _check_visit(visit: VisitClaims, event: Mapping[str, Any], call: str) -> Non
     """Check that a visit has not ended, and that the call is about the visit's own chat.
 
     Raises:
-        Unauthenticated, Forbidden: As in `VisitAdmission.check`. NotFound: The call is about
-        another chat, or the visitor has not written yet.
+        Unauthenticated, Forbidden: As in `VisitAdmission.check`.
+        NotFound: The call is about another chat, or the visitor has not written yet.
     """
     from skein.web_chat.admission import VisitAdmission  # noqa: PLC0415 - only for visitors
 
