@@ -1,7 +1,8 @@
 """Keep cases of agents, and try a new version of an agent on them before it answers people.
 
-`models` has the stored cases and trials. `records` changes cases, and `trials` starts trials, which
-`worker` plays: `run_cases` the case of a run, `worlds` a script. `gate` asks for a trial.
+`models` has the stored cases and trials. `records` creates and changes cases. `trials` starts
+trials, and `worker` plays them: with `run_cases` for a case of a run, with `worlds` for a script.
+`gate` lets a change of an agent require a trial.
 """
 
 __all__ = ["api", "gate", "jobs", "models", "records", "run_cases", "trials", "worlds"]

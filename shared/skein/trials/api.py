@@ -86,8 +86,9 @@ class CaseResource(CaseFields, Resource):
     def of(cls, view: CaseView, /) -> "CaseResource":
         """Build the resource.
 
-        A private case says nothing to an operator without the right, and to nobody once it is
-        gone: what is expected of an erased prompt may tell of it.
+        The name, expectations and results of a private case are left out if the operator may not
+        see private content. They are also left out for everybody once the prompt is gone, because
+        they may reveal what the erased prompt said.
         """
         case = view.case
         fields = {name: getattr(case, name) for name in cls.model_fields if name != "state"}
@@ -101,7 +102,7 @@ class CasePage(Page[CaseResource]):
 
 
 class Candidate(Value):
-    """The version of the agent that is tried: a stored one, or the version of now with changes."""
+    """The version of the agent that is tried: a stored version, or the current one with changes."""
 
     version: Annotated[Version | None, Field(description="A version's number.")] = None
     changes: Annotated[
@@ -137,7 +138,7 @@ class NewTrial(Request):
 
 
 class TrialCaseResource(Resource):
-    """How a case of a trial went."""
+    """A case of a trial, and how its plays went."""
 
     id: Id
     required: Annotated[bool, Field(description="Whether a regression blocks a change.")]
@@ -223,7 +224,7 @@ class TrialPage(Page[ListedTrial]):
 
 
 class PlayResource(PlayFields, Resource):
-    """What one play of a case gave."""
+    """The result of one play of a case."""
 
 
 class PlayList(Page[PlayResource]):

@@ -9,12 +9,12 @@ from skein.ports import Table
 
 @dataclass(slots=True)
 class OpenedGate:
-    """The gate of one request, which checks each change before it is stored.
+    """The gate for one request, which checks each change of an agent before the change is stored.
 
     Attributes:
         trial_id: The trial that the request names, if any.
-        overridden: Whether an owner has said why the change needs no trial.
-        warning: What is missing, if the gate only warns.
+        overridden: Whether an owner has given a reason why the change needs no trial.
+        warning: What is missing, if the gate warns and does not block.
     """
 
     table: Table
@@ -23,10 +23,11 @@ class OpenedGate:
     warning: str | None = None
 
     def check(self, before: Agent, after: Agent) -> None:
-        """Check a change of an agent.
+        """Check whether the gate lets a change of an agent pass.
 
         Raises:
-            Conflict: The gate blocks it; `details.reason` is `trial_required` or `trial_stale`.
+            Conflict: The gate blocks the change; `details.reason` is `trial_required` or
+                `trial_stale`.
         """
         self.warning = None
         if before.gate == "off" or self.overridden:
@@ -41,10 +42,10 @@ class OpenedGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialGate:
-    """The service that opens the gates of requests."""
+    """The service that creates the gate for each request."""
 
     table: Table
 
     def open(self, trial_id: str | None, override_reason: str | None) -> OpenedGate:
-        """Return the gate of a request."""
+        """Return the gate for a request."""
         return OpenedGate(self.table, trial_id, override_reason is not None)

@@ -1,4 +1,4 @@
-"""Take jobs of trials, and import what plays them only then."""
+"""Take the jobs of trials. The modules that play trials are imported only for the first job."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from skein.ports import Services
 
 @dataclass(frozen=True, slots=True)
 class TrialJobs:
-    """The service that hands jobs to the worker of trials."""
+    """The service that passes jobs to the worker of trials."""
 
     services: Services
 

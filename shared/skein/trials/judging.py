@@ -1,4 +1,4 @@
-"""Ask a model whether sentences hold for a play; what it says never blocks a change alone."""
+"""Ask a model whether sentences are true of a play. Its judgement alone never blocks a change."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SCHEMA: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """The service that asks a model about plays."""
+    """The service that asks a model to judge plays."""
 
     model: LanguageModel
     settings: Settings
@@ -30,7 +30,9 @@ class Judge:
     def judged(
         self, expect: Sequence[Expectation], played: Played
     ) -> tuple[dict[str, str | None], ModelAnswer | None]:
-        """Return why each judged sentence does not hold, None if it does, and the model's answer.
+        """Return the judgement on each sentence, and the model's answer.
+
+        The judgement is the reason why the sentence is not true, or None if it is.
 
         Raises:
             Transient: The model is out of reach.
@@ -54,7 +56,7 @@ class Judge:
 
 
 def _missing(text: str, count: int) -> list[str | None]:
-    """Return why each sentence does not hold, as the model says it."""
+    """Return the model's reason why each sentence is not true; None for a sentence that is true."""
     try:
         said = json.loads(text)["missing"]
     except (ValueError, LookupError, TypeError):

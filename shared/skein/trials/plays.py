@@ -1,4 +1,4 @@
-"""What the steps of a play show: its calls, and the tokens that it used."""
+"""What the steps of a play show: its tool calls, and the tokens that it used."""
 
 import json
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ class Play:
     """One play of a case.
 
     Attributes:
-        answers: The model and the tokens of each answer.
-        effects: What would have happened outside.
+        answers: For each answer, the model and the tokens.
+        effects: What the play would have done outside the world, such as calls of tools.
     """
 
     played: Played
@@ -25,14 +25,14 @@ class Play:
 
     @classmethod
     def of(cls, played: Played, steps: Sequence[Step], effects: Sequence[str] = ()) -> "Play":
-        """Return a play with the calls of its steps, and with what they used."""
+        """Return a play with the calls of its steps, and the tokens of its answers."""
         tokens = sum(each.usage.tokens for each in steps)
         whole = replace(played, calls=calls_of(steps), tokens=tokens, steps=len(steps))
         return cls(whole, tuple((each.model, each.usage) for each in steps), tuple(effects))
 
 
 def arguments_of(text: str) -> Any:
-    """Return the arguments of a call; the text itself if it is no JSON."""
+    """Return the arguments of a call, parsed from JSON; the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:

@@ -34,7 +34,7 @@ RUNS_IN_BATCH = 50  # each is read with the step that holds its prompt
 
 @dataclass(frozen=True, slots=True)
 class CaseOwner:
-    """The agent whose cases a request reaches.
+    """The agent whose cases a request may reach, and the operator who makes the request.
 
     Attributes:
         by: The operator.
@@ -49,7 +49,7 @@ class CaseOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cases:
-    """The service that keeps the cases of agents."""
+    """The service that stores the cases of agents."""
 
     table: Table
     clock: Clock
@@ -59,10 +59,10 @@ class Cases:
     tenant_settings: TenantSettingsService
 
     def create(self, owner: CaseOwner, new: "NewCase") -> CaseView:
-        """Create a case of a run that has ended, or of a script.
+        """Create a case of a script, or of a run that has ended.
 
         Raises:
-            NotFound: The agent does not exist, or it has no such run.
+            NotFound: The agent does not exist or has no such run.
             Forbidden: The run is private and the operator may not see private content, or the
                 tenant forbids operators to read chats.
             Conflict: The agent has too many cases, the run has not ended, or its prompt is gone.
@@ -113,7 +113,7 @@ class Cases:
         return Listing(self._views(owner, page.items), page.next_cursor)
 
     def all(self, owner: CaseOwner) -> tuple[CaseView, ...]:
-        """Return all cases of an agent, oldest first, even if they are more than a page."""
+        """Return all cases of an agent, oldest first, without pages."""
         partition = cases_partition(owner.tenant, owner.agent_id)
         items = items_under(self.table, partition, Case.PREFIX)
         return self._views(owner, tuple(Case.each_of(items)))
@@ -174,7 +174,7 @@ class Cases:
         return {"step": newest[0].n, "private": view.run.private}
 
     def _views(self, owner: CaseOwner, cases: Sequence[Case]) -> tuple[CaseView, ...]:
-        """Return cases with their runs, which takes one batch of reads for 50 cases."""
+        """Return cases with their runs. Runs are read in batches of 50 cases."""
         views = []
         for start in range(0, len(cases), RUNS_IN_BATCH):
             batch = cases[start : start + RUNS_IN_BATCH]
@@ -203,10 +203,10 @@ def _check(owner: CaseOwner, private: bool) -> None:  # noqa: FBT001 - reads as 
 
 
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case, if they fit together.
+    """Return the fields of a case after checking that they fit together.
 
     Raises:
-        Unprocessable: They do not.
+        Unprocessable: The fields do not fit together.
     """
     try:
         return dict(NamedCase.model_validate(fields))

@@ -1,7 +1,7 @@
 """Play the case of a run: its recorded prompt, rendered for one version of the agent.
 
-Tools are not called. A call gets the result that the run recorded for an equal call, or a result of
-the case. At any other call, the play ends.
+No tools are called. A call gets the result that the run has recorded for an equal call, or else a
+fitting result of the case. If there is neither, the play ends at this call.
 """
 
 import json
@@ -37,10 +37,10 @@ OTHER_SETTINGS = frozenset(
 
 
 def comparable(case: Case, baseline: Agent, candidate: Agent) -> bool:
-    """Return whether a case says the same of both versions of an agent.
+    """Return whether a case can compare two versions of an agent.
 
-    The sections of a recorded prompt cannot be rendered again. If a version would have others, the
-    case of a run does not compare the two.
+    The sections of a recorded prompt can't be rendered again. So a case of a run can't compare
+    versions whose prompts would have different sections.
     """
     if case.run_id is None:
         return True
@@ -67,7 +67,10 @@ def _known(steps: Iterable[Step]) -> KnownResults:
 
 
 def _taken(known: KnownResults, call: ToolCall) -> str | None:
-    """Take the next result of a call; the last one also answers all further calls."""
+    """Return the next recorded result for a call; None if there is none.
+
+    The last result for equal calls answers all further calls.
+    """
     found = known.get(_canonical(call), [])
     return found.pop(0) if len(found) > 1 else next(iter(found), None)
 
@@ -87,15 +90,15 @@ class RunCases:
         """Play a case.
 
         Args:
-            agent: The agent, as the side of a trial has it.
+            agent: The agent in the version to play.
             overrides: The tenant's settings.
             until: When the play must have ended.
 
         Raises:
             NotFound: The run, its chat or its agent no longer exists.
             Conflict: The prompt of the run was erased.
-            TimeoutError: The play took longer.
-            Transient: The model or the table is out of reach.
+            TimeoutError: The play took longer than until `until`.
+            Transient: The model or the table can't be reached.
         """
         recorded = self.replays.recorded(case.tenant, case.run_id or "")
         sent = self.replays.rendered(recorded, agent, overrides)
@@ -136,7 +139,7 @@ class RunCases:
 def _results(
     step: Step, known: KnownResults, given: RecordedResults
 ) -> tuple[tuple[ToolResult, ...], PlayedCall | None]:
-    """Return the results of a step's calls, and the first call without one."""
+    """Return the results of a step's calls, and the first call that has no recorded result."""
     results: list[ToolResult] = []
     for call in step.tool_calls:
         arguments = arguments_of(call.arguments)
@@ -159,7 +162,7 @@ def _played(
     steps: list[Step],
     unrecorded: PlayedCall | None,
 ) -> Played:
-    """Return what came of a play: what its texts and calls would have posted and asked."""
+    """Return what the agent said and did in a play: what it would have posted and asked."""
     calls, shown = calls_of(steps), recorded.prompt.cited
     texts = [cited(each, shown) for each in _texts(sent, steps)]
     asked = [each.arguments for each in calls if each.tool == ASK and _is_object(each.arguments)]

@@ -65,7 +65,7 @@ class Trials:
     settings: Settings
 
     def start(self, owner: CaseOwner, new: "NewTrial") -> TrialView:
-        """Start a trial, which is played in the background.
+        """Start a trial. It is played in the background.
 
         Raises:
             NotFound: The agent, a version or a case does not exist.
@@ -150,7 +150,7 @@ class Trials:
     def results(
         self, owner: CaseOwner, trial_id: str, case_id: str
     ) -> tuple[Sequence[PlayResult], Run | None]:
-        """Return what the plays of a case gave, of the baseline first, and the run of the case.
+        """Return the results of a case's plays, the baseline's first, and the run of the case.
 
         Raises:
             NotFound: The trial does not exist, or does not have the case.
@@ -173,7 +173,7 @@ class Trials:
         return [each for each in found if each.expires_at > now], run
 
     def stop(self, owner: CaseOwner, trial_id: str) -> None:
-        """Stop a trial (idempotent). Plays that have begun end; no other play begins.
+        """Stop a trial (idempotent). Plays that have begun are finished; no further play begins.
 
         Raises:
             NotFound: The agent or the trial does not exist.
@@ -186,10 +186,10 @@ class Trials:
         """End a running trial.
 
         Args:
-            why: Why it ends before all cases have a verdict; None if all have one.
+            why: Why the trial ends before all cases have a verdict; None if all have one.
 
         Raises:
-            ConditionFailed: Another writer was faster.
+            ConditionFailed: The stored trials have changed in the meantime.
         """
         known = Trial.read(self.table, trial.key)
         if known is None or known.state != "running":
@@ -206,7 +206,7 @@ class Trials:
         self.table.transact(writes)
 
     def view(self, trial: Trial) -> TrialView:
-        """Return a trial with how its cases went."""
+        """Return a trial, with the results of its cases so far."""
         played = self.played(trial)
         prices = TenantOnlySettings.model_validate(self._overrides(trial.tenant)).prices
         if prices is None:
@@ -216,14 +216,14 @@ class Trials:
         return TrialView(trial, played, prices.money(usage), prices.money(planned))
 
     def played(self, trial: Trial) -> dict[str, PlayedCase]:
-        """Return how the cases of a trial went so far, by the id of the case."""
+        """Return how the plays of each case of a trial went so far, by case id."""
         found = {each.case_id: each for each in played_cases(self.table, trial)}
         return {
             ref.id: found.get(ref.id) or PlayedCase.unplayed(trial, ref.id) for ref in trial.cases
         }
 
     def budget(self, agent: Agent, overrides: Overrides) -> TokenBudget:
-        """Return the token budget that trials of an agent are charged to: that of the tenant."""
+        """Return the token budget that an agent's trials are charged to: the tenant's."""
         run = Run(
             tenant=agent.tenant,
             id=run_id_in(agent.id, "TRIAL"),
@@ -244,7 +244,7 @@ class Trials:
         return trial
 
     def _version(self, agent: Agent, version: int | None) -> Agent:
-        """Return an agent as one of its versions has it."""
+        """Return an agent with the fields of one of its versions."""
         if version is None or version == agent.version:
             return agent
         found = self.agents.version(agent, version)
@@ -256,7 +256,11 @@ class Trials:
         return agent.with_fields(new.candidate.changes.values_for(agent))
 
     def _chosen(self, owner: CaseOwner, named: Sequence[str] | None) -> Sequence[CaseView]:
-        """Return the named cases, or all that the operator may see and that are not gone."""
+        """Return the cases to play.
+
+        They are the named cases or, if none are named, all cases that the operator may see and that
+        are not gone.
+        """
         known = self.cases.all(owner)
         if named is None:
             chosen = [each for each in known if not each.withheld and not each.gone]
@@ -271,7 +275,7 @@ class Trials:
         return chosen
 
     def _planned(self, views: Sequence[CaseView], sides: Sequence[Agent], repeats: int) -> Usage:
-        """Return about what the first plays take."""
+        """Return an estimate of the usage of the first plays."""
         planned = Usage()
         for side in sides:
             own = self.tokens.count(side.system_prompt) + FRAME_TOKENS
@@ -294,7 +298,7 @@ class Trials:
         """Check that the planned tokens fit into the limits.
 
         Raises:
-            Conflict: They do not.
+            Conflict: The planned tokens exceed a limit.
         """
         if tokens > most:
             raise Conflict(f"the trial takes about {tokens:,} tokens; max_tokens is {most:,}")

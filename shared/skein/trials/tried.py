@@ -1,4 +1,4 @@
-"""Whether a trial allows a change of an agent that has a gate."""
+"""Decides whether a trial allows a change of an agent that has a gate."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ STALE: Literal["trial_stale"] = "trial_stale"
 
 
 class Refusal(NamedTuple):
-    """Why a gate does not let a change pass, for programs and for people."""
+    """Why a gate does not allow a change, as a code for programs and a text for people."""
 
     reason: Literal["trial_required", "trial_stale"]
     message: str
@@ -39,12 +39,12 @@ def refusal(table: Table, before: Agent, after: Agent, trial_id: str | None) -> 
 
 
 def played_cases(table: Table, trial: Trial) -> Iterable[PlayedCase]:
-    """Return how the cases of a trial went that have been played."""
+    """Return how those cases of a trial went that have been played so far."""
     return PlayedCase.each_of(items_under(table, trial.own_partition, PlayedCase.PREFIX))
 
 
 def _lacks_cases(table: Table, agent: Agent, trial: Trial) -> bool:
-    """Return whether a trial lacks a required case as it is now."""
+    """Return whether a trial lacks the current version of a required case."""
     partition = cases_partition(agent.tenant, agent.id)
     cases = Case.each_of(items_under(table, partition, Case.PREFIX))
     tried = {(each.id, each.version) for each in trial.cases}

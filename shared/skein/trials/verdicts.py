@@ -1,7 +1,8 @@
-"""The verdict on a case: what the plays of two versions of an agent say together.
+"""The verdict on a case, from all its plays with two versions of an agent.
 
-A single play is a coin. So a case is played several times for each version and, if the candidate
-seems to be worse, eight times. `docs/trials.md` has the error rates that follow.
+A single play depends on chance, like the toss of a coin. So a case is played several times for each
+version and, if the candidate seems to be worse, eight times. `docs/trials.md` lists the resulting
+error rates.
 """
 
 from collections.abc import Sequence
@@ -24,11 +25,11 @@ def fails(plays: Sequence[bool]) -> bool:
 
 
 def plays_wanted(baseline: Sequence[bool], candidate: Sequence[bool], repeats: int) -> int:
-    """Return how many plays of each version the verdict needs, as far as the plays so far tell.
+    """Return how many plays of each version the verdict needs, judging by the plays so far.
 
     Args:
         baseline: Whether the plays of the baseline passed, in order.
-        candidate: The same for the candidate.
+        candidate: Whether the plays of the candidate passed, in order.
         repeats: How many plays each version has at first.
     """
     first, second = baseline[:repeats], candidate[:repeats]
@@ -38,7 +39,7 @@ def plays_wanted(baseline: Sequence[bool], candidate: Sequence[bool], repeats: i
 
 
 def verdict(baseline: Sequence[bool], candidate: Sequence[bool], repeats: int) -> Verdict | None:
-    """Return the verdict of all plays; None while plays are missing."""
+    """Return the verdict of all plays; None while more plays are needed."""
     wanted = plays_wanted(baseline, candidate, repeats)
     if len(baseline) < wanted or len(candidate) < wanted:
         return None

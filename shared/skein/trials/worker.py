@@ -1,4 +1,4 @@
-"""Play trials in the background: one play of a case, for one side, in each job."""
+"""Play trials in the background: each job plays one case once, for one of the two versions."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -66,10 +66,10 @@ class TrialWorker:
     usage: UsageCounters
 
     def take(self, job: TrialJob, *, deadline: datetime) -> None:
-        """Play one case of a trial once, if there is something to play (idempotent).
+        """Play one case of a trial once, if any play is left (idempotent).
 
         Raises:
-            Transient: The table is out of reach; the job is retried.
+            Transient: The table can't be reached; the job is retried.
         """
         trial = Trial.read(self.table, Trial.key_of(job.tenant, job.agent_id, job.trial_id))
         if trial is None or trial.state != "running":
@@ -99,10 +99,12 @@ class TrialWorker:
         return self.clock.now()
 
     def _taken(self, trial: Trial, deadline: datetime) -> TakenUnit | None:
-        """Take a play that no worker has taken; end the trial if all are done.
+        """Take a play that no worker has taken; None if there is none.
+
+        If all plays are done, end the trial.
 
         Raises:
-            ConditionFailed: Another writer was faster.
+            ConditionFailed: The stored trials have changed in the meantime.
         """
         head = TrialHead.read(self.table, TrialHead.key_of(trial.tenant))
         if head is None or trial.id not in head.running:
@@ -122,10 +124,10 @@ class TrialWorker:
         return taken
 
     def _given_back(self, trial: Trial, taken: TakenUnit) -> int:
-        """Give a play back, and return how many jobs have something to play now.
+        """Record that a play is no longer taken; return how many jobs could start a play now.
 
         Raises:
-            ConditionFailed: Another writer was faster.
+            ConditionFailed: The stored trials have changed in the meantime.
         """
         head = TrialHead.read(self.table, TrialHead.key_of(trial.tenant))
         if head is None:
@@ -183,7 +185,7 @@ class TrialWorker:
         self._keep(trial, ref, case, result.model_copy(update={"usage": used, "seconds": took}))
 
     def _keep(self, trial: Trial, ref: CaseRef, case: Case, result: PlayResult) -> None:
-        """Store what a play gave, unless that was stored before or the run's prompt is gone."""
+        """Store the result of a play, unless it was stored before or the run's prompt is gone."""
         unit = Unit(trial_id=trial.id, case_id=ref.id, side=result.side, n=result.n)
         checks: list[Write] = []
         if case.run_id is not None:
@@ -239,7 +241,7 @@ def _left(trial: Trial, played: Mapping[str, PlayedCase]) -> Iterator[Unit]:
 
 
 def _change(trial: Trial, before: PlayedCase, after: PlayedCase) -> Write:
-    """Return the write of a changed case, if nobody else has changed it."""
+    """Return the write of a changed case, which fails if the case has changed in the meantime."""
     stored = after.model_copy(update={"version": before.version + 1})
     key = PlayedCase.key_in(trial, before.case_id)
     condition = Is("version", before.version) if before.version else Missing()
@@ -249,7 +251,7 @@ def _change(trial: Trial, before: PlayedCase, after: PlayedCase) -> Write:
 def _result(
     trial: Trial, unit: Unit, case: Case, play: Play, judged: Mapping[str, str | None]
 ) -> PlayResult:
-    """Return what a play gave, with what it does not meet."""
+    """Return the result of a play, with the expectations that it does not meet."""
     played = replace(play.played, judged=judged)
     found = zip(case.expect, missing_of(case.expect, played), strict=True)
     missing = [(each, why) for each, why in found if why is not None]

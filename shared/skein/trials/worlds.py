@@ -1,7 +1,7 @@
-"""Play a script with the real turn, in a world: Skein on a table in memory, which sends nothing.
+"""Play a script in a world: the real code of turns, on a table in memory. Nothing is sent.
 
-Only what operators wrote is copied into a world. It has no item of a person and no chat but the
-script's own, and only its run jobs are carried out.
+Only items that operators have written are copied into a world. The world has no items of real
+people and no chat besides the script's own. Of its jobs, only those of runs are carried out.
 """
 
 import json
@@ -69,7 +69,7 @@ class WorldClock:
         return self.real.now() + self.ahead
 
     def reach(self, moment: datetime) -> None:
-        """Turn the clock on to a moment; it is never turned back."""
+        """Move the clock forward to `moment`. If the clock is past it already, do nothing."""
         self.ahead += max(moment - self.now(), timedelta())
 
     def sleep(self, seconds: float) -> None:
@@ -81,7 +81,10 @@ class WorldClock:
 
 @dataclass(slots=True)
 class WorldQueues:
-    """The queues of a world. Jobs of runs wait here; all other jobs are only listed."""
+    """The queues of a world.
+
+    Jobs of runs wait in them to be carried out; all other jobs are only listed.
+    """
 
     clock: WorldClock
     runs: list[tuple[datetime, RunJob]] = field(default_factory=list)
@@ -94,7 +97,7 @@ class WorldQueues:
         self.others += [f"job: {kind}" for kind in kinds]
 
     def next(self, until: datetime | None) -> tuple[datetime, RunJob] | None:
-        """Take the job that is due first, if it is due by a time."""
+        """Take the job that is due first, if it is due by `until`; None if there is none."""
         due = [each for each in self.runs if until is None or each[0] <= until]
         if not due:
             return None
@@ -105,7 +108,7 @@ class WorldQueues:
 
 @dataclass(slots=True)
 class WorldModel:
-    """The model, until the play is over. The first error of the model ends the play, too."""
+    """The model in a world. It is called until the play is over, or until its first error."""
 
     model: LanguageModel
     over: bool = False
@@ -126,7 +129,7 @@ class WorldModel:
 
 @dataclass(slots=True)
 class WorldCalls:
-    """Answers calls of the tenant's tools with recorded results, and sends nothing."""
+    """Answers the calls of the tenant's tools with recorded results, and calls no service."""
 
     results: RecordedResults
     model: WorldModel
@@ -150,7 +153,7 @@ class WorldCalls:
 
 @dataclass(frozen=True, slots=True)
 class WorldTable:
-    """The table of a world, to prepare a script and to read what came of it."""
+    """The table of a world, for preparing a script and for reading the result."""
 
     table: Table
 
@@ -169,12 +172,12 @@ class Worlds:
         """Play the script of a case.
 
         Args:
-            agent: The agent, as the side of a trial has it.
+            agent: The agent in the version to play.
             until: When the play must have ended.
 
         Raises:
-            TimeoutError: The script took longer.
-            Transient: The model or the table is out of reach.
+            TimeoutError: The script took longer than until `until`.
+            Transient: The model or the table can't be reached.
             ModelRejected: The provider refuses a request.
         """
         script = case.script
@@ -203,7 +206,7 @@ class Worlds:
         return Play.of(stage.played(calls.unrecorded), stage.steps(), tuple(effects))
 
     def _copied(self, agent: Agent) -> Iterator[Put]:
-        """Yield the agent and what operators wrote for it, without secrets."""
+        """Yield the agent, and the items that operators have written for it, without secrets."""
         yield Put(agent.key, agent.to_item())
         settings = TenantSettings.read(self.table, TenantSettings.key_of(agent.tenant))
         if settings is not None:
@@ -229,7 +232,7 @@ class Worlds:
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """One script in its world."""
+    """One script, and the world in which it is played."""
 
     world: Services
     table: Table
@@ -305,7 +308,7 @@ class _Stage:
         )
 
     def work(self, until: datetime | None, over: Callable[[], bool]) -> None:
-        """Carry out the runs that are due by a time; all of them by default.
+        """Carry out the runs that are due by `until`; all runs if it is None.
 
         Raises:
             TimeoutError: There is no time left.
@@ -319,7 +322,7 @@ class _Stage:
             turns.take(job, deadline=self.clock.now() + min(TURN_TIME, left))
 
     def played(self, unrecorded: PlayedCall | None) -> Played:
-        """Return what came of the script."""
+        """Return what the agent said and did while the script was played."""
         home = Chat.key_of(self.agent.tenant, CHAT)
         found = Chat.must_read({home: self.table.get(home) or {}}, home)
         sent = [

@@ -1,8 +1,8 @@
 """Let visitors of a web page chat with an agent.
 
-`widgets` has the records that operators set. `visits` opens, renews, ends and erases visits, and
-`messages` posts what visitors write. `admission` checks each call of a visitor, and `limits` bounds
-what visitors can cost.
+`widgets` stores the widgets that operators create. `visits` opens, renews, ends and erases visits.
+`messages` posts the messages of visitors. `admission` checks each call of a visitor, and `limits`
+limits what visitors can cost.
 """
 
 __all__ = [

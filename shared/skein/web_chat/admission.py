@@ -1,4 +1,4 @@
-"""Admission of visitors: each call checks whether the visit, its widget and its page still hold."""
+"""Admission of visitors: checks on each call whether the visit, widget and page are still valid."""
 
 from dataclasses import dataclass
 
@@ -16,24 +16,24 @@ ABOUT_VISIT = "/v1/visit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitAdmission:
-    """The service that checks for changes since a visit's token was signed."""
+    """The service that checks whether a visit has ended since its token was signed."""
 
     table: Table
     clock: Clock
     sign_outs: SignOuts
 
     def check(self, claims: VisitClaims, *, call: str, origin: str | None) -> None:
-        """Check a call with the token of a visit.
+        """Check a call that is made with the token of a visit.
 
         Args:
-            call: The method and the path.
-            origin: The origin of the page.
+            call: The method and the path, such as `GET /v1/visit`.
+            origin: The origin of the web page that makes the call.
 
         Raises:
             Unauthenticated: The token has expired, the visit has ended, its visitor is erased or
-                signed out, or its widget is gone.
+                signed out, or its widget is deleted or turned off.
             Forbidden: The widget is not for pages of this origin.
-            NotFound: The call needs a chat, and nothing was written yet.
+            NotFound: The call needs a chat, and the visitor has not written yet.
         """
         visit_key = Visit.key_of(claims.tenant, claims.visitor_id)
         user_key = User.key_of(claims.tenant, claims.visitor_id)

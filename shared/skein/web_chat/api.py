@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: widgets, and what anybody may read of them."""
+"""Requests and resources of the HTTP API: widgets, visits, and what is public about a widget."""
 
 from typing import Annotated, Any, Self
 
@@ -68,7 +68,7 @@ class WidgetPage(Page[WidgetResource]):
 
 
 class WidgetUsage(Resource):
-    """The used part of a widget's daily budgets."""
+    """How much of a widget's daily budgets is used."""
 
     messages: Annotated[int, Field(description="Used messages.")]
     messages_per_day: Annotated[int, Field(description="The budget of messages.")]
@@ -102,7 +102,7 @@ class NewVisit(Request):
 
 
 class VisitResource(Resource):
-    """What a page keeps of its visit."""
+    """What a web page stores about its visit."""
 
     token: Annotated[str, Field(description="The bearer token of the visitor's calls.")]
     renewal: Annotated[str, Field(description="Renews the visit, once.")]
@@ -121,7 +121,7 @@ class VisitState(Resource):
 
 
 class PublicWidget(Resource):
-    """What anybody may read of a widget."""
+    """The part of a widget that anybody may read."""
 
     id: Id
     agent_id: IdOfAgent

@@ -1,7 +1,7 @@
-"""Limits of visitors: of each one, of a widget's visitors together, and of each network.
+"""Limits of visitors: for each visitor, for all visitors of a widget, and for each network.
 
-All are token buckets (`services/quotas`). The model tokens of a widget's visitors are a pool: each
-run of a visitor reserves tokens there before it begins.
+All limits are token buckets (`services/quotas`). The visitors of a widget share a pool of model
+tokens: each run of a visitor reserves tokens in the pool before it begins.
 """
 
 import hmac
@@ -42,11 +42,11 @@ class VisitLimits:
     def address_of(self, source_ip: str, headers: Mapping[str, str]) -> str:
         """Return the IP address of the visitor who sends a request.
 
-        With `Edge=on`, the gateway sees CloudFront, which proves itself by a secret header, and
-        appends the viewer's address to `X-Forwarded-For`.
+        With `Edge=on`, requests reach the gateway through CloudFront, which sends a secret header
+        as proof and appends the visitor's address to `X-Forwarded-For`.
 
         Args:
-            source_ip: The address that the gateway sees.
+            source_ip: The address of the client that has connected to the gateway.
             headers: The headers of the request, with names in lower case.
         """
         secret = self.settings.edge_secret
@@ -59,9 +59,9 @@ class VisitLimits:
         return next((each for each in reversed(passed) if each != source_ip), "") or source_ip
 
     def admit_visit(self, widget: Widget, address: str) -> None:
-        """Take one visit from the buckets of a network and a widget.
+        """Take one visit from the buckets of the visitor's network and of the widget.
 
-        Nothing of the address is stored but a hash with a key that changes each day.
+        Only a hash of the network is stored. The hash is different on each day.
 
         Args:
             address: The IP address of the visitor.
@@ -76,7 +76,7 @@ class VisitLimits:
         self._take(widget, f"visits:{widget.id}", of_widget)
 
     def admit_message(self, widget: Widget, claims: VisitClaims) -> None:
-        """Take one message from the buckets of a visitor and a widget.
+        """Take one message from the buckets of the visitor and of the widget.
 
         Raises:
             RateLimited: One of the buckets is empty, or no model tokens are left for an answer.
@@ -91,7 +91,7 @@ class VisitLimits:
         self._take(widget, f"visit-messages:{widget.id}", Rate(widget.limits.messages_per_day, DAY))
 
     def used(self, widget: Widget) -> tuple[int, int]:
-        """Return the used messages and model tokens of a widget's visitors."""
+        """Return how many messages and model tokens a widget's visitors have used."""
         now, pool = self.clock.now(), self._bucket(widget, owner_of_pool(widget.pool))
         messages = self._bucket(widget, f"visit-messages:{widget.id}")
         of_messages = Rate(widget.limits.messages_per_day, DAY)
@@ -113,9 +113,10 @@ class VisitLimits:
 
 
 def pool_write(widget: Widget, settings: Settings) -> Update:
-    """Return the write that sets the model tokens and the tools for a widget's visitors.
+    """Return the write that sets the model tokens and tools that a widget's visitors share.
 
-    One answer's worth is kept back, so that the last answer does not exceed the limit.
+    The stored limit is lower by the tokens of one answer, so that the last answer does not exceed
+    the widget's limit.
     """
     owner = owner_of_pool(widget.pool)
     kept_back = settings.max_prompt_tokens + settings.reserved_response_tokens
@@ -126,7 +127,7 @@ def pool_write(widget: Widget, settings: Settings) -> Update:
 
 
 def network_of(address: str) -> str:
-    """Return the network of an IP address: the address itself, or the /64 of an IPv6 address."""
+    """Return the network of an IP address: its /64 for IPv6, the address itself for IPv4."""
     try:
         known = ipaddress.ip_address(address)
     except ValueError:
@@ -138,7 +139,7 @@ def network_of(address: str) -> str:
 
 
 def _refuse(widget: Widget, seconds: int) -> NoReturn:
-    """Refuse with fixed words and the other ways to reach the business.
+    """Refuse a request with a fixed text and the widget's other ways to reach the business.
 
     Raises:
         RateLimited: Always.

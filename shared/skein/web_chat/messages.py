@@ -1,4 +1,4 @@
-"""Messages of visitors. The first one makes the visitor and the chat, in its transaction."""
+"""Messages of visitors. The transaction of the first message also creates the visitor and chat."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -27,7 +27,7 @@ NAME = "Visitor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitMessages:
-    """The service that posts what visitors write."""
+    """The service that posts the messages of visitors."""
 
     table: Table
     clock: Clock
@@ -39,12 +39,12 @@ class VisitMessages:
     def post(
         self, claims: VisitClaims, text: str, *, client_id: str, reply_to: int | None
     ) -> PostedMessage:
-        """Post a visitor's message; the first one opens the chat (idempotent).
+        """Post a visitor's message (idempotent). The first message opens the chat.
 
         Raises:
-            NotFound: The widget or its agent is gone.
+            NotFound: The widget or its agent no longer exists.
             Unprocessable: The text is empty or too long.
-            RateLimited: A limit is used up; nothing was stored.
+            RateLimited: A limit is used up. Nothing was stored.
             Rejected: As in `Chats.post_message`.
         """
         if len(text) > MAX_CHARACTERS:
@@ -67,10 +67,10 @@ class VisitMessages:
         return self.app_messages.post(new, opening=self._opening(claims, widget))
 
     def admit(self, claims: VisitClaims) -> Widget:
-        """Take one message, or one answer to a choice, from the limits; return the widget.
+        """Take one message, or one answer to a choice, from the limits; return the visit's widget.
 
         Raises:
-            NotFound: The widget is gone.
+            NotFound: The widget no longer exists.
             RateLimited: A limit is used up.
         """
         widget = Widget.read(self.table, Widget.key_of(claims.widget_id))
@@ -80,7 +80,7 @@ class VisitMessages:
         return widget
 
     def _opening(self, claims: VisitClaims, widget: Widget) -> ChatSnapshot:
-        """Return the chat of a visit as its first message opens it, with the writes for that."""
+        """Return the chat that a visit's first message opens, with the writes that create it."""
         tenant, now = claims.tenant, self.clock.now()
         settings_key = TenantSettings.key_of(tenant)
         agent_key = Agent.key_of(tenant, widget.agent_id)

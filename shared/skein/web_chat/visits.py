@@ -49,21 +49,23 @@ class Visits:
         renewal: str | None,
         consent: int,
     ) -> OpenedVisit:
-        """Open a visit of a page, or renew one in which the visitor has written.
+        """Open a visit for a web page, or renew a visit in which the visitor has written.
 
-        A renewal is used once. If it is repeated soon, and before the new one is used, the answer
-        is the same. Later, it ends the visit, because two parties have it.
+        A renewal can be used once. If it is used again soon, and before the new renewal is used,
+        the answer is the same. If it is used again later, the visit ends, because somebody else may
+        have a copy of the renewal.
 
         Args:
             address: The IP address of the visitor.
-            renewal: What the page kept of an earlier visit.
+            renewal: The renewal that the page has stored from an earlier response; None for a new
+                visit.
             consent: The version of the consent text that the visitor agreed to; 0 for none.
 
         Raises:
             NotFound: The widget does not exist or is turned off.
             Forbidden: The widget is not for pages of this origin, or it requires consent.
-            Unauthenticated: The visit of the renewal has ended.
-            RateLimited: The network or the widget has too many visits.
+            Unauthenticated: The visit to renew has ended, or the renewal is not valid.
+            RateLimited: The visitor's network or the widget has opened too many visits.
         """
         widget = self.widgets.on_page(widget_id, origin)
         if renewal is not None:
@@ -81,7 +83,7 @@ class Visits:
         return self._opened(claims, started=False)
 
     def status(self, claims: VisitClaims) -> VisitStatus:
-        """Return whether the visitor has written, and whether the visitor is erased."""
+        """Return whether the visitor has written, and whether the visitor's data is erased."""
         visit_key = Visit.key_of(claims.tenant, claims.visitor_id)
         user_key = User.key_of(claims.tenant, claims.visitor_id)
         found = self.table.get_many([visit_key, user_key])
@@ -93,7 +95,7 @@ class Visits:
         return "erasing" if user.erasure_id is not None else "open"
 
     def end(self, claims: VisitClaims) -> None:
-        """End a visit, so that no token or renewal of it works again. Its chat stays."""
+        """End a visit, so that all its tokens and renewals stop working. Its chat stays."""
         key = Visit.key_of(claims.tenant, claims.visitor_id)
         try:
             self.table.write(Update(key, set={"ended": True}, condition=Exists()))
@@ -101,16 +103,16 @@ class Visits:
             return  # nothing was written, so there is nothing to end
 
     def erase(self, claims: VisitClaims) -> VisitStatus:
-        """Erase a visitor with all that they wrote, which ends the visit (idempotent)."""
+        """Erase a visitor and all that the visitor wrote (idempotent). This ends the visit."""
         self._erase(claims.tenant, claims.visitor_id, by=claims.visitor_id)
         status = self.status(claims)
         return "erased" if status == "new" else status
 
     def forget(self, job: VisitJob) -> None:
-        """Erase a visitor who was not seen for `visitor_days` (idempotent).
+        """Erase a visitor who has not been seen for `visitor_days` (idempotent).
 
         Raises:
-            Transient: The table is out of reach; the job is retried.
+            Transient: The table can't be reached; the job is retried.
         """
         visit = Visit.read(self.table, Visit.key_of(job.tenant, job.visitor_id))
         if visit is None or visit.renewed_at + self._kept(job.tenant) > self.clock.now():
@@ -132,10 +134,10 @@ class Visits:
         return timedelta(days=TenantOnlySettings.model_validate(own).visitor_days)
 
     def _claims(self, widget: Widget, renewal: str) -> VisitClaims:
-        """Return what a renewal says.
+        """Return the claims of a renewal.
 
         Raises:
-            Unauthenticated: It is no renewal of this widget.
+            Unauthenticated: The text is not a renewal of this widget.
         """
         credential = Credential.parse(renewal)
         if credential is None or credential.kind != "renewal":
@@ -149,7 +151,7 @@ class Visits:
         """Renew a visit once; return None if its visitor has not written.
 
         Raises:
-            Unauthenticated: The visit has ended, or ends because of this renewal.
+            Unauthenticated: The visit has ended, or ends now because the renewal was used before.
         """
         visit_key = Visit.key_of(claims.tenant, claims.visitor_id)
         user_key = User.key_of(claims.tenant, claims.visitor_id)
@@ -186,7 +188,7 @@ def _check_consent(widget: Widget, consent: int) -> None:
     """Check that the visitor has agreed to the current text, if the widget requires it.
 
     Raises:
-        Forbidden: They have not; the details have the version of the text.
+        Forbidden: The visitor has not agreed; the details have the version of the text.
     """
     required = widget.consent is not None and widget.consent.required
     if required and consent < widget.consent_version:

@@ -1,4 +1,4 @@
-"""The widgets of a tenant: create, list, change and delete them, and find one for its page."""
+"""The widgets of a tenant: create, list, change and delete them, and find the one of a web page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Widgets:
 
         Raises:
             Conflict: The tenant has too many widgets.
-            Unprocessable: The agent does not exist, or an origin is for the local stack only.
+            Unprocessable: The agent does not exist, or an origin is allowed only on a local stack.
         """
         if len(self.list(tenant, limit=MAX_WIDGETS).items) >= MAX_WIDGETS:
             raise Conflict(f"a tenant has at most {MAX_WIDGETS} widgets; delete one first")
@@ -81,11 +81,11 @@ class Widgets:
         )
 
     def change(self, tenant: str, widget_id: str, change: "WidgetChange") -> Widget:
-        """Change some of a widget's fields. Another consent text needs new consents.
+        """Change some fields of a widget. If the consent text changes, visitors must agree again.
 
         Raises:
             NotFound: There is no such widget in this tenant.
-            Unprocessable: The agent does not exist, or an origin is for the local stack only.
+            Unprocessable: The agent does not exist, or an origin is allowed only on a local stack.
         """
         given = change.given
         self._check(given.get("origins", ()))
@@ -104,7 +104,7 @@ class Widgets:
         return optimistic(self.clock, attempt)
 
     def delete(self, tenant: str, widget_id: str) -> None:
-        """Delete a widget, which ends the visits at once. Their chats stay.
+        """Delete a widget. Its visits end at once; their chats stay.
 
         Raises:
             NotFound: There is no such widget in this tenant.
@@ -117,7 +117,7 @@ class Widgets:
             raise NotFound(NO_WIDGET) from failure
 
     def on_page(self, widget_id: str, origin: str | None) -> Widget:
-        """Return the widget for a page of an origin.
+        """Return the widget for a web page of this origin.
 
         Raises:
             NotFound: The widget does not exist or is turned off, or the deployment has no web chat.

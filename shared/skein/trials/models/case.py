@@ -1,4 +1,4 @@
-"""A case: what must hold for an agent in one situation, and what tools answer in it."""
+"""A case: one situation of an agent, what must hold in it, and what tools answer in it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -97,7 +97,7 @@ class Script(Value):
 
 
 class RecordedResult(PartOfCall):
-    """What a call of a tool of the tenant gives: a result or an error."""
+    """The result that a call of the tenant's tool gets in a play: a text or an error."""
 
     result: Annotated[
         Annotated[str, Field(max_length=10_000)] | None, Field(description="What the tool returns.")
@@ -115,16 +115,17 @@ class RecordedResult(PartOfCall):
 
 @dataclass(slots=True)
 class RecordedResults:
-    """The results of a case during one play: each call takes the first that fits, in order.
+    """The recorded results that calls get during one play. Each call takes the first that fits.
 
-    A result answers one call. The last one that fits also answers all further calls.
+    Each result answers one call. When no fitting result is left, the last fitting one that was used
+    answers all further calls.
     """
 
     left: list[RecordedResult]
     _used: list[RecordedResult] = field(default_factory=list)
 
     def take(self, tool: str, arguments: Any) -> RecordedResult | None:
-        """Return the result of the next call; None if none was recorded."""
+        """Return the result for the next call; None if no recorded result fits."""
         found = _fitting(self.left, tool, arguments)
         if found is None:
             return _fitting(reversed(self._used), tool, arguments)
@@ -153,7 +154,7 @@ class CaseFields(BaseModel):
 
 
 class NamedCase(CaseFields):
-    """A case with its name and what is expected."""
+    """A case with its name and its expectations."""
 
     name: Annotated[Name, Field(description="The name.")]
     expect: Annotated[
@@ -180,13 +181,13 @@ class NamedCase(CaseFields):
 class Case(NamedCase, Stored):
     """A case of an agent.
 
-    The prompt of a run is never stored here: it is read from the run, so that a case holds no word
-    of a person whose messages were erased.
+    A case of a run does not contain the run's prompt; the prompt is read from the run. So a case
+    contains no words of a person whose messages were erased.
 
     Attributes:
-        step: The number of the run's step that holds the prompt; None for a script.
+        step: The number of the run's step with the prompt; None for a script.
         private: Whether the run is private. Operators then need a right and a reason.
-        version: The optimistic lock, which every change raises.
+        version: The optimistic lock. Every change raises it.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("CASE#")
@@ -212,12 +213,12 @@ class Case(NamedCase, Stored):
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A case, and what is left of its run.
+    """A case, with its run and prompt as far as they still exist.
 
     Attributes:
-        run: The run; None for a script, and if the run has expired.
-        prompt: The recorded prompt of the run; None for a script, and if it is gone.
-        withheld: Whether the operator may not see what the case says.
+        run: The run; None for a script, or if the run has expired.
+        prompt: The recorded prompt of the run; None for a script, or if the prompt is gone.
+        withheld: Whether the case's content must be withheld from the operator.
     """
 
     case: Case

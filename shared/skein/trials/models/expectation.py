@@ -17,9 +17,10 @@ _NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3}(?![0-9]))+|[0-9]+)(?:\.[0-9]+)?
 
 
 def plain(text: str) -> str:
-    """Return a text for comparison: without case, width and spaces, and with delimited numbers.
+    """Normalize a text for comparisons: fold case and full-width characters, and remove spaces.
 
-    A number stands between spaces, so that 15 is not found in 150; `1,000` and `1000.0` are equal.
+    Each number gets a space before and after it, so that 15 is not found in 150. `1,000` and
+    `1000.0` become equal.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     parts, end = [], 0
@@ -36,10 +37,10 @@ def _number(digits: str) -> str:
 
 
 def covers(part: Any, whole: Any) -> bool:
-    """Return whether a JSON value has all that a part of it names.
+    """Return whether a JSON value contains everything that `part` names.
 
-    Numbers are compared by value, and texts like other texts. Each element of an expected list has
-    an equal among the elements, in the same order.
+    Numbers are compared by value, and texts with `plain`. Each element of a list in `part` must
+    match an element of the list in `whole`, in the same order; `whole` may have further elements.
     """
     if isinstance(part, Mapping):
         return isinstance(whole, Mapping) and all(
@@ -72,7 +73,7 @@ Most = Annotated[int, Field(ge=0, le=10_000_000), NUMBER]
 
 
 class PartOfCall(Value):
-    """A tool, and those of its arguments that are compared."""
+    """A tool, and those arguments of a call that are compared."""
 
     tool: ToolText
     arguments: Annotated[Part, Field(default_factory=dict)]
@@ -86,7 +87,7 @@ class PartOfCall(Value):
 
 
 class AtMost(Value):
-    """What a play may use; null: any amount."""
+    """How much a play may use at most. A limit that is null doesn't apply."""
 
     tokens: Annotated[Most | None, Field(description="Tokens of prompts and answers.")] = None
     steps: Annotated[Most | None, Field(description="Answers of the model.")] = None
@@ -99,12 +100,12 @@ class AtMost(Value):
         return self
 
     def attributes(self) -> dict[str, int]:
-        """Return the limits by their names."""
+        """Return the limits that apply, by name."""
         return self.model_dump(exclude_none=True)
 
 
 class PlayedCall(NamedTuple):
-    """A tool call of a play, with its result or error as the model read it."""
+    """A tool call of a play, with its result or error as the model has read it."""
 
     tool: str
     arguments: Any
@@ -112,7 +113,7 @@ class PlayedCall(NamedTuple):
 
 
 class PlayedQuestion(NamedTuple):
-    """A question of a play, with the answers to choose from."""
+    """A question that the agent asked in a play, with the answers to choose from."""
 
     text: str
     answers: tuple[str, ...] = ()
@@ -120,16 +121,19 @@ class PlayedQuestion(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What one play of a case gave.
+    """What an agent said and did in one play of a case.
 
     Attributes:
-        texts: What the agent posted, in order.
-        calls: Its tool calls, in order.
-        questions: The questions with fixed answers that people were asked.
-        asked_person: Whether the agent asked for a person, of the team or by a yes to a call.
-        cited: The ids of the sources that it cited.
-        unrecorded: The call at which the play ended, because no result was recorded for it.
-        judged: For each sentence that a model judged, why it does not hold; None if it holds.
+        texts: The texts that the agent posted, in order.
+        calls: The agent's tool calls, in order.
+        questions: The questions with fixed answers that the agent asked people.
+        asked_person: Whether the agent asked for a team member, or for a person's approval of a
+            call.
+        cited: The ids of the sources that the agent cited.
+        unrecorded: The call at which the play ended, because no recorded result fits it; otherwise
+            None.
+        judged: For each sentence that a model judged, the reason why it is not true; None if it is
+            true.
     """
 
     texts: tuple[str, ...] = ()
@@ -144,7 +148,7 @@ class Played:
     judged: Mapping[str, str | None] = field(default_factory=dict)
 
     def says(self, phrases: Iterable[str]) -> str | None:
-        """Return the first of some phrases that is in a text; None if there is none."""
+        """Return the first of the phrases that one of the texts contains; None if none does."""
         return _first(phrases, self.texts)
 
 
@@ -154,9 +158,10 @@ def _first(phrases: Iterable[str], texts: Iterable[str]) -> str | None:
 
 
 class Expectation(Value):
-    """One thing that must hold for a play of a case. Exactly one field is given.
+    """One thing that must hold for a play of a case. Exactly one field must be given.
 
-    Texts are compared without case, width and spaces, and numbers as whole numbers.
+    When texts are compared, case, full-width characters and spaces don't matter, and a number
+    matches only a whole number: 15 is not found in 150.
     """
 
     says: Annotated[Phrases | None, Field(description="One of these is in a text.")] = None
@@ -183,7 +188,7 @@ class Expectation(Value):
         return self
 
     def missing(self, played: Played) -> str | None:
-        """Return in words what a play does not meet; None if it meets the expectation."""
+        """Return in words how a play misses the expectation; None if the play meets it."""
         [kind] = self.model_dump(exclude_none=True)
         missing: str | None = getattr(self, f"_{kind}")(played)
         return missing
@@ -232,11 +237,17 @@ class Expectation(Value):
 
 
 def missing_of(expect: Sequence[Expectation], played: Played) -> list[str | None]:
-    """Return for each expectation what a play does not meet; each expected call takes one call."""
+    """Return for each expectation how the play misses it; None if the play meets it.
+
+    No call of the play counts for two expected calls.
+    """
     taken: dict[int, int] = {}  # the expectation that each call meets
 
     def takes(n: int, tried: set[int]) -> bool:
-        """Find a call for an expectation; another one may have to take another call."""
+        """Find a call of the play for an expectation; return whether there is one.
+
+        If another expectation has taken the call, it may have to take another call.
+        """
         part = expect[n].calls
         for at, call in enumerate(played.calls):
             if part is None or at in tried or not part.fits(call.tool, call.arguments):

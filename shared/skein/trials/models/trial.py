@@ -1,4 +1,4 @@
-"""A trial: cases of an agent, played for two versions of it, and what came of each play."""
+"""A trial: cases of an agent, played for two of its versions, and the result of each play."""
 
 import json
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ MAX_ARGUMENTS = 2_000  # characters of the arguments of a call
 
 
 class CaseRef(Value):
-    """A case as a trial plays it: its version when the trial began."""
+    """A reference to a case in a trial, with the version that the case had when the trial began."""
 
     id: Identifier
     version: int
@@ -51,7 +51,7 @@ class CaseRef(Value):
 
 
 class Unit(Value):
-    """One play of a trial: a case, a version of the agent, and which repeat it is."""
+    """One play of a trial: the case, the side (which version of the agent), and a number."""
 
     trial_id: Identifier
     case_id: Identifier
@@ -60,7 +60,7 @@ class Unit(Value):
 
 
 class TakenUnit(Unit):
-    """A play that a worker has taken until its time is over."""
+    """A play that a worker has taken, until a time at which other workers may take it."""
 
     until: Instant
 
@@ -70,7 +70,7 @@ class TakenUnit(Unit):
 
 
 class TrialHead(Stored):
-    """The trials of a tenant that are running, and the plays that workers have taken.
+    """The running trials of a tenant, and the plays that workers have taken.
 
     Attributes:
         version: The optimistic lock.
@@ -92,7 +92,7 @@ class TrialHead(Stored):
         return self.key_of(self.tenant)
 
     def busy(self, now: datetime) -> tuple[TakenUnit, ...]:
-        """Return the plays whose workers still have time."""
+        """Return the plays that workers have taken and whose time is not over."""
         return tuple(each for each in self.taken if each.until > now)
 
 
@@ -103,11 +103,12 @@ class Trial(Stored):
         baseline: The fields of the baseline; see `AgentVersion.fields`.
         candidate: The fields of the candidate.
         baseline_version: The number of the baseline's version.
-        digest: A hash of the candidate's fields, by which a change finds its trial.
+        digest: A hash of the candidate's fields, which shows whether the trial is about a given
+            change.
         repeats: How often each case is played for each side at first.
-        max_tokens: The most tokens that the trial may use.
-        planned: About what the first plays take, by model.
-        why: Why the trial was stopped before its end; None if it was not.
+        max_tokens: The maximum number of tokens that the trial may use.
+        planned: An estimate of the answers and tokens that the first plays use, by model.
+        why: Why the trial ended before all verdicts were known; None if it did not.
         version: The optimistic lock.
     """
 
@@ -142,16 +143,16 @@ class Trial(Stored):
 
     @property
     def job(self) -> TrialJob:
-        """The job that plays a case of the trial."""
+        """The job that plays one case of the trial once."""
         return TrialJob(tenant=self.tenant, agent_id=self.agent_id, trial_id=self.id)
 
     @property
     def own_partition(self) -> str:
-        """The partition of what came of the trial, apart from what runs keep."""
+        """The partition with the trial's results, except for those that are kept beside runs."""
         return f"{trials_partition(self.tenant, self.agent_id)}#{key_part(self.id)}"
 
     def version_of(self, side: TrialSide) -> AgentVersion:
-        """Return the agent as a side has it, in the form of a version."""
+        """Return the agent's fields on one side of the trial, in the form of a version."""
         return AgentVersion(
             tenant=self.tenant,
             agent_id=self.agent_id,
@@ -161,19 +162,19 @@ class Trial(Stored):
         )
 
     def to_item(self, due_at: datetime | None) -> Item:
-        """Return the trial as table attributes, due at `due_at`; None for never."""
+        """Return the trial as table attributes, due at `due_at`, or never due if it is None."""
         due = due_pointer("trial", self.key, due_at) if due_at is not None else NOT_DUE
         return {**self.attributes(), **{name: at for name, at in due.items() if at is not None}}
 
 
 class PlayedCase(Stored):
-    """How the plays of one case of a trial went; without a word of them.
+    """How the plays of one case of a trial went, without any words of the plays.
 
     Attributes:
-        marks: How each play went, by side and number, such as `candidate#1`.
+        marks: How each play went, by the play's side and number, such as `candidate#1`.
         verdict: The verdict; None while plays are missing.
-        blocks: Whether the case regressed even without what a model judged.
-        usage: The answers and tokens by model.
+        blocks: Whether the case regressed even if a model's judgements are left out.
+        usage: The number of answers and tokens, by model.
         version: The optimistic lock.
     """
 
@@ -207,7 +208,7 @@ class PlayedCase(Stored):
     def marked(
         self, unit: Unit, mark: PlayMark, usage: dict[str, ModelUsage], repeats: int
     ) -> "PlayedCase":
-        """Return the case after one more play, with the verdict if no play is missing."""
+        """Return the case after one more play, with the verdict if no more plays are needed."""
         marks = {**self.marks, f"{unit.side}#{unit.n}": mark}
         used = Usage(models=self.usage) + Usage(models=usage)
         played = self.model_copy(update={"marks": marks, "usage": used.models})
@@ -217,17 +218,17 @@ class PlayedCase(Stored):
         return played.model_copy(update={"verdict": done, "blocks": blocks})
 
     def passed(self, *, alone: bool) -> tuple[list[bool], list[bool]]:
-        """Return which plays of the baseline and of the candidate passed.
+        """Return which plays of the baseline passed, and which of the candidate.
 
         Args:
-            alone: Whether to leave out what a model judged.
+            alone: Whether to leave out the judgements of a model.
         """
         failed = {"failed"} if alone else {"failed", "judged"}
         first, second = ([mark not in failed for mark in self.of(side)] for side in SIDES)
         return first, second
 
     def wanted(self, repeats: int) -> int:
-        """Return how many plays of each side the verdict needs, as far as is known."""
+        """Return how many plays of each side the verdict needs, as far as the plays so far tell."""
         return max(plays_wanted(*self.passed(alone=alone), repeats) for alone in (False, True))
 
     @property
@@ -235,7 +236,7 @@ class PlayedCase(Stored):
         return sum(each.tokens for each in self.usage.values())
 
     def of(self, side: TrialSide) -> list[PlayMark]:
-        """Return how the plays of a side went, in order, up to the first that is missing."""
+        """Return how the plays of a side went, in order, up to the first play that is missing."""
         found: list[PlayMark] = []
         while (mark := self.marks.get(f"{side}#{len(found) + 1}")) is not None:
             found.append(mark)
@@ -243,7 +244,7 @@ class PlayedCase(Stored):
 
 
 class PlayFields(BaseModel):
-    """What one play gave, as operators see it."""
+    """The result of one play, in the form that operators see."""
 
     side: Annotated[TrialSide, Field(description="The version of the agent.")]
     n: Annotated[int, Field(description="Which play of this side it is.")]
@@ -265,7 +266,7 @@ class PlayFields(BaseModel):
 
 
 class PlayResult(PlayFields, Stored):
-    """What one play gave. Of a run, it is kept beside the run, where an erasure finds it."""
+    """The result of one play. For a case of a run, it is kept beside the run and erased with it."""
 
     tenant: Tenant
     agent_id: Identifier
@@ -275,7 +276,7 @@ class PlayResult(PlayFields, Stored):
 
     @staticmethod
     def prefix_in(trial: Trial, case: CaseRef) -> Key:
-        """Return the partition and the beginning of the sort keys of a case's results."""
+        """Return the partition of a case's results, and the beginning of their sort keys."""
         ids = f"{key_part(trial.id)}#{key_part(case.id)}#"
         if case.run_id is None:
             return Key(trial.own_partition, f"RESULT#{ids}")
@@ -293,8 +294,8 @@ class TrialView:
     """A trial, with how each of its cases went.
 
     Attributes:
-        money: The cost so far at the tenant's prices; None without prices.
-        planned: About what the whole trial costs; None without prices.
+        money: The cost so far, at the tenant's prices; None if the tenant has set no prices.
+        planned: The estimated cost of the whole trial; None if the tenant has set no prices.
     """
 
     trial: Trial
@@ -312,13 +313,13 @@ def trials_partition(tenant: str, agent_id: str) -> str:
 
 
 def digest_of(agent: Agent) -> str:
-    """Return a hash of all fields that operators set."""
+    """Return a hash of all the agent's fields that operators set."""
     fields = AgentVersion.of(agent).fields
     return sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def words_of(played: Played) -> dict[str, Any]:
-    """Return what a play gave as the fields of `PlayResult` that hold words."""
+    """Return those fields of `PlayResult` that contain words of the play."""
     last = played.unrecorded
     return {
         "texts": played.texts,
@@ -329,5 +330,5 @@ def words_of(played: Played) -> dict[str, Any]:
 
 
 def as_text(arguments: Any) -> str:
-    """Return arguments as JSON, cut to the size that operators read."""
+    """Return the arguments of a call as JSON, cut to the length that is shown to operators."""
     return json.dumps(arguments, ensure_ascii=False)[:MAX_ARGUMENTS]

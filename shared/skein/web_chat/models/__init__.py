@@ -1,3 +1,3 @@
-"""What the web chat stores."""
+"""The stored models of the web chat."""
 
 __all__ = ["widget"]

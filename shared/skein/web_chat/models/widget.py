@@ -51,7 +51,7 @@ Color = Annotated[str, StringConstraints(pattern=r"^#([0-9a-fA-F]{3}|[0-9a-fA-F]
 
 
 class Way(Value):
-    """Another way to reach the business."""
+    """Another way to reach the business, besides the web chat."""
 
     label: Annotated[Name, Field(description="What visitors read, such as `Call us`.")]
     url: Annotated[
@@ -65,7 +65,7 @@ class Way(Value):
 
 
 class PublicProfile(Value):
-    """What everybody may read about the business."""
+    """What everybody may read about the business, for example its name."""
 
     name: Annotated[Name, Field(description="The name that visitors read.")]
     ways: Annotated[
@@ -88,7 +88,7 @@ class VisitConsent(Value):
 
 
 class WidgetLimits(Value):
-    """The limits of all visitors of a widget together."""
+    """Limits that all visitors of a widget share."""
 
     visits_per_minute: Annotated[
         int, Field(ge=1, le=1_000, description="New visits a minute."), NUMBER
@@ -104,7 +104,7 @@ class WidgetLimits(Value):
 
 
 class WidgetTheme(Value):
-    """How the widget looks, unless the page says otherwise."""
+    """The look of the widget. A web page can override it."""
 
     color: Annotated[Color | None, Field(description="The accent color.")] = None
     scheme: Annotated[ColorScheme, Field(description="Light, dark, or as the system.")] = "auto"
@@ -136,7 +136,7 @@ class WidgetFields(BaseModel):
 
 
 class PlacedWidget(WidgetFields):
-    """A widget with its agent and its places."""
+    """A widget with its agent and the origins of its pages."""
 
     agent_id: Annotated[EntityId, Field(description="The agent that answers.")]
     origins: Origins
@@ -147,7 +147,7 @@ class Widget(PlacedWidget, Stored):
     """An agent on the web pages of some origins.
 
     Attributes:
-        consent_version: The number of the consent text, which every other text raises.
+        consent_version: The version of the consent text. A changed text raises it.
         version: The optimistic lock.
     """
 
@@ -159,12 +159,15 @@ class Widget(PlacedWidget, Stored):
 
     @property
     def pool(self) -> str:
-        """The pool of its visitors' limits, which the ids of the visitors name."""
+        """The name of the pool of limits that the visitors share. Visitors' ids contain it."""
         return self.id.removeprefix("wgt_")
 
     @staticmethod
     def key_of(widget_id: str) -> "Key[Widget]":
-        """Return the key of a widget; it has no tenant, since a page knows only the id."""
+        """Return the key of a widget.
+
+        The key has no tenant, because a web page knows only the widget's id.
+        """
         return Key(f"WIDGET#{key_part(widget_id)}", META)
 
     @property
@@ -172,7 +175,7 @@ class Widget(PlacedWidget, Stored):
         return self.key_of(self.id)
 
     def to_item(self) -> Item:
-        """Return the widget as table attributes, listed under its tenant."""
+        """Return the widget as table attributes. The index lists it under its tenant."""
         return self.attributes() | {"gsi1pk": widgets_relation(self.tenant), "gsi1sk": self.id}
 
 
