@@ -4880,7 +4880,7 @@ export interface components {
         };
         /**
          * PublicWidget
-         * @description What anybody may read of a widget.
+         * @description The part of a widget that anybody may read.
          */
         PublicWidget: {
             /** @description The id, an opaque text. */
@@ -5462,7 +5462,7 @@ export interface components {
         };
         /**
          * VisitResource
-         * @description What a page keeps of its visit.
+         * @description What a web page stores about its visit.
          */
         VisitResource: {
             /** @description The bearer token of the visitor's calls. */
@@ -5491,7 +5491,7 @@ export interface components {
         };
         /**
          * Way
-         * @description Another way to reach the business.
+         * @description Another way to reach the business, besides the web chat.
          */
         Way: {
             /** @description What visitors read, such as `Call us`. */
@@ -5501,7 +5501,7 @@ export interface components {
         };
         /**
          * WidgetTheme
-         * @description How the widget looks, unless the page says otherwise.
+         * @description The look of the widget. A web page can override it.
          */
         WidgetTheme: {
             /** @description The accent color. */
@@ -5950,7 +5950,7 @@ export interface components {
         };
         /**
          * AtMost
-         * @description What a play may use; null: any amount.
+         * @description How much a play may use at most. A limit that is null doesn't apply.
          */
         AtMost: {
             /** @description Tokens of prompts and answers. */
@@ -6043,7 +6043,7 @@ export interface components {
         };
         /**
          * Candidate
-         * @description The version of the agent that is tried: a stored one, or the version of now with changes.
+         * @description The version of the agent that is tried: a stored version, or the current one with changes.
          */
         Candidate: {
             /** @description A version's number. */
@@ -6769,9 +6769,10 @@ export interface components {
         };
         /**
          * Expectation
-         * @description One thing that must hold for a play of a case. Exactly one field is given.
+         * @description One thing that must hold for a play of a case. Exactly one field must be given.
          *
-         *     Texts are compared without case, width and spaces, and numbers as whole numbers.
+         *     When texts are compared, case, full-width characters and spaces don't matter, and a number
+         *     matches only a whole number: 15 is not found in 150.
          */
         Expectation: {
             /** @description One of these is in a text. */
@@ -8341,7 +8342,7 @@ export interface components {
         };
         /**
          * PartOfCall
-         * @description A tool, and those of its arguments that are compared.
+         * @description A tool, and those arguments of a call that are compared.
          */
         PartOfCall: {
             /** @description The name of a tool. */
@@ -8528,7 +8529,7 @@ export interface components {
         };
         /**
          * PlayResource
-         * @description What one play of a case gave.
+         * @description The result of one play of a case.
          */
         PlayResource: {
             /** @description The version of the agent. */
@@ -8621,7 +8622,7 @@ export interface components {
         };
         /**
          * PublicProfile
-         * @description What everybody may read about the business.
+         * @description What everybody may read about the business, for example its name.
          */
         PublicProfile: {
             /** @description The name that visitors read. */
@@ -8659,7 +8660,7 @@ export interface components {
         };
         /**
          * RecordedResult
-         * @description What a call of a tool of the tenant gives: a result or an error.
+         * @description The result that a call of the tenant's tool gets in a play: a text or an error.
          */
         RecordedResult: {
             /** @description The name of a tool. */
@@ -10021,7 +10022,7 @@ export interface components {
         };
         /**
          * TrialCaseResource
-         * @description How a case of a trial went.
+         * @description A case of a trial, and how its plays went.
          */
         TrialCaseResource: {
             /** @description The id, an opaque text. */
@@ -10369,7 +10370,7 @@ export interface components {
         };
         /**
          * WidgetLimits
-         * @description The limits of all visitors of a widget together.
+         * @description Limits that all visitors of a widget share.
          */
         WidgetLimits: {
             /** @description New visits a minute. Default: `60`. */
@@ -10426,7 +10427,7 @@ export interface components {
         };
         /**
          * WidgetUsage
-         * @description The used part of a widget's daily budgets.
+         * @description How much of a widget's daily budgets is used.
          */
         WidgetUsage: {
             /** @description Used messages. */

@@ -444,7 +444,7 @@ class VisitConsent(TypedDict):
 
 class VisitResource(TypedDict):
     """
-    What a page keeps of its visit.
+    What a web page stores about its visit.
     """
 
     token: str
@@ -457,7 +457,7 @@ class VisitResource(TypedDict):
 
 class Way(TypedDict):
     """
-    Another way to reach the business.
+    Another way to reach the business, besides the web chat.
     """
 
     label: str
@@ -484,7 +484,7 @@ ProfileField: TypeAlias = str
 
 class AtMost(TypedDict):
     """
-    What a play may use; null: any amount.
+    How much a play may use at most. A limit that is null doesn't apply.
     """
 
     tokens: NotRequired[int | None]
@@ -1071,7 +1071,7 @@ class NoteResource(TypedDict):
 
 class PartOfCall(TypedDict):
     """
-    A tool, and those of its arguments that are compared.
+    A tool, and those arguments of a call that are compared.
     """
 
     tool: str
@@ -1130,7 +1130,7 @@ class Prices(TypedDict):
 
 class PublicProfile(TypedDict):
     """
-    What everybody may read about the business.
+    What everybody may read about the business, for example its name.
     """
 
     name: str
@@ -1156,7 +1156,7 @@ class RebuildResource(TypedDict):
 
 class RecordedResult(TypedDict):
     """
-    What a call of a tool of the tenant gives: a result or an error.
+    The result that a call of the tenant's tool gets in a play: a text or an error.
     """
 
     tool: str
@@ -1516,7 +1516,7 @@ class WholeSourceText(TypedDict):
 
 class WidgetLimits(TypedDict):
     """
-    The limits of all visitors of a widget together.
+    Limits that all visitors of a widget share.
     """
 
     visits_per_minute: NotRequired[int]
@@ -1526,7 +1526,7 @@ class WidgetLimits(TypedDict):
 
 class WidgetUsage(TypedDict):
     """
-    The used part of a widget's daily budgets.
+    How much of a widget's daily budgets is used.
     """
 
     messages: int
@@ -2365,7 +2365,7 @@ class VisitState(TypedDict):
 
 class WidgetTheme(TypedDict):
     """
-    How the widget looks, unless the page says otherwise.
+    The look of the widget. A web page can override it.
     """
 
     color: NotRequired[str | None]
@@ -2792,9 +2792,10 @@ class ErasureResource(TypedDict):
 
 class Expectation(TypedDict):
     """
-    One thing that must hold for a play of a case. Exactly one field is given.
+    One thing that must hold for a play of a case. Exactly one field must be given.
 
-    Texts are compared without case, width and spaces, and numbers as whole numbers.
+    When texts are compared, case, full-width characters and spaces don't matter, and a number
+    matches only a whole number: 15 is not found in 150.
     """
 
     says: NotRequired[list[Say] | None]
@@ -3290,7 +3291,7 @@ class PlanResource(TypedDict):
 
 class PlayResource(TypedDict):
     """
-    What one play of a case gave.
+    The result of one play of a case.
     """
 
     side: TrialSide
@@ -3648,7 +3649,7 @@ class ToolWithSecret(TypedDict):
 
 class TrialCaseResource(TypedDict):
     """
-    How a case of a trial went.
+    A case of a trial, and how its plays went.
     """
 
     id: str
@@ -4235,7 +4236,7 @@ class PromptResource(TypedDict):
 
 class PublicWidget(TypedDict):
     """
-    What anybody may read of a widget.
+    The part of a widget that anybody may read.
     """
 
     id: str
@@ -4450,7 +4451,7 @@ class BacklogResource(TypedDict):
 
 class Candidate(TypedDict):
     """
-    The version of the agent that is tried: a stored one, or the version of now with changes.
+    The version of the agent that is tried: a stored version, or the current one with changes.
     """
 
     version: NotRequired[int | None]
