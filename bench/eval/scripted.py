@@ -57,10 +57,11 @@ class ScriptedModel:
             self._left = {name: list(turns) for name, turns in script.turns.items()}
 
     def replay(self, plays: Mapping[bool, Sequence[Answer]], mark: str) -> None:
-        """Answer the plays of a run from now on, each from its first answer.
+        """From now on, answer the plays of a run. Each play begins with the first answer.
 
         Args:
-            plays: The answers, for prompts without a mark and for those that have it.
+            plays: The answers to prompts that contain `mark` (True), and to prompts that don't
+                (False).
         """
 
         def answer(request: Mapping[str, Any]) -> Answer:

@@ -31,10 +31,10 @@ Missing = str | None
 
 
 class Heard(list[str]):
-    """Texts of an agent, which note what is expected of them.
+    """Texts of an agent that record what is expected of them.
 
     Attributes:
-        come: Whether the texts are there; before a play, nothing is judged.
+        come: Whether the texts have come. Before a play, there are none, and nothing is judged.
     """
 
     def __init__(

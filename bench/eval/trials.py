@@ -1,9 +1,9 @@
 """`make eval SCRIPTED=trials`: play each situation as a trial of a right script and a wrong one.
 
-A sketch takes the place of the stage: it notes who writes what, and what is expected of the texts.
-That is the case of a script, with the right script as the baseline. A situation that uses what
-worlds do not have is played on a local stack instead, and its last run is the case, if the texts of
-this run alone decide.
+A sketch replaces the stage: it only records who writes what, and what is expected of the texts.
+From these, it makes a case of a script. The trial's baseline follows the right script. A situation
+that uses something that worlds do not have is played on a local stack instead. Then its last run
+becomes the case, if only the texts of this run are judged.
 """
 
 import json
@@ -47,11 +47,11 @@ class NotInWorldError(Exception):
 
 
 class JudgedElsewhereError(Exception):
-    """From here on, a situation looks at more than the texts of the play so far."""
+    """From this point on, a situation judges more than the texts of the play so far."""
 
 
 class Sketch(Stage):
-    """What a situation does, noted and not done, except for what operators prepare.
+    """A stage that only records what a situation does. Only what operators prepare is carried out.
 
     Attributes:
         turns: The messages of the script.
@@ -184,7 +184,7 @@ class Sketch(Stage):
 
 @dataclass
 class SidedModel:
-    """The model of a trial: each play follows the script of its side from the start.
+    """The model of a trial. Each play follows the script of its side, from the beginning.
 
     Attributes:
         noise: How often a play follows the wrong script instead.
@@ -236,13 +236,13 @@ def tried(
     """Play a situation as cases of a trial.
 
     Args:
-        candidate: The script of the candidate; by default the wrong one.
+        candidate: The script of the candidate; by default, the situation's wrong script.
 
     Returns:
-        The verdicts, and whether the situation has checks that are no expectations of a case.
+        The verdicts, and whether the situation has checks that can't be expectations of a case.
 
     Raises:
-        NotInWorldError: It is no case.
+        NotInWorldError: The situation can't be a case.
     """
     if situation.right.memories or situation.wrong.memories:
         raise NotInWorldError("memories of a conversation")
@@ -277,7 +277,7 @@ def tried(
 
 
 class Watched(Stage):
-    """A stage that is played, and notes what is expected of the texts since the last message."""
+    """A stage that is really played, and records what is expected of the last run's texts."""
 
     def __init__(self, url: str, exchanges: Sequence[Exchange] = ()) -> None:
         super().__init__(url, exchanges)
@@ -313,7 +313,9 @@ class Watched(Stage):
 
 
 def tried_as_run(situation: Situation, scripted: ScriptedModel) -> str:
-    """Play a situation with both scripts, and the run that comes last as the case of a trial.
+    """Play a situation with its right and its wrong script, on a local stack.
+
+    The last run becomes the case of a trial.
 
     Raises:
         NotInWorldError: Nothing is expected of the texts of that run.
@@ -348,7 +350,7 @@ def tried_as_run(situation: Situation, scripted: ScriptedModel) -> str:
 
 
 def _said(answers: Sequence[Answer]) -> Played:
-    """Return what answers say, without their calls of other tools."""
+    """Return the texts in the answers of a model. Calls of other tools are ignored."""
     calls = [
         json.loads(str(args)) for each in answers for name, args in each.tool_calls if name == SEND
     ]
@@ -367,7 +369,8 @@ def main(chosen: Sequence[Situation], log: IO[str]) -> int:
     """Print a verdict for each situation, and the sums.
 
     Returns:
-        The exit status: 1 if a wrong script is not blamed, or more than one right script is.
+        The exit status: 1 if a wrong script does not get the verdict `regressed`, or if more than
+            one right script gets it.
     """
     verdicts, no_case = Verdicts(), Verdicts()
     scripts: list[Situation] = []
@@ -396,10 +399,10 @@ def main(chosen: Sequence[Situation], log: IO[str]) -> int:
 
 
 def _blamed(situation: Situation, scripted: ScriptedModel) -> tuple[str, str]:
-    """Return what a situation is the case of, and the verdict of the trial.
+    """Return whether the case is one of a `script` or of a `run`, and the verdict of the trial.
 
     Raises:
-        NotInWorldError: It is neither the case of a script nor that of a run.
+        NotInWorldError: The situation can be neither a case of a script nor a case of a run.
     """
     try:
         [verdict], elsewhere = tried(situation)

@@ -41,7 +41,7 @@ class VisitedShop:
     """A business with a widget, and the services of its visitors.
 
     Attributes:
-        app: The services, as a container of the API that is warm.
+        app: The services, as in a warm container of the API.
     """
 
     def __init__(self, stand: Stand) -> None:
@@ -104,7 +104,7 @@ def rows(client: Any, wire: Wire, table: str, *, visits: int = VISITS) -> Iterat
 
 
 def main(url: str) -> None:
-    """Measure the calls on one engine."""
+    """Measure the calls on the DynamoDB at this URL."""
     client, wire = client_of(url), Wire()
     make_table(client, TABLE)
     wire.listen(client)
