@@ -131,7 +131,7 @@ def share_of_limit(request: ModelRequest, tokens: ModelTokens, limit: int) -> fl
 
 
 def served(head: int) -> int:
-    """Return how many tokens of a shared beginning OpenAI's cache serves."""
+    """Return how many tokens of a shared prefix are served from OpenAI's cache."""
     return head // STEP * STEP if head >= MIN_HEAD else 0
 
 

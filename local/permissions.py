@@ -267,8 +267,8 @@ class PermittedSecrets:
     """`Secrets` that refuses the secrets that the running function may not read.
 
     Attributes:
-        resources: For each secret of the template, by the secret's name: the parameter with its
-            ARN, or its logical id. All other secrets belong to tools.
+        resources: Maps a secret's name to the parameter with the secret's ARN, or to the secret's
+            logical id. All other secrets belong to tools.
     """
 
     secrets: Secrets

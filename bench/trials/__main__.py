@@ -1,4 +1,4 @@
-"""`make bench ONLY=trials DATA=folder`: whether cases notice each wrong call in a bank's tasks.
+"""`make bench ONLY=trials DATA=folder`: whether an agent's cases fail when a tool call is wrong.
 
 The folder has `bank-tasks.json`, the banking tasks of tau2-bench. The calls that solve a task
 become cases of an agent, as an operator would write them. The correct calls must pass their cases.

@@ -91,7 +91,7 @@ class Visit:
 
 
 def rows(client: Any, wire: Wire, table: str, *, visits: int = VISITS) -> Iterator[Row]:
-    """Yield a row for each call, measured in some visits."""
+    """Yield one row of the results for each API call, measured over `visits` visits."""
     stand = Stand(partial(IndexedTable, client, table), Tokens(), settings=Settings(web_chat=True))
     shop = VisitedShop(stand)
     found: dict[str, list[Turn]] = {OPENED: [], FIRST: [], MESSAGE: []}

@@ -1,4 +1,4 @@
-"""Expands the families of alarms in `deployment/ops.yaml`, as CloudFormation does."""
+"""Expands the `Fn::ForEach` loops of `deployment/ops.yaml` into alarms, as CloudFormation does."""
 
 from collections.abc import Mapping
 from typing import Any

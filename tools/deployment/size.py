@@ -70,8 +70,8 @@ def main() -> int:
     """Print the size of each built function.
 
     Returns:
-        The exit status: 0 if no size exceeds its limit and all binaries fit, 1 if not, 2 if there
-        is no build.
+        The exit status: 0 if no size exceeds its limit and all binaries run on Lambda's
+        processor, 1 if not, 2 if there is no build.
     """
     if not BUILT.is_file():
         print("size: no build found; run `make build`", file=sys.stderr)

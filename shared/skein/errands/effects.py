@@ -68,7 +68,7 @@ class ErrandEffect(AnswerEffect):
     def on_refusal(
         self, choice: Choice, tenant: str, *, now: datetime, over: bool
     ) -> Sequence[Write] | None:
-        """Return the writes to make with a notice that tells a person why an answer was refused.
+        """Return the writes that must accompany the notice about a refused answer.
 
         A person gets a limited number of messages about a meeting, and the notice counts as one of
         them. Returns None if the limit does not allow the notice.

@@ -139,7 +139,7 @@ def _of_run(change: ItemChange) -> Iterator[_EventParts]:
 
 
 def _of_delivery(change: ItemChange) -> Iterator[_EventParts]:
-    """Yield the events of a delivery whose status has changed, and of a limit it has reached."""
+    """Yield an event if a delivery's status changed, and one if the delivery reached a limit."""
     if not change.alters("status", "reason"):
         return
     delivery = change.new(Delivery)

@@ -56,7 +56,7 @@ class AddressLookup(NamedTuple):
     tenant_settings: Item | None
 
     def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
-        """Return the stored chat, unless it is missing, `instead_of`, or another agent's."""
+        """Return the stored chat; None if it equals `instead_of` or belongs to another agent."""
         if self.owner is None or self.chat is None:
             return None
         direct = DirectChat(

@@ -1,8 +1,8 @@
 """The reading of an activation: everything from which its prompt is built.
 
 `agent/reading/reader.py` creates a full reading, and `agent/reading/fallback.py` creates a reading
-with only the messages to answer. `agent/sections/` declares the items of the sections. An item "may
-be shown" if all readers of the active chat may see it (`may_show`).
+with only the messages to answer. `agent/sections/` defines which items of a reading each section of
+the prompt shows. An item "may be shown" if all readers of the active chat may see it (`may_show`).
 """
 
 from abc import ABC, abstractmethod

@@ -88,7 +88,7 @@ class Extraction(NamedTuple):
         return [found for each in self.removed if (found := self._own(live)(each)) is not None]
 
     def _own(self, live: Sequence[Memory]) -> Callable[[str], str | None]:
-        """Return a function that maps a memory id in the question to the agent's memory id."""
+        """Return a function that maps a memory id of the request to the stored memory's id."""
         own = {(memory.kind, normalised(memory.text)): memory.id for memory in live}
         ids = {memory.id for memory in live}
 

@@ -210,7 +210,7 @@ def _team_name(overrides: Overrides) -> str:
 def _checked_times(
     not_before: datetime | None, not_after: datetime | None, now: datetime
 ) -> datetime:
-    """Check the times of an outreach, and return the latest of these times and `now`.
+    """Check the times of an outreach, and return the latest of them and `now`, when it has ended.
 
     Raises:
         Unprocessable: The times are invalid.

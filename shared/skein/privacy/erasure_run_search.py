@@ -96,7 +96,7 @@ class RunSearch:
             yield from (run for run in runs if run.created_at >= since)
 
     def _runs_shown(self, sweep: Sweep, chat_id: str, shown_at: datetime) -> Iterator[Run]:
-        """Yield a chat's runs that had not ended by `shown_at`; they may have seen an origin."""
+        """Yield a chat's runs that ended after `shown_at`, and so may have seen erased content."""
         for run in self._runs_under(chat_partition(sweep.tenant, chat_id)):
             if (run.ended_at or sweep.now) >= shown_at:
                 yield run

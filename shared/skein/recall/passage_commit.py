@@ -28,7 +28,7 @@ NOT_COMPARED = {"version", "vector", "weight"}  # the embedding is derived from 
 
 
 class PostingKey(NamedTuple):
-    """The key of a posting: a rare word in one scope of an agent."""
+    """The key of a posting: an agent, a scope, and a rare word."""
 
     tenant: str
     agent_id: str

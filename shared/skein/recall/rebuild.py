@@ -119,9 +119,8 @@ class RecallRebuild:
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
         """Yield the chats to index that are found through this person.
 
-        They include chats that list the person first; a chat of several people is therefore yielded
-        only once. They also include chats that the person has left and that have no people any
-        more.
+        A chat of several people is yielded only for the first person in its list of members, and so
+        only once. Chats that the person has left are yielded if they have no people any more.
         """
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):

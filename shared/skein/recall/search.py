@@ -423,7 +423,7 @@ def _of_few_people(entries: Iterable[RecalledEntry], request: RecallRequest) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The check of which messages that were read may be shown."""
+    """Decides which of the messages that were read may be shown."""
 
     request: RecallRequest
     items: Mapping[Key, Item]

@@ -153,8 +153,8 @@ class Explanations:
     ) -> Explanation:
         """Explain a memory made from one person's own words, based on its messages.
 
-        A sharing rule must allow each of these messages. A reader who may see the messages without
-        a rule is not shown the memory.
+        A sharing rule must allow each of these messages. Only a rule shows the memory, so a reader
+        who may see the messages without a rule is not shown it.
 
         Raises:
             NotFound: The chat has no such memory.
@@ -220,7 +220,7 @@ class Explanations:
 
 
 def _by_rule(decision: Decision, hindrance: AccessRefusal | None) -> Explanation:
-    """Explain an item by the decision of the rules, or by what keeps all rules from applying."""
+    """Explain an access by what the rules decided, or by the reason why no rule applies."""
     if decision.refusal is None and hindrance is not None:
         return Explanation(hindrance)
     return Explanation(decision.refusal or AccessGrant.RULE, decision)

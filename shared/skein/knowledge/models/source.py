@@ -216,7 +216,7 @@ class SourceGroup(NamedTuple):
 
 
 class IndexedGroup(Value):
-    """A group, and the file in the bucket that has its index."""
+    """The sources that the same readers and agents may use, and the file of their index."""
 
     audience: SourceAudience
     roles: tuple[RoleName, ...] = ()

@@ -64,7 +64,7 @@ class Pauses(Stored):
         return due_pointer("pause", key, min(self.since.values()) + FORGOTTEN_AFTER)
 
     def due_again(self, key: Key, now: datetime) -> dict[str, Any]:
-        """Return the due pointer after the tick has checked the item."""
+        """Return the attributes that say when the tick has to check this item next."""
         if self.ended_at is not None:
             return due_pointer("pause", key, now + RESUME_EVERY)
         if self.forgotten(now):

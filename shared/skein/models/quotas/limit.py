@@ -103,7 +103,8 @@ class Allowance(Stored):
         sending_full_at: For a line, when the bucket of segments per minute is full again. This time
             is more than a minute from now if SMS wait for their turn.
         notices_full_at: For a line, when the bucket of notices about a long queue is full again.
-            For a person, the end of the wait that the newest of these notices announced.
+            For a person, the time until which the person has to wait, as the newest notice about a
+            full queue says.
         codes_full_at: When the bucket of codes that prove phone numbers is full again.
         contacts_full_at: When the bucket of first contacts is full again.
         invitations_full_at: When the bucket of the person's invitations by SMS is full again.
@@ -113,7 +114,7 @@ class Allowance(Stored):
         tools: For a pool, the tools that agents may call in chats with its visitors, in place of
             their own; None for the default.
         over: For a person on SMS, the state of the limit that was exceeded last.
-        permits: The owner's permits: the runs that work and the runs that wait for a permit.
+        permits: The runs that hold one of the owner's permits, and the runs that wait for one.
         permits_version: The version of the permits, which their optimistic lock compares.
     """
 

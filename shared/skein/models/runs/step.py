@@ -302,7 +302,7 @@ class Step(Stored):
     @model_validator(mode="before")
     @classmethod
     def _with_written_tokens(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Copy `cache_written_tokens` between `usage` and the field of the step, which is stored.
+        """Copy `cache_written_tokens` from `usage` to the step's own field, or back from there.
 
         Release 0.3.0 rejects the tokens inside of `usage`.
         """

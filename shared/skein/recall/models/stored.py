@@ -155,9 +155,10 @@ def recall_partition(
     """Return the partition of the vector index for an agent's passages in one scope.
 
     Args:
-        since: For a private group, the first message from which on all of its people were present.
-            A search returns only the nearest passages, so the partition must not contain messages
-            that some of these people may not see.
+        since: For a private group, the number of a message: all current members were present for
+            this message and for all later ones. Earlier messages have other partitions, because a
+            search returns a fixed number of passages, and hidden ones would take the places of
+            visible ones.
         answers: Whether the passages belong to long messages of agents. These have a separate
             partition, because they would otherwise crowd out the other results.
     """
@@ -181,7 +182,7 @@ class PostingRef:
 
 
 class Posting(Stored):
-    """The newest messages with one distinctive stem, of an agent in one scope.
+    """For an agent and a scope, the newest messages that contain one distinctive word stem.
 
     The postings of an agent in a scope have a partition of their own, so that queries for other
     items do not read them.

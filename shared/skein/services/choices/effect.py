@@ -34,8 +34,8 @@ class GivenAnswer(Value):
         seq: The question's message, or the message that repeats the question.
         option: The id of the chosen option; None for an answer in words.
         text: The words of an answer in words.
-        code: The code of an answer by SMS. The answer is refused if the choice has ended or answers
-            by SMS are closed.
+        code: The code of an answer by SMS. The answer is refused if the choice has ended, or if it
+            no longer takes answers by SMS.
         typed: The whole text of a typed yes or no.
         newest_seq: For a typed yes or no, the message that must still be the chat's newest message.
         client_id: The idempotency key of the answer.

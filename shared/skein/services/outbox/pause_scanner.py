@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseScanner:
-    """Checks the pauses that tenants and the stack have stored; the tick calls it every minute.
+    """Checks each minute, in the tick, whether a pause of a tenant or of the stack has ended.
 
     Args:
         due_scanner: Finds the due pauses, and the work that was held back.
