@@ -33,7 +33,7 @@ HEADS = ("MiB", "CPU s, cold", "CPU s, warm", "seconds, cold", "seconds, warm", 
 
 
 def measure(deployed: Deployment, worker: Function) -> Iterator[tuple[str, ...]]:
-    """Yield a row of the page for each memory size."""
+    """Measure the worker with each memory size, and yield the rows of `bench/run-memory.md`."""
     for memory in SIZES:
         try:
             took = deployed.runtime.answer(worker, *deployed.events(worker, TURNS), memory=memory)

@@ -326,7 +326,7 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     def overridden(self, *levels: Overrides) -> Self:
         """Return the settings with the overrides of several levels; later levels take precedence.
 
-        Some settings can only be overridden and have no environment variable. Their overrides are
+        Settings that have no environment variable are not fields of this class; their overrides are
         ignored here.
         """
         given = {name: value for level in levels for name, value in level.items()}

@@ -210,7 +210,7 @@ class MediaUploads:
         ]
 
     def _is_repeated(self, new: NewMessage, files: Sequence[MediaFile], member: Membership) -> bool:
-        """Return whether all files are in the message that the same call posted before."""
+        """Return whether the call is a retry whose message already contains all the files."""
         seqs = {file.seq for file in files}
         seq = seqs.pop() if len(seqs) == 1 else None
         message = (

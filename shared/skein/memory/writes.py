@@ -238,7 +238,7 @@ def _visible(symbol: str) -> str:
 
 
 def _words_apart(symbol: re.Match[str]) -> str:
-    """Replace a character that only separates words by a space; keep any other character."""
+    """Return a space for a character that only separates words, and any other one unchanged."""
     text, at = symbol.string, symbol.start()
     before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
     return " " if _only_separates(before, symbol[0], after) else symbol[0]

@@ -125,7 +125,7 @@ def may_be_shown(
 
 
 def _calls(read: SectionReads) -> list[RecordedCall]:
-    """Return the recorded calls of the agent that were read, by message and run."""
+    """Return the agent's recorded calls, by the message and the run that they belong to."""
     items: dict[Key, Item] = {
         key: item for key, item in read.found.items() if key.sk.startswith(RecordedCall.PREFIX)
     }

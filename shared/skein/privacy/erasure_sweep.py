@@ -85,10 +85,10 @@ class Sweep:
         return swept_at is None or (run.started_at is not None and run.started_at <= swept_at)
 
     def without_decision(self) -> "Sweep":
-        """Return a copy of this sweep that keeps texts with the person's full name.
+        """Return a copy of this sweep that does not erase texts for the person's full name alone.
 
-        The copy is used for data that the preview does not list, so that the operator could not
-        decide about it.
+        The copy is used for data that the preview does not list. The operator had no chance to
+        decide about this data.
         """
         kept = self.erasure.model_copy(update={"named_texts": "keep"})
         return replace(self, erasure=kept)

@@ -312,7 +312,8 @@ def readable_lines(
 
     Args:
         items: The passages.
-        rule_items: The chats and people from `keys_of_shared`.
+        rule_items: The stored chats and people that decide whether a sharing rule applies, by the
+            keys of `keys_of_shared`.
     """
     agents = {agent_id for agent_id, _ in request.owners}
     lines: dict[tuple[str, int, int], Line] = {}

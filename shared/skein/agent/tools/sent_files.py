@@ -13,10 +13,10 @@ NO_FILE = "nothing was sent: this chat has no file {}"
 
 
 def originals_named(call: ToolContext, names: Sequence[str]) -> list[Original]:
-    """Return the files of the active chat and the documents that a call names.
+    """Return the files and documents that a call names; files must be in the active chat.
 
-    The agent counts as having read all named files and documents. The post is therefore refused in
-    every chat whose readers may not see the content of one of them.
+    The agent counts as having read all named files and documents. If the call then posts in a chat
+    whose readers may not see one of these files or documents, the post is refused.
 
     Raises:
         Failed: A file or document does not exist.

@@ -44,8 +44,8 @@ class DeliveryPart(Value):
     Attributes:
         file: The file that is sent with the SMS, if any.
         content: The template in which the SMS is sent; None if the body is sent as it is.
-        segments: How many of the channel's units the SMS counts as; for SMS, these are the segments
-            that the carrier bills.
+        segments: How many units of the channel the text counts as. On the SMS channel, a unit is a
+            segment that the carrier bills.
         status: `pending` before the first post; `sending` once the intent to post is stored and
             while the outcome is unknown; the other values as Twilio reports them.
         sid: Twilio's id of the SMS, once known.

@@ -258,7 +258,7 @@ def days_of_user_usage(tenant: str, user_ids: Iterable[str], now: datetime) -> d
 
 
 def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the name and the counts of a model as attributes of a counter."""
+    """Return the attributes of a counter that store a model's name, and those with its counts."""
     group = sha256(model.encode()).hexdigest()[:8]
     return {f"{NAMED}#{group}": model}, {f"{name}#{group}": n for name, n in counts.items()}
 

@@ -24,7 +24,7 @@ NO_NAME = "unknown"
 
 
 def recordable_text(text: str) -> str:
-    """Cut the text of an answer with tool calls to 20,000 characters, and note the cut in it.
+    """Shorten the text beside tool calls to 20,000 characters, with a note that it was cut.
 
     The text is shown only to the model, in the next request, with the results of its calls.
     """

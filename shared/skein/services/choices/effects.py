@@ -20,7 +20,7 @@ from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class QuestionEffect(AnswerEffect):
-    """The effect of a question in an agent's own words: the answer triggers the agent."""
+    """What an answer to an agent's own question does: it starts a run of the agent."""
 
     triggers_agent: ClassVar[bool] = True
 

@@ -199,8 +199,8 @@ class TypedAnswers:
     def _repeated(self, asked: "_Asked") -> Unsure | None:
         """Return `Unsure`, which repeats the question; None if the question may not be repeated.
 
-        A question is repeated at most once, and only if the run that asked it has posted all later
-        messages. It is not repeated if someone has joined the chat since, because that person would
+        A question is repeated at most once, and only if all messages after it are from the run that
+        asked it. It is not repeated if someone has joined the chat since, because that person would
         see the question, or if a person of the team holds the chat.
         """
         chat, question = asked.snapshot.chat, asked.question

@@ -157,7 +157,7 @@ def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
 def _one_transaction(claim: Claim, message: NewMessage) -> bool:
     """Return whether the transaction that ends the run can also post its message.
 
-    The message must be in the run's own chat, and no other agent may follow in the run's chain. The
+    The message must be in the run's own chat, and must not start a run of another agent. The
     reason: both the message and the chain could trigger the same agent, whose membership can be
     written only once in a transaction.
     """
