@@ -115,6 +115,14 @@ KNOWN: Mapping[str, Known] = {
         ),
         lambda town: [call.tool for call in town.services.calls] == [NOTIFY],
     ),
+    "a yes by text while the tokens are spent": Known(
+        (
+            Setting(name="user_tokens_per_day", value=1),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Answer(who=BOB.id, sms=True),
+        ),
+        booked(1),
+    ),
     "a typed yes": Known((BOOKS, TYPES_YES, TYPES_YES, TYPES_YES), booked(1)),
     "a typed yes by text": Known(
         (
