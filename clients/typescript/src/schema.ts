@@ -11136,6 +11136,7 @@ export interface components {
         UsageBy: "day" | "agent" | "user" | "model" | "channel" | "tenant";
         /**
          * PersonKind
+         * @description A `member` uses SMS, an app or the console; a `visitor` writes in the web chat.
          * @enum {string}
          */
         PersonKind: "member" | "visitor";

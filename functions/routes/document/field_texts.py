@@ -60,6 +60,7 @@ ENUMS = {
     "DeskEnd": "Why a chat left the desk: it was handed back, an hour passed in silence, or the "
     "chat was discarded.",
     "LimitReason": "The limit that was met.",
+    "PersonKind": "A `member` uses SMS, an app or the console; a `visitor` writes in the web chat.",
     "Presence": "Whether a member joined a chat or left it.",
     "KeyRole": "A right of an API key.",
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
