@@ -11,9 +11,11 @@ from skein.models.chats.choice import YES
 from skein.models.chats.consent import ConsentData
 from skein.models.chats.desk_stay import DeskStay
 from skein.models.chats.membership import Membership
+from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef, is_visitor
+from skein.models.directory.address_index import AddressOwner
 from skein.models.runs.run import Run
-from tests.attacks.cast import PEOPLE, Word, named, titled
+from tests.attacks.cast import PEOPLE, PHONES, Word, named, titled
 from tests.attacks.encoding import is_told
 from tests.attacks.files import words_in
 from tests.attacks.permissions import Permissions
@@ -197,7 +199,7 @@ class Knowledge:
                     continue
                 self._answered.add(message.id)
                 agreed = asked.purpose in {"consent", "sharing"} and asked.answer.option == YES
-                if asked.addressee != who or (agreed and not yes):
+                if asked.addressee not in self._known_as(who) or (agreed and not yes):
                     raise Leak(f"{named(who)} answered for {named(asked.addressee)}: {asked}")
                 if agreed and "orders" in asked.data:
                     orders = OrderData.from_item(asked.data).orders
@@ -210,6 +212,15 @@ class Knowledge:
                         for each in proposal.destinations
                     }
                     self._confirmed.append(Confirmed(who, proposal.text, shown))
+
+    def _known_as(self, who: str) -> set[str]:
+        """The ids of a person: after an erasure, who texts from their phone is somebody new."""
+        phone = PHONES.get(who)
+        if phone is None:
+            return {who}
+        key = AddressOwner.key_of(TENANT, phone_address(phone))
+        item = self._world.table.get(key)
+        return {who} if item is None else {who, AddressOwner.from_item(item).user_id}
 
     @property
     def told_everybody(self) -> bool:

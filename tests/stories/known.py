@@ -115,6 +115,15 @@ KNOWN: Mapping[str, Known] = {
         ),
         lambda town: [call.tool for call in town.services.calls] == [NOTIFY],
     ),
+    "a yes by text from the phone of somebody erased": Known(
+        (
+            Erase(who=BOB.id),
+            Setting(name="approval", value="person", tool=BOOK),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Answer(who=BOB.id, sms=True),
+        ),
+        booked(1),
+    ),
     "a yes by text while the tokens are spent": Known(
         (
             Setting(name="user_tokens_per_day", value=1),
