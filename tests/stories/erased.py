@@ -24,12 +24,12 @@ def left_of(table: MemoryTable, who: str) -> Iterator[str]:
     """The items that name a person.
 
     A question to another person, in a chat that they alone have with an agent, stays as it was
-    asked, also if its answer was to reach them.
+    asked, also if its answer was to reach them. What has expired is deleted by the table.
     """
     for key, item in table.all_stored().items():
         if f'"{who}"' not in item or LEFT.search(f"{key.pk} {key.sk}"):
             continue
-        if not _asks_another_alone(table, key, who):
+        if table.get(key) is not None and not _asks_another_alone(table, key, who):
             yield f"{named(who)} is named in {key}"
 
 

@@ -21,6 +21,7 @@ from tests.stories.deeds import (
     Meanwhile,
     Pause,
     Setting,
+    StopRun,
     Try,
     Write,
 )
@@ -190,6 +191,37 @@ KNOWN: Mapping[str, Known] = {
             BY_OPERATORS,
             _writes("book", chat=PAIR.id),
             Write(who=ALICE.id, chat=PAIR.id, text=f"@{COACH.name}?"),
+            Decide(),
+        ),
+        booked(1),
+    ),
+    "a run that is stopped between an approved call and its model": Known(
+        (
+            _writes("notify", chat=PAIR.id),
+            Fault(at=0, runs=True),
+            Answer(who=ALICE.id),
+            StopRun(chat=PAIR.id),
+            _writes("notify", chat=PAIR.id),
+        ),
+        asked(PAIR.id, "task 5"),
+    ),
+    "a call that operators approved, and an agent that said nothing about it": Known(
+        (
+            Setting(name="approval", value="operator", tool=BOOK),
+            _writes("book", chat=TEAM.id),
+            Decide(),
+            Write(who=ALICE.id, chat=TEAM.id, text="@Coach, please go on."),
+            Decide(),
+        ),
+        booked(1),
+    ),
+    "a call that operators approved, and an answer to an older question": Known(
+        (
+            _writes("choice", chat=PAIR.id),
+            Setting(name="approval", value="operator", tool=BOOK),
+            _writes("book", chat=PAIR.id),
+            Decide(),
+            Answer(who=ALICE.id, yes=False),
             Decide(),
         ),
         booked(1),

@@ -1,8 +1,9 @@
-"""DONE BEFORE: what tools already did for the messages that a run answers.
+"""DONE BEFORE: what tools already did for messages that the agent has not answered with a text.
 
 The section is shown after a run was stopped, for example because a person of the team took the chat
-over. It is also shown after the prompt of a run was built again for new readers. The next
-activation reads the calls for the messages that it answers, no matter which run made them.
+over. It is also shown after the prompt of a run was built again for new readers, and after a run
+that called tools and posted nothing. It lists the calls for the messages that the activation
+answers, and for all messages after the agent's last text, no matter which run made them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,9 +40,11 @@ class RecordedCalls(SectionItems):
 
     Attributes:
         answered: The first and the last message that the activation answers, or None.
-        calls: The agent's calls for these messages and newer ones, by message and run.
+        calls: The agent's calls for these messages, for those after its last text, and for newer
+            ones, by message and run.
         before: The calls in `calls` that were made before this activation for the same messages.
-        shown: The newest calls in `before` whose arguments and results the prompt may show.
+        shown: The newest calls whose arguments and results the prompt may show: those in `before`,
+            and those for other messages after the agent's last text.
         steps: The steps that contain these arguments and results, by key.
     """
 
@@ -61,8 +64,7 @@ class RecordedCalls(SectionItems):
             return ()
         answered = _answered(read)
         if answered:
-            first = min(answered[0], _unanswered_from(read)) if run.rebuilds else answered[0]
-            prefix = RecordedCall.prefix_of(first)
+            prefix = RecordedCall.prefix_of(_unspoken_from(read))
             return (Query(run.key.pk, first=prefix, last=RecordedCall.PREFIX.last),)
         if run.steps_taken:
             return (Query.under(run.key.pk, RecordedCall.prefix_of(0, run.id)),)
@@ -71,7 +73,7 @@ class RecordedCalls(SectionItems):
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of the steps that hold the arguments and results of the calls."""
-        return dict.fromkeys(call.step_key for call in _before(read, _calls(read))[-MAX_SHOWN:])
+        return dict.fromkeys(call.step_key for call in _listed(read, _calls(read)))
 
     @classmethod
     def found(cls, read: SectionReads) -> "RecordedCalls":
@@ -79,17 +81,17 @@ class RecordedCalls(SectionItems):
         if not OwnToolItems.found(read).write:
             return cls()
         calls = _calls(read)
-        before = _before(read, calls)
+        answered = _answered(read)
+        before = _before(read, calls, answered[0] if answered else 0)
         shown = [
             call
-            for call in before[-MAX_SHOWN:]
+            for call in _listed(read, calls)
             if call.state != "failed" and may_be_shown(call, read.chat, read.readers, read.insiders)
         ]
         keys = {call.step_key for call in shown} & read.found.keys()
         steps = {key: Step.must_read(read.found, key) for key in keys}
-        seqs = _answered(read)
-        answered = (seqs[0], seqs[-1]) if seqs else None
-        return cls(answered, tuple(calls), tuple(before), tuple(shown), steps)
+        ends = (answered[0], answered[-1]) if answered else None
+        return cls(ends, tuple(calls), tuple(before), tuple(shown), steps)
 
     def authors(self) -> Iterable[Authors]:
         return (call.authors for call in self.shown)
@@ -133,8 +135,13 @@ def _calls(read: SectionReads) -> list[RecordedCall]:
     return [call for call in calls if call.agent_id == read.run.agent_id]
 
 
-def _before(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedCall]:
-    """Return the calls that were made before this activation for the messages that it answers."""
+def _listed(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedCall]:
+    """Return the calls to show: the newest for the messages after the agent's last text."""
+    return _before(read, calls, _unspoken_from(read))[-MAX_SHOWN:]
+
+
+def _before(read: SectionReads, calls: Sequence[RecordedCall], first: int) -> list[RecordedCall]:
+    """Return the calls that were made before this activation for messages from `first` on."""
     run, answered = read.run, _answered(read)
 
     def concerns(call: RecordedCall) -> bool:
@@ -142,9 +149,15 @@ def _before(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedC
             return False
         if call.made_in.run_id == run.id and (run.rebuilds or not answered):
             return True
-        return bool(answered) and call.from_seq <= answered[-1] and answered[0] <= call.seq
+        return bool(answered) and call.from_seq <= answered[-1] and first <= call.seq
 
     return [call for call in calls if concerns(call)]
+
+
+def _unspoken_from(read: SectionReads) -> int:
+    """Return the first message that the activation answers, or that the agent left unanswered."""
+    answered, first = _answered(read), _unanswered_from(read)
+    return min(answered[0], first) if answered else first
 
 
 def _answered(read: SectionReads) -> range:

@@ -116,8 +116,8 @@ SECTIONS: dict[str, SectionNote] = {
         gives_way=2,
     ),
     "DONE BEFORE": SectionNote(
-        "What tools that write did for the messages that the run answers, before this prompt: the "
-        "arguments, the result and the time.",
+        "What tools that write did before this prompt, for the messages that the run answers and "
+        "for those after the agent's last text: the arguments, the result and the time.",
         PRESENT,
         gives_way=3,
     ),

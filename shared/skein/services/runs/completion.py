@@ -229,7 +229,9 @@ class RunCompletion:
         if claim.member is None:
             writes.append(Delete(live_key(run)))
         else:
-            home = release_slots(run, claim.member)
+            # An approved call is recorded with its prompt before the model is asked.
+            asked = run.model is not None or outcome.status == "done"
+            home = release_slots(run, claim.member, seen=asked)
             if outcome.status == "done":
                 member = claim.member
                 past = ("late_since", "failed_since", "failed_answers")

@@ -229,10 +229,14 @@ def slot_write(
     return Update(member.key, set=queued | dict(changes or {}), condition=slots_unchanged(member))
 
 
-def release_slots(run: Run, member: Membership) -> Update:
-    """Return the write that frees a run's slots and moves the chat's SEEN watermark."""
+def release_slots(run: Run, member: Membership, *, seen: bool = True) -> Update:
+    """Return the write that frees a run's slots.
+
+    Args:
+        seen: Whether the write moves the chat's SEEN watermark to the last message that was shown.
+    """
     change: dict[str, object] = {}
-    if run.shown is not None and run.shown.chat_id == member.chat_id:
+    if seen and run.shown is not None and run.shown.chat_id == member.chat_id:
         change["seen_seq"] = max(member.seen_seq, run.shown.seq)
     if member.running_run == run.id:
         change["running_run"] = None
