@@ -86,7 +86,7 @@ class TableFeed:
             failed = failed_messages(answer, numbers)
             handled = min(map(numbers.index, failed), default=len(batch))
             if handled:
-                self._done(handled)
+                self._done(batch[handled - 1])
             if failed:
                 return count
         return count
@@ -95,12 +95,14 @@ class TableFeed:
         """Forget all unread changes; return their number."""
         lost = 0
         while batch := self.unread():
-            self._done(len(batch))
+            self._done(batch[-1])
             lost += len(batch)
         return lost
 
-    def _done(self, count: int) -> None:
-        for _ in range(count):
+    def _done(self, last: Event) -> None:
+        """Forget the changes up to one; a second worker may have handled them meanwhile."""
+        end = sequence_number(last)
+        while self._unread and sequence_number(self._unread[0]) <= end:
             self._unread.popleft()
 
 
