@@ -19,11 +19,13 @@ from bench.turns.wire import Wire
 from skein.adapters.tokens import Tokens
 from skein.identity.models.credential import Credential
 from skein.identity.visit_tokens import VisitTokens
+from skein.models.common.base import MemberRef
 from skein.models.common.storage import Put
 from skein.models.directory.agent import Agent
+from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
 from skein.web_chat.admission import VisitAdmission
-from skein.web_chat.api import NewWidget
+from skein.web_chat.api import NewVisit, NewWidget
 from skein.web_chat.messages import VisitMessages
 from skein.web_chat.models.widget import PublicProfile
 from skein.web_chat.visits import Visits
@@ -70,10 +72,11 @@ class Visit:
 
     def open(self) -> None:
         """Open the visit."""
-        opened = self._shop.app.get(Visits).open(
-            self._shop.widget_id, origin=PAGE, address="203.0.113.7", renewal=None, consent=0
+        app = self._shop.app
+        claims = app.get(Visits).open(
+            self._shop.widget_id, NewVisit(), origin=PAGE, address="203.0.113.7"
         )
-        self._token = opened.token
+        self._token = app.get(VisitTokens).sign("visit", claims)
 
     def write(self) -> None:
         """Post a message, whose token is checked first."""
@@ -85,9 +88,14 @@ class Visit:
         self._said += 1
         call = f"POST /v1/chats/{claims.chat_id}/messages"
         app.get(VisitAdmission).check(claims, call=call, origin=PAGE)
-        app.get(VisitMessages).post(
-            claims, text(self._said), client_id=f"said-{self._said}", reply_to=None
+        new = NewMessage(
+            tenant=claims.tenant,
+            chat_id=claims.chat_id,
+            sender=MemberRef(kind="user", id=claims.visitor_id),
+            text=text(self._said),
+            client_id=f"said-{self._said}",
         )
+        app.get(VisitMessages).post(claims, new)
 
 
 def rows(client: Any, wire: Wire, table: str, *, visits: int = VISITS) -> Iterator[Row]:

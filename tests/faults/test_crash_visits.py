@@ -5,7 +5,9 @@ from functools import cache, partial
 
 from skein.identity.models.credential import Credential
 from skein.identity.visit_tokens import VisitTokens
+from skein.models.common.base import MemberRef
 from skein.models.common.storage import Query
+from skein.services.chats.post_message import NewMessage
 from skein.web_chat.messages import VisitMessages
 from tests.fakes.table import MemoryTable
 from tests.faults.sampling import FaultShare
@@ -111,10 +113,17 @@ def test_first_messages_of_two_tabs_at_once_share_one_chat() -> None:
         credential = Credential.parse(visitor.token)
         assert credential is not None
         claims = services.get(VisitTokens).read(credential)
-        post = partial(services.get(VisitMessages).post, claims, client_id="c2", reply_to=None)
+        second = NewMessage(
+            tenant=claims.tenant,
+            chat_id=claims.chat_id,
+            sender=MemberRef(kind="user", id=claims.visitor_id),
+            text="Are you there?",
+            client_id="c2",
+        )
+        post = partial(services.get(VisitMessages).post, claims, second)
 
-        def second_tab(post: Callable[[str], object] = post) -> None:
-            post("Are you there?")
+        def second_tab(post: Callable[[], object] = post) -> None:
+            post()
 
         story.fuse.arm(strike, after=False, meanwhile=second_tab)
         assert visitor.write(MARK).status == 201

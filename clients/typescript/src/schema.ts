@@ -4883,6 +4883,14 @@ export interface components {
          * @description The part of a widget that anybody may read.
          */
         PublicWidget: {
+            /** @description The first words, which no model writes. */
+            greeting: string | null;
+            /** @description Questions that visitors can tap. */
+            starters: string[];
+            /** @description The consent text; null for none. */
+            consent: components["schemas"]["VisitConsent"] | null;
+            /** @description Its look. */
+            theme: components["schemas"]["WidgetTheme"];
             /** @description The id, an opaque text. */
             id: string;
             /** @description The id of an agent. */
@@ -4891,16 +4899,8 @@ export interface components {
             name: string;
             /** @description Other ways to reach the business. */
             ways: components["schemas"]["Way"][];
-            /** @description The first words. */
-            greeting: string | null;
-            /** @description Questions that visitors can tap. */
-            starters: string[];
-            /** @description The consent text, if any. */
-            consent: components["schemas"]["VisitConsent"] | null;
             /** @description The number of the consent text, which every other text raises. */
             consent_version: number;
-            /** @description How it looks. */
-            theme: components["schemas"]["WidgetTheme"];
         };
         /**
          * QuietHours
@@ -8111,18 +8111,18 @@ export interface components {
          * @description A new widget.
          */
         NewWidget: {
-            /** @description The agent's tools in chats with visitors. Default: `["ask_choice", "ask_a_person", "end_run"]`. */
-            tools?: components["schemas"]["ToolName"][];
             /** @description The first words, which no model writes. */
             greeting?: string | null;
             /** @description Questions that visitors can tap. Default: `[]`. */
             starters?: string[];
             /** @description The consent text; null for none. */
             consent?: components["schemas"]["VisitConsent"] | null;
-            /** @description The limits of all its visitors. */
-            limits?: components["schemas"]["WidgetLimits"];
             /** @description Its look. */
             theme?: components["schemas"]["WidgetTheme"];
+            /** @description The agent's tools in chats with visitors. Default: `["ask_choice", "ask_a_person", "end_run"]`. */
+            tools?: components["schemas"]["ToolName"][];
+            /** @description The limits of all its visitors. */
+            limits?: components["schemas"]["WidgetLimits"];
             /** @description Whether visitors can use it. Default: `true`. */
             enabled?: boolean;
             /** @description The agent that answers. */
@@ -10347,18 +10347,18 @@ export interface components {
          * @description Changes to a widget. Omitted fields stay unchanged.
          */
         WidgetChange: {
-            /** @description The agent's tools in chats with visitors. */
-            tools?: components["schemas"]["ToolName"][] | null;
             /** @description The first words, which no model writes. */
             greeting?: string | null;
             /** @description Questions that visitors can tap. */
             starters?: string[] | null;
             /** @description The consent text; null for none. */
             consent?: components["schemas"]["VisitConsent"] | null;
-            /** @description The limits of all its visitors. */
-            limits?: components["schemas"]["WidgetLimits"] | null;
             /** @description Its look. */
             theme?: components["schemas"]["WidgetTheme"] | null;
+            /** @description The agent's tools in chats with visitors. */
+            tools?: components["schemas"]["ToolName"][] | null;
+            /** @description The limits of all its visitors. */
+            limits?: components["schemas"]["WidgetLimits"] | null;
             /** @description Whether visitors can use it. */
             enabled?: boolean | null;
             /** @description The agent that answers. */
@@ -10395,18 +10395,18 @@ export interface components {
          * @description A widget, which puts an agent on web pages.
          */
         WidgetResource: {
-            /** @description The agent's tools in chats with visitors. */
-            tools: components["schemas"]["ToolName"][];
             /** @description The first words, which no model writes. */
             greeting: string | null;
             /** @description Questions that visitors can tap. */
             starters: string[];
             /** @description The consent text; null for none. */
             consent: components["schemas"]["VisitConsent"] | null;
-            /** @description The limits of all its visitors. */
-            limits: components["schemas"]["WidgetLimits"];
             /** @description Its look. */
             theme: components["schemas"]["WidgetTheme"];
+            /** @description The agent's tools in chats with visitors. */
+            tools: components["schemas"]["ToolName"][];
+            /** @description The limits of all its visitors. */
+            limits: components["schemas"]["WidgetLimits"];
             /** @description Whether visitors can use it. */
             enabled: boolean;
             /** @description The agent that answers. */

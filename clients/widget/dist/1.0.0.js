@@ -885,39 +885,28 @@ class Store {
     clear() { for (const name of this.names())
         this.remove(name); }
     watch(changed, signal) {
-        const heard = ({ key }) => {
+        addEventListener("storage", ({ key }) => {
             if (key === null || key.startsWith(this.#prefix))
                 changed();
-        };
-        addEventListener("storage", heard, { signal });
+        }, { signal });
     }
 }
 const OUT = "out:";
 class WaitingMessages {
     store;
-    chatId = "";
-    #loaded = [];
     constructor(store) {
         this.store = store;
     }
     get all() {
-        const found = this.store.names(OUT).map((name) => this.store.get(name));
-        return found.filter((entry) => entry !== null).map((entry) => ({ ...entry, chatId: this.chatId }));
+        return this.store.names(OUT).map((name) => this.store.get(name)).filter((entry) => entry !== null);
     }
     add(text) {
         const clientId = crypto.randomUUID();
         this.store.set(`${OUT}${String(Date.now()).padStart(15, "0")}:${clientId}`, { clientId, text });
     }
-    async load() {
-        const entries = this.all;
-        this.#loaded = entries.map(({ clientId }) => clientId);
-        return entries;
-    }
-    async save(entries) {
-        const left = new Set(entries.map(({ clientId }) => clientId));
-        const sent = this.#loaded.filter((clientId) => !left.has(clientId));
+    remove(done) {
         for (const name of this.store.names(OUT)) {
-            if (sent.some((clientId) => name.endsWith(clientId)))
+            if (done.some(({ clientId }) => name.endsWith(clientId)))
                 this.store.remove(name);
         }
     }
@@ -955,13 +944,11 @@ class Visitor extends Writer {
     store;
     isVisit = true;
     client;
-    #open;
     constructor(api, widget, store) {
         super();
         this.api = api;
         this.widget = widget;
         this.store = store;
-        this.#open = new Client(api, null, undefined, 0);
         this.client = new Client(api, () => this.#token());
         this.agreed = this.#kept?.consent ?? null;
     }
@@ -1016,16 +1003,16 @@ class Visitor extends Writer {
     }
     #ask(spent) {
         const body = { renewal: spent, consent: this.agreed ?? undefined };
-        return this.#open.call("POST", `/v1/widgets/${encodeURIComponent(this.widget)}/visits`, body);
+        const path = `/v1/widgets/${encodeURIComponent(this.widget)}/visits`;
+        return new Client(this.api, null, undefined, 0).call("POST", path, body);
     }
     async #visit(spent) {
-        const made = await this.#ask(spent).catch((error) => {
+        const { token, renewal, chat_id, started } = await this.#ask(spent).catch((error) => {
             if (!(error instanceof ApiError) || error.status !== 401)
                 throw error;
             this.store.remove("visit");
             throw new ApiError(401, ENDED, error.detail);
         });
-        const { token, renewal, chat_id, started } = made;
         const kept = { token, renewal, chat_id, started, consent: this.agreed, until: Date.now() + FRESH_MS };
         this.store.set("visit", kept);
         if (spent !== undefined)
@@ -1037,18 +1024,17 @@ class KnownPerson extends Writer {
     widget;
     client;
     isVisit = false;
-    #chatId = null;
+    chatId = null;
     constructor(api, token, widget) {
         super();
         this.widget = widget;
         this.client = new Client(api, token);
     }
-    get chatId() { return this.#chatId; }
     async begin() {
         const members = [{ kind: "agent", id: this.widget.agent_id }];
         const body = { kind: "direct", client_id: `web:${this.widget.id}`, members };
-        this.#chatId ??= (await this.client.call("POST", "/v1/chats", body)).id;
-        return this.#chatId;
+        this.chatId ??= (await this.client.call("POST", "/v1/chats", body)).id;
+        return this.chatId;
     }
 }
 const NEWEST = 100;
@@ -1077,7 +1063,6 @@ class Talk {
     notice = null;
     connected = false;
     #waiting;
-    #lock;
     #end = new AbortController();
     #outbox = new Pause();
     #again = new Pause();
@@ -1093,7 +1078,6 @@ class Talk {
         this.widget = widget;
         this.chat = chat;
         this.#waiting = new WaitingMessages(store);
-        this.#lock = `skein-send:${widget.id}`;
         writer.renewed = () => this.#live?.stop();
         const { signal } = this.#end;
         addEventListener("online", () => this.#wake(), { signal });
@@ -1181,7 +1165,7 @@ class Talk {
             let pause;
             try {
                 if (this.waiting.length > 0 && !this.writer.erasing && !this.asks)
-                    await exclusively(this.#lock, () => this.#flush());
+                    await exclusively(`skein-send:${this.widget.id}`, () => this.#flush());
                 backoff.reset();
             }
             catch (error) {
@@ -1195,8 +1179,12 @@ class Talk {
         if (this.waiting.length === 0 || this.#end.signal.aborted)
             return;
         const chatId = await this.writer.begin();
-        this.#waiting.chatId = chatId;
-        const outbox = await Outbox.open(this.writer.client, this.#waiting, {
+        const entries = this.waiting.map((entry) => ({ ...entry, chatId }));
+        const storage = {
+            load: async () => entries,
+            save: async (left) => this.#waiting.remove(entries.filter((entry) => !left.includes(entry))),
+        };
+        const outbox = await Outbox.open(this.writer.client, storage, {
             onPosted: (message) => {
                 this.writer.started();
                 this.notice = null;
@@ -1209,20 +1197,19 @@ class Talk {
         await outbox.flush();
     }
     #failed(error, backoff) {
-        const atLeast = error instanceof ApiError ? 1000 * (error.retryAfterSeconds ?? 0) : 0;
-        if (error instanceof ApiError && error.details["consent_version"] !== undefined) {
+        const refused = error instanceof ApiError ? error : null;
+        if (refused !== null && refused.details["consent_version"] !== undefined) {
             setTimeout(() => this.#end.signal.aborted || this.chat.restart(), AGAIN_MS);
             return undefined;
         }
-        const renews = error instanceof ApiError && error.status === 401 && !isOver(error) && this.writer.expire();
-        if (renews)
+        if (refused?.status === 401 && !isOver(error) && this.writer.expire())
             return backoff.pause();
         this.#say(noticeOf(error));
         if (isOver(error))
             this.stop();
-        if (error instanceof ApiError && (isOver(error) || error.status === 403 || error.status === 404))
+        if (isOver(error) || refused?.status === 403 || refused?.status === 404)
             return undefined;
-        return Math.max(backoff.pause(), atLeast);
+        return Math.max(backoff.pause(), 1000 * (refused?.retryAfterSeconds ?? 0));
     }
     async #follow(chatId) {
         if (this.#following !== null)
@@ -1409,27 +1396,22 @@ class Panel {
     text;
     #log;
     #body;
-    #told;
     #form;
-    #title;
     #menu;
-    #asked;
-    #status;
-    #announcer;
+    #title = el("h2", { id: "title" });
+    #asked = el("div", { class: "told", hidden: true });
+    #told = el("div", { class: "told", hidden: true });
+    #status = el("p", { class: "sr", role: "status" });
+    #announcer = el("div", { class: "sr", "aria-live": "polite", "aria-relevant": "additions" });
     #rows = new Map();
     constructor(host) {
         this.host = host;
         const { say } = host;
-        this.#title = el("h2", { id: "title" });
         this.#menu = el("button", { type: "button", class: "bare", "aria-expanded": "false", "aria-label": say("menu"),
             click: () => this.#openMenu(this.#asked.hidden) }, "\u22ef");
         const close = el("button", { type: "button", class: "bare", "aria-label": say("close"), click: () => host.close() }, "\u2715");
-        this.#asked = el("div", { class: "told", hidden: true });
         this.#log = el("ol", { class: "log", role: "list", "aria-label": say("messages") });
         this.#body = el("div", { class: "body", tabindex: 0, role: "region", "aria-label": say("messages") }, this.#log);
-        this.#told = el("div", { class: "told", hidden: true });
-        this.#status = el("p", { class: "sr", role: "status" });
-        this.#announcer = el("div", { class: "sr", "aria-live": "polite", "aria-relevant": "additions" });
         this.text = el("textarea", { rows: 1, maxlength: LONGEST, "aria-label": say("write"), placeholder: say("write"),
             enterkeyhint: "send", keydown: (event) => this.#key(event) });
         this.#form = el("form", { submit: (event) => this.#submit(event) }, this.text, el("button", { class: "own" }, say("send")));
@@ -1576,9 +1558,8 @@ class Panel {
         const { host } = this;
         const over = ["ended", "erased", "forgotten"].includes(word);
         const again = ["unreachable", "unknown", "foreign"].includes(word);
-        const act = over ? el("button", { type: "button", class: "own", click: () => host.restart() }, host.say("start"))
-            : again ? el("button", { type: "button", click: () => host.restart() }, host.say("again")) : null;
-        return el("div", {}, el("p", {}, host.say(word, values)), el("div", { class: "row" }, ways.map(({ label, url }) => link(label, url, WAYS)), act));
+        const act = el("button", { type: "button", class: over && "own", click: () => host.restart() }, host.say(over ? "start" : "again"));
+        return el("div", {}, el("p", {}, host.say(word, values)), el("div", { class: "row" }, ways.map(({ label, url }) => link(label, url, WAYS)), over || again ? act : null));
     }
     #openMenu(open, ask = this.#actions()) {
         this.#asked.hidden = !open;
@@ -1616,13 +1597,11 @@ class Panel {
     }
     #submit(event) {
         event.preventDefault();
-        const text = this.text.value.trim();
-        if (text !== "")
-            this.#send(text);
+        this.#send(this.text.value.trim());
     }
     #send(text) {
         const { talk, preview } = this.host;
-        if (talk === null || preview !== null)
+        if (text === "" || talk === null || preview !== null)
             return;
         talk.send(text);
         this.text.value = "";

@@ -1,6 +1,6 @@
 // What the widget keeps in the browser: nothing before the visitor writes, and each message that waits
 // under a key of its own, so that tabs never overwrite each other's.
-import type { Entry, Storage as EntryStorage } from "../../typescript/src/outbox.js";
+import type { Entry } from "../../typescript/src/outbox.js";
 
 /** Values of one widget in the storage of the page's origin. */
 export class Store {
@@ -36,26 +36,23 @@ export class Store {
 
   /** Call with each change that another tab makes. */
   watch(changed: () => void, signal: AbortSignal): void {
-    const heard = ({ key }: StorageEvent): void => {
+    addEventListener("storage", ({ key }) => {
       if (key === null || key.startsWith(this.#prefix)) changed();
-    };
-    addEventListener("storage", heard, { signal });
+    }, { signal });
   }
 }
 
 const OUT = "out:";
 
-/** The messages that wait, of all tabs, oldest first. */
-export class WaitingMessages implements EntryStorage {
-  /** Where they are sent. */
-  chatId = "";
-  #loaded: readonly string[] = [];
+/** A message that waits to be sent. */
+export type Waiting = Pick<Entry, "clientId" | "text">;
 
+/** The messages that wait, of all tabs, oldest first. */
+export class WaitingMessages {
   constructor(private readonly store: Store) {}
 
-  get all(): Entry[] {
-    const found = this.store.names(OUT).map((name) => this.store.get<Entry>(name));
-    return found.filter((entry) => entry !== null).map((entry) => ({ ...entry, chatId: this.chatId }));
+  get all(): Waiting[] {
+    return this.store.names(OUT).map((name) => this.store.get<Waiting>(name)).filter((entry) => entry !== null);
   }
 
   /** Keep a message. Throws if the storage is full. */
@@ -64,17 +61,10 @@ export class WaitingMessages implements EntryStorage {
     this.store.set(`${OUT}${String(Date.now()).padStart(15, "0")}:${clientId}`, { clientId, text });
   }
 
-  async load(): Promise<Entry[]> {
-    const entries = this.all;
-    this.#loaded = entries.map(({ clientId }) => clientId);
-    return entries;
-  }
-
-  async save(entries: readonly Entry[]): Promise<void> {
-    const left = new Set(entries.map(({ clientId }) => clientId));
-    const sent = this.#loaded.filter((clientId) => !left.has(clientId));
+  /** Drop messages, which were posted or refused. */
+  remove(done: readonly Waiting[]): void {
     for (const name of this.store.names(OUT)) {
-      if (sent.some((clientId) => name.endsWith(clientId))) this.store.remove(name);
+      if (done.some(({ clientId }) => name.endsWith(clientId))) this.store.remove(name);
     }
   }
 }

@@ -2,9 +2,9 @@
 import { Backoff, Pause } from "../../typescript/src/backoff.js";
 import { ApiError, type Message, type Page } from "../../typescript/src/client.js";
 import { Live, type LiveEvent } from "../../typescript/src/live.js";
-import { Outbox, type Entry } from "../../typescript/src/outbox.js";
+import { Outbox, type Storage } from "../../typescript/src/outbox.js";
 import type { SkeinChat } from "./element.js";
-import { exclusively, WaitingMessages, type Store } from "./store.js";
+import { exclusively, WaitingMessages, type Store, type Waiting } from "./store.js";
 import { isOver, type PublicWidget, type Way, type Writer } from "./visit.js";
 import type { Word } from "./words.js";
 
@@ -17,10 +17,6 @@ export interface Notice {
   word: Word;
   values?: Record<string, string>;
   ways?: Way[];
-}
-export interface Draft {
-  name: string;
-  text: string;
 }
 
 /** Return what to tell of a failed call. */
@@ -36,11 +32,10 @@ export function noticeOf(error: unknown): Notice {
 export class Talk {
   readonly messages = new Map<number, Message>();
   /** By the id of the agent, the words that it is writing; "" while it works on them. */
-  readonly drafts = new Map<string, Draft>();
+  readonly drafts = new Map<string, { name: string; text: string }>();
   notice: Notice | null = null;
   connected = false;
   readonly #waiting: WaitingMessages;
-  readonly #lock: string;
   readonly #end = new AbortController();
   readonly #outbox = new Pause();
   readonly #again = new Pause(); // of the live channel
@@ -58,7 +53,6 @@ export class Talk {
     private readonly chat: SkeinChat,
   ) {
     this.#waiting = new WaitingMessages(store);
-    this.#lock = `skein-send:${widget.id}`;
     writer.renewed = () => this.#live?.stop();
     const { signal } = this.#end;
     addEventListener("online", () => this.#wake(), { signal });
@@ -68,7 +62,7 @@ export class Talk {
     signal.addEventListener("abort", () => clearInterval(timer));
   }
 
-  get waiting(): Entry[] { return this.#waiting.all; }
+  get waiting(): Waiting[] { return this.#waiting.all; }
 
   get last(): number { return Math.max(0, ...this.messages.keys()); }
 
@@ -157,7 +151,7 @@ export class Talk {
     while (!this.#end.signal.aborted) {
       let pause: number | undefined;
       try {
-        if (this.waiting.length > 0 && !this.writer.erasing && !this.asks) await exclusively(this.#lock, () => this.#flush());
+        if (this.waiting.length > 0 && !this.writer.erasing && !this.asks) await exclusively(`skein-send:${this.widget.id}`, () => this.#flush());
         backoff.reset();
       } catch (error) {
         pause = this.#failed(error, backoff);
@@ -170,8 +164,12 @@ export class Talk {
   async #flush(): Promise<void> {
     if (this.waiting.length === 0 || this.#end.signal.aborted) return; // another tab has sent them
     const chatId = await this.writer.begin();
-    this.#waiting.chatId = chatId;
-    const outbox = await Outbox.open(this.writer.client, this.#waiting, {
+    const entries = this.waiting.map((entry) => ({ ...entry, chatId }));
+    const storage: Storage = {
+      load: async () => entries,
+      save: async (left) => this.#waiting.remove(entries.filter((entry) => !left.includes(entry))),
+    };
+    const outbox = await Outbox.open(this.writer.client, storage, {
       onPosted: (message) => {
         this.writer.started();
         this.notice = null;
@@ -186,17 +184,16 @@ export class Talk {
 
   /** Note why a call failed; return the pause before the next attempt, or none if a person must act. */
   #failed(error: unknown, backoff: Backoff): number | undefined {
-    const atLeast = error instanceof ApiError ? 1000 * (error.retryAfterSeconds ?? 0) : 0;
-    if (error instanceof ApiError && error.details["consent_version"] !== undefined) {
+    const refused = error instanceof ApiError ? error : null;
+    if (refused !== null && refused.details["consent_version"] !== undefined) {
       setTimeout(() => this.#end.signal.aborted || this.chat.restart(), AGAIN_MS); // the text has changed
       return undefined;
     }
-    const renews = error instanceof ApiError && error.status === 401 && !isOver(error) && this.writer.expire();
-    if (renews) return backoff.pause();
+    if (refused?.status === 401 && !isOver(error) && this.writer.expire()) return backoff.pause();
     this.#say(noticeOf(error));
     if (isOver(error)) this.stop();
-    if (error instanceof ApiError && (isOver(error) || error.status === 403 || error.status === 404)) return undefined;
-    return Math.max(backoff.pause(), atLeast);
+    if (isOver(error) || refused?.status === 403 || refused?.status === 404) return undefined;
+    return Math.max(backoff.pause(), 1000 * (refused?.retryAfterSeconds ?? 0));
   }
 
   // ---------------------------------------------------------------- reading

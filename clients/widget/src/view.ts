@@ -15,27 +15,22 @@ export class Panel {
   readonly text: HTMLTextAreaElement;
   readonly #log: HTMLElement;
   readonly #body: HTMLElement;
-  readonly #told: HTMLElement;
   readonly #form: HTMLFormElement;
-  readonly #title: HTMLElement;
   readonly #menu: HTMLElement;
-  readonly #asked: HTMLElement;
-  readonly #status: HTMLElement;
-  readonly #announcer: HTMLElement;
+  readonly #title = el("h2", { id: "title" });
+  readonly #asked = el("div", { class: "told", hidden: true });
+  readonly #told = el("div", { class: "told", hidden: true });
+  readonly #status = el("p", { class: "sr", role: "status" });
+  readonly #announcer = el("div", { class: "sr", "aria-live": "polite", "aria-relevant": "additions" });
   readonly #rows = new Map<string, { of: unknown; row: HTMLElement }>();
 
   constructor(private readonly host: SkeinChat) {
     const { say } = host;
-    this.#title = el("h2", { id: "title" });
     this.#menu = el("button", { type: "button", class: "bare", "aria-expanded": "false", "aria-label": say("menu"),
       click: () => this.#openMenu(this.#asked.hidden) }, "\u22ef");
     const close = el("button", { type: "button", class: "bare", "aria-label": say("close"), click: () => host.close() }, "\u2715");
-    this.#asked = el("div", { class: "told", hidden: true });
     this.#log = el("ol", { class: "log", role: "list", "aria-label": say("messages") });
     this.#body = el("div", { class: "body", tabindex: 0, role: "region", "aria-label": say("messages") }, this.#log);
-    this.#told = el("div", { class: "told", hidden: true });
-    this.#status = el("p", { class: "sr", role: "status" });
-    this.#announcer = el("div", { class: "sr", "aria-live": "polite", "aria-relevant": "additions" });
     this.text = el("textarea", { rows: 1, maxlength: LONGEST, "aria-label": say("write"), placeholder: say("write"),
       enterkeyhint: "send", keydown: (event) => this.#key(event as KeyboardEvent) });
     this.#form = el("form", { submit: (event) => this.#submit(event) },
@@ -186,10 +181,9 @@ export class Panel {
     const { host } = this;
     const over = ["ended", "erased", "forgotten"].includes(word);
     const again = ["unreachable", "unknown", "foreign"].includes(word);
-    const act = over ? el("button", { type: "button", class: "own", click: () => host.restart() }, host.say("start"))
-      : again ? el("button", { type: "button", click: () => host.restart() }, host.say("again")) : null;
+    const act = el("button", { type: "button", class: over && "own", click: () => host.restart() }, host.say(over ? "start" : "again"));
     return el("div", {}, el("p", {}, host.say(word, values)),
-      el("div", { class: "row" }, ways.map(({ label, url }) => link(label, url, WAYS)), act));
+      el("div", { class: "row" }, ways.map(({ label, url }) => link(label, url, WAYS)), over || again ? act : null));
   }
 
   #openMenu(open: boolean, ask: HTMLElement[] = this.#actions()): void {
@@ -230,13 +224,12 @@ export class Panel {
 
   #submit(event: Event): void {
     event.preventDefault();
-    const text = this.text.value.trim();
-    if (text !== "") this.#send(text);
+    this.#send(this.text.value.trim());
   }
 
   #send(text: string): void {
     const { talk, preview } = this.host;
-    if (talk === null || preview !== null) return;
+    if (text === "" || talk === null || preview !== null) return;
     talk.send(text);
     this.text.value = "";
     this.text.focus();

@@ -52,11 +52,9 @@ export function isOver(error: unknown): boolean {
 export class Visitor extends Writer {
   readonly isVisit = true;
   readonly client: Client;
-  readonly #open: Client;
 
   constructor(private readonly api: string, private readonly widget: string, private readonly store: Store) {
     super();
-    this.#open = new Client(api, null, undefined, 0);
     this.client = new Client(api, () => this.#token());
     this.agreed = this.#kept?.consent ?? null;
   }
@@ -119,16 +117,16 @@ export class Visitor extends Writer {
 
   #ask(spent: string | undefined): Promise<NewVisit> {
     const body = { renewal: spent, consent: this.agreed ?? undefined };
-    return this.#open.call("POST", `/v1/widgets/${encodeURIComponent(this.widget)}/visits`, body);
+    const path = `/v1/widgets/${encodeURIComponent(this.widget)}/visits`;
+    return new Client(this.api, null, undefined, 0).call("POST", path, body);
   }
 
   async #visit(spent?: string): Promise<KeptVisit> {
-    const made = await this.#ask(spent).catch((error: unknown) => {
+    const { token, renewal, chat_id, started } = await this.#ask(spent).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       this.store.remove("visit");
       throw new ApiError(401, ENDED, error.detail);
     });
-    const { token, renewal, chat_id, started } = made;
     const kept = { token, renewal, chat_id, started, consent: this.agreed, until: Date.now() + FRESH_MS };
     this.store.set("visit", kept);
     if (spent !== undefined) this.renewed();
@@ -140,19 +138,17 @@ export class Visitor extends Writer {
 export class KnownPerson extends Writer {
   readonly client: Client;
   readonly isVisit = false;
-  #chatId: string | null = null;
+  chatId: string | null = null;
 
   constructor(api: string, token: () => string | Promise<string>, private readonly widget: PublicWidget) {
     super();
     this.client = new Client(api, token);
   }
 
-  get chatId(): string | null { return this.#chatId; }
-
   async begin(): Promise<string> {
     const members = [{ kind: "agent" as const, id: this.widget.agent_id }];
     const body = { kind: "direct" as const, client_id: `web:${this.widget.id}`, members };
-    this.#chatId ??= (await this.client.call<{ id: string }>("POST", "/v1/chats", body)).id;
-    return this.#chatId;
+    this.chatId ??= (await this.client.call<{ id: string }>("POST", "/v1/chats", body)).id;
+    return this.chatId;
   }
 }

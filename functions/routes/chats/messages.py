@@ -7,7 +7,6 @@ from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import app, service
 from skein.errors import Unprocessable
-from skein.identity.models.visit import VisitClaims
 from skein.media.uploads import MediaUploads
 from skein.models.api.chats import (
     MessagePage,
@@ -70,9 +69,10 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     """
     caller = router.caller
     if caller.visit is not None:
-        if new.choice is None:
-            return _shown(_posted_by_visitor(caller.visit, new))
-        service(VisitMessages).admit(caller.visit)
+        if new.media:
+            raise Unprocessable("visitors send no pictures or files")
+        if new.choice is not None:
+            service(VisitMessages).admit(caller.visit)
     if new.choice is not None:
         posted = service(Answering).answer_in_app(
             GivenAnswer(
@@ -92,18 +92,12 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
         client_id=new.client_id,
         reply_to=new.reply_to,
     )
+    if caller.visit is not None:
+        return _shown(service(VisitMessages).post(caller.visit, post))
     if not new.media:
         return _shown(service(TypedAnswers).post_in_app(post))
     post, writes = service(MediaUploads).attach(post, new.media)
     return _shown(service(AppMessages).post(post, extra_writes=writes))
-
-
-def _posted_by_visitor(visit: VisitClaims, new: NewChatMessage) -> PostedMessage:
-    if new.media:
-        raise Unprocessable("visitors send no pictures or files")
-    return service(VisitMessages).post(
-        visit, new.text or "", client_id=new.client_id, reply_to=new.reply_to
-    )
 
 
 def _shown(posted: PostedMessage) -> tuple[MessageResource, int]:

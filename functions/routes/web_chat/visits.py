@@ -11,6 +11,7 @@ from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
 from skein.errors import Forbidden
 from skein.identity.models.visit import VisitClaims
+from skein.identity.visit_tokens import VisitTokens
 from skein.models.common.base import EntityId
 from skein.web_chat.api import NewVisit, PublicWidget, VisitResource, VisitState
 from skein.web_chat.limits import VisitLimits
@@ -53,14 +54,9 @@ def open_visit(widget_id: WidgetId, new: NewVisit) -> VisitResource:
     event = router.routes.current_event.raw_event
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     source_ip = event["requestContext"]["http"]["sourceIp"]
-    opened = service(Visits).open(
-        widget_id,
-        origin=_origin(),
-        address=service(VisitLimits).address_of(source_ip, headers),
-        renewal=new.renewal,
-        consent=new.consent,
-    )
-    return VisitResource.of(opened)
+    address = service(VisitLimits).address_of(source_ip, headers)
+    claims = service(Visits).open(widget_id, new, origin=_origin(), address=address)
+    return VisitResource.shown(claims, service(VisitTokens))
 
 
 @own.get("/v1/visit", "Get the state of the caller's visit")

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field
 
-from skein.identity.models.visit import VisitStatus
+from skein.identity.models.visit import VisitClaims, VisitStatus
+from skein.identity.visit_tokens import VisitTokens
 from skein.models.api.base import (
     EXAMPLE_AGENT,
     ChangeRequest,
@@ -22,11 +23,10 @@ from skein.web_chat.models.widget import (
     Origins,
     PlacedWidget,
     PublicProfile,
-    VisitConsent,
+    ShownFields,
     Way,
     Widget,
     WidgetFields,
-    WidgetTheme,
 )
 
 EXAMPLE: dict[str, Any] = {
@@ -78,12 +78,7 @@ class WidgetUsage(Resource):
     @classmethod
     def shown(cls, widget: Widget, used: tuple[int, int]) -> Self:
         messages, tokens = used
-        return cls(
-            messages=messages,
-            messages_per_day=widget.limits.messages_per_day,
-            tokens=tokens,
-            tokens_per_day=widget.limits.tokens_per_day,
-        )
+        return cls(messages=messages, tokens=tokens, **widget.limits.model_dump())
 
 
 class NewVisit(Request):
@@ -111,6 +106,17 @@ class VisitResource(Resource):
     visitor_id: Annotated[str, Field(description="The id of the visitor.")]
     started: Annotated[bool, Field(description="Whether the visitor has written in the chat.")]
 
+    @classmethod
+    def shown(cls, claims: VisitClaims, tokens: VisitTokens) -> Self:
+        return cls(
+            token=tokens.sign("visit", claims),
+            renewal=tokens.sign("renewal", claims),
+            expires_at=claims.ends_at,
+            chat_id=claims.chat_id,
+            visitor_id=claims.visitor_id,
+            started=claims.number > 1,  # a visit is renewed only after the first message
+        )
+
 
 class VisitState(Resource):
     """The state of a visit."""
@@ -120,21 +126,15 @@ class VisitState(Resource):
     ]
 
 
-class PublicWidget(Resource):
+class PublicWidget(ShownFields, Resource):
     """The part of a widget that anybody may read."""
 
     id: Id
     agent_id: IdOfAgent
     name: Annotated[str, Field(description="The name of the business.")]
     ways: Annotated[tuple[Way, ...], Field(description="Other ways to reach the business.")]
-    greeting: Annotated[str | None, Field(description="The first words.")]
-    starters: Annotated[tuple[str, ...], Field(description="Questions that visitors can tap.")]
-    consent: Annotated[VisitConsent | None, Field(description="The consent text, if any.")]
     consent_version: ConsentVersion
-    theme: Annotated[WidgetTheme, Field(description="How it looks.")]
 
     @classmethod
     def shown(cls, widget: Widget) -> Self:
-        same = ("id", "agent_id", "greeting", "starters", "consent", "consent_version", "theme")
-        own = {name: getattr(widget, name) for name in same}
-        return cls(name=widget.public.name, ways=widget.public.ways, **own)
+        return cls.model_validate(widget.model_dump() | widget.public.model_dump())

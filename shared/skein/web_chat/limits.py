@@ -71,9 +71,8 @@ class VisitLimits:
         """
         day = self.clock.now().date().isoformat()
         hashed = self.tokens.keyed(f"network:{day}", network_of(address)).hex()
-        of_widget = Rate(widget.limits.visits_per_minute, MINUTE)
         self._take(widget, f"network:{hashed[:HASH_CHARACTERS]}", OF_NETWORK)
-        self._take(widget, f"visits:{widget.id}", of_widget)
+        self._take(widget, f"visits:{widget.id}", Rate(widget.limits.visits_per_minute, MINUTE))
 
     def admit_message(self, widget: Widget, claims: VisitClaims) -> None:
         """Take one message from the buckets of the visitor and of the widget.
@@ -93,13 +92,10 @@ class VisitLimits:
     def used(self, widget: Widget) -> tuple[int, int]:
         """Return how many messages and model tokens a widget's visitors have used."""
         now, pool = self.clock.now(), self._bucket(widget, owner_of_pool(widget.pool))
-        messages = self._bucket(widget, f"visit-messages:{widget.id}")
-        of_messages = Rate(widget.limits.messages_per_day, DAY)
-        of_tokens = Rate(pool.tokens_per_day or 1, DAY)
-        return (
-            round(of_messages.used(messages.visits_full_at, now)),
-            round(of_tokens.used(pool.tokens_full_at, now)),
-        )
+        stored = self._bucket(widget, f"visit-messages:{widget.id}")
+        messages = Rate(widget.limits.messages_per_day, DAY).used(stored.visits_full_at, now)
+        tokens = Rate(pool.tokens_per_day or 1, DAY).used(pool.tokens_full_at, now)
+        return round(messages), round(tokens)
 
     def _bucket(self, widget: Widget, owner: str) -> Allowance:
         item = self.table.get(Allowance.key_of(widget.tenant, owner))

@@ -7,7 +7,6 @@ from skein.errors import NotFound, Unprocessable
 from skein.identity.models.visit import Visit, VisitClaims
 from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
-from skein.models.common.base import MemberRef
 from skein.models.common.storage import Missing, Put
 from skein.models.config.overrides import TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent
@@ -36,9 +35,7 @@ class VisitMessages:
     typed_answers: TypedAnswers
     limits: VisitLimits
 
-    def post(
-        self, claims: VisitClaims, text: str, *, client_id: str, reply_to: int | None
-    ) -> PostedMessage:
+    def post(self, claims: VisitClaims, new: NewMessage) -> PostedMessage:
         """Post a visitor's message (idempotent). The first message opens the chat.
 
         Raises:
@@ -47,16 +44,8 @@ class VisitMessages:
             RateLimited: A limit is used up. Nothing was stored.
             Rejected: As in `Chats.post_message`.
         """
-        if len(text) > MAX_CHARACTERS:
+        if len(new.text) > MAX_CHARACTERS:
             raise Unprocessable(f"a message has at most {MAX_CHARACTERS:,} characters")
-        new = NewMessage(
-            tenant=claims.tenant,
-            chat_id=claims.chat_id,
-            sender=MemberRef(kind="user", id=claims.visitor_id),
-            text=text,
-            client_id=client_id,
-            reply_to=reply_to,
-        )
         started = self.table.get(Visit.key_of(claims.tenant, claims.visitor_id)) is not None
         earlier = self.chats.earlier(new) if started else None
         if earlier is not None:

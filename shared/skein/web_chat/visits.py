@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from skein.errors import ConditionFailed, Forbidden, NotFound, Unauthenticated
 from skein.identity.admission import ENDED
 from skein.identity.models.credential import Credential
-from skein.identity.models.visit import TOKEN_LIFETIME, OpenedVisit, Visit, VisitClaims, VisitStatus
+from skein.identity.models.visit import TOKEN_LIFETIME, Visit, VisitClaims, VisitStatus
 from skein.identity.visit_tokens import FORGED, VisitTokens
 from skein.models.common.base import VISITOR
 from skein.models.common.storage import Delete, Exists, Update, at_version
@@ -21,6 +22,9 @@ from skein.settings import Settings
 from skein.web_chat.limits import VisitLimits
 from skein.web_chat.models.widget import Widget
 from skein.web_chat.widgets import Widgets
+
+if TYPE_CHECKING:
+    from skein.web_chat.api import NewVisit
 
 REPEATED_WITHIN = timedelta(seconds=60)
 BY_TIME = "visitor_days"
@@ -41,15 +45,11 @@ class Visits:
     settings: Settings
 
     def open(
-        self,
-        widget_id: str,
-        *,
-        origin: str | None,
-        address: str,
-        renewal: str | None,
-        consent: int,
-    ) -> OpenedVisit:
+        self, widget_id: str, new: "NewVisit", *, origin: str | None, address: str
+    ) -> VisitClaims:
         """Open a visit for a web page, or renew a visit in which the visitor has written.
+
+        Returns the claims of the page's next token.
 
         A renewal can be used once. If it is used again soon, and before the new renewal is used,
         the answer is the same. If it is used again later, the visit ends, because somebody else may
@@ -57,9 +57,6 @@ class Visits:
 
         Args:
             address: The IP address of the visitor.
-            renewal: The renewal that the page has stored from an earlier response; None for a new
-                visit.
-            consent: The version of the consent text that the visitor agreed to; 0 for none.
 
         Raises:
             NotFound: The widget does not exist or is turned off.
@@ -68,19 +65,18 @@ class Visits:
             RateLimited: The visitor's network or the widget has opened too many visits.
         """
         widget = self.widgets.on_page(widget_id, origin)
-        if renewal is not None:
-            claims = self._claims(widget, renewal)
-            visit = optimistic(self.clock, lambda: self._renewed(widget, claims, consent))
+        if new.renewal is not None:
+            claims = self._claims(widget, new.renewal)
+            visit = optimistic(self.clock, lambda: self._renewed(widget, claims, new.consent))
             if visit is not None:
-                return self._opened(visit.claims(), started=True)
-        _check_consent(widget, consent)
+                return visit.claims()
+        _check_consent(widget, new.consent)
         self.limits.admit_visit(widget, address)
         ends_at = (self.clock.now() + TOKEN_LIFETIME).replace(microsecond=0)
         # A visitor's id names the widget, so that the visitors of a widget share its limits.
         visitor_id = f"{VISITOR}{widget.pool}_{self.ids.ulid()}"
         chat_id = f"chat_{self.ids.ulid()}"
-        claims = VisitClaims(widget.tenant, widget.id, visitor_id, chat_id, 1, consent, ends_at)
-        return self._opened(claims, started=False)
+        return VisitClaims(widget.tenant, widget.id, visitor_id, chat_id, 1, new.consent, ends_at)
 
     def status(self, claims: VisitClaims) -> VisitStatus:
         """Return whether the visitor has written, and whether the visitor's data is erased."""
@@ -168,20 +164,10 @@ class Visits:
             raise Unauthenticated(ENDED)
         agreed = max(consent, visit.consent)
         _check_consent(widget, agreed)
-        return self._revised(visit, {"renewed_at": now, "consent": agreed})
-
-    def _revised(self, visit: Visit, changes: dict[str, object]) -> Visit:
-        due_at = self.clock.now() + self._kept(visit.tenant)
-        due = due_pointer("visit", visit.key, due_at)
-        revised, write = revise(visit, changes, also=due)
+        due = due_pointer("visit", visit.key, now + self._kept(visit.tenant))
+        revised, write = revise(visit, {"renewed_at": now, "consent": agreed}, also=due)
         self.table.write(write)
         return revised
-
-    def _opened(self, claims: VisitClaims, *, started: bool) -> OpenedVisit:
-        token, renewal = self.tokens.sign("visit", claims), self.tokens.sign("renewal", claims)
-        return OpenedVisit(
-            token, renewal, claims.ends_at, claims.chat_id, claims.visitor_id, started
-        )
 
 
 def _check_consent(widget: Widget, consent: int) -> None:

@@ -15,7 +15,6 @@ from skein.web_chat.limits import pool_write
 from skein.web_chat.models.widget import (
     LOCAL_ORIGIN,
     MAX_WIDGETS,
-    WIDGET_ID,
     PlacedWidget,
     Widget,
     widgets_relation,
@@ -125,8 +124,7 @@ class Widgets:
         """
         if not self.settings.web_chat:
             raise NotFound("web chat isn't set up in this deployment")
-        known = WIDGET_ID.fullmatch(widget_id)
-        widget = Widget.read(self.table, Widget.key_of(widget_id)) if known else None
+        widget = Widget.read(self.table, Widget.key_of(widget_id))
         if widget is None or not widget.enabled:
             raise NotFound(NO_WIDGET)
         if origin not in widget.origins:

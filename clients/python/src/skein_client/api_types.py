@@ -3173,12 +3173,12 @@ class NewWidget(TypedDict):
     A new widget.
     """
 
-    tools: NotRequired[list[ToolName]]
     greeting: NotRequired[str | None]
     starters: NotRequired[list[Starter]]
     consent: NotRequired[VisitConsent | None]
-    limits: NotRequired[WidgetLimits]
     theme: NotRequired[WidgetTheme]
+    tools: NotRequired[list[ToolName]]
+    limits: NotRequired[WidgetLimits]
     enabled: NotRequired[bool]
     agent_id: str
     origins: list[Origin]
@@ -3794,12 +3794,12 @@ class WidgetChange(TypedDict):
     Changes to a widget. Omitted fields stay unchanged.
     """
 
-    tools: NotRequired[list[ToolName] | None]
     greeting: NotRequired[str | None]
     starters: NotRequired[list[Starter] | None]
     consent: NotRequired[VisitConsent | None]
-    limits: NotRequired[WidgetLimits | None]
     theme: NotRequired[WidgetTheme | None]
+    tools: NotRequired[list[ToolName] | None]
+    limits: NotRequired[WidgetLimits | None]
     enabled: NotRequired[bool | None]
     agent_id: NotRequired[str | None]
     origins: NotRequired[list[Origin] | None]
@@ -3811,12 +3811,12 @@ class WidgetResource(TypedDict):
     A widget, which puts an agent on web pages.
     """
 
-    tools: list[ToolName]
     greeting: str | None
     starters: list[str]
     consent: VisitConsent | None
-    limits: WidgetLimits
     theme: WidgetTheme
+    tools: list[ToolName]
+    limits: WidgetLimits
     enabled: bool
     agent_id: str
     origins: list[str]
@@ -4239,15 +4239,15 @@ class PublicWidget(TypedDict):
     The part of a widget that anybody may read.
     """
 
+    greeting: str | None
+    starters: list[str]
+    consent: VisitConsent | None
+    theme: WidgetTheme
     id: str
     agent_id: str
     name: str
     ways: list[Way]
-    greeting: str | None
-    starters: list[str]
-    consent: VisitConsent | None
     consent_version: int
-    theme: WidgetTheme
 
 
 class RecalledMessage(TypedDict):

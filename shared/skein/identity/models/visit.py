@@ -33,21 +33,6 @@ class VisitClaims(NamedTuple):
     ends_at: datetime
 
 
-class OpenedVisit(NamedTuple):
-    """The data of a visit that the visitor's page stores.
-
-    Attributes:
-        started: Whether the visitor has written before.
-    """
-
-    token: str
-    renewal: str
-    expires_at: datetime
-    chat_id: str
-    visitor_id: str
-    started: bool
-
-
 class Visit(Stored):
     """A visit in which the visitor has written. It has ids and times, and no words.
 

@@ -23,7 +23,6 @@ ColorScheme = Literal["auto", "light", "dark"]
 WidgetSide = Literal["start", "end"]
 
 MAX_WIDGETS = 50  # of a tenant
-WIDGET_ID = re.compile(r"wgt_[0-9A-Z]{1,64}")
 LOCAL_ORIGIN = re.compile(r"http://(localhost|127\.0\.0\.1)(:[1-9][0-9]{0,4})?")
 ORIGIN = re.compile(r"https://[a-z0-9.-]+(:[1-9][0-9]{0,4})?")
 VISIT_TOOLS: tuple[ToolName, ...] = ("ask_choice", "ask_a_person", "end_run")
@@ -111,14 +110,9 @@ class WidgetTheme(Value):
     side: Annotated[WidgetSide, Field(description="The side of its button.")] = "end"
 
 
-class WidgetFields(BaseModel):
-    """The fields of a widget that have defaults."""
+class ShownFields(BaseModel):
+    """The fields of a widget that visitors see. All have defaults."""
 
-    tools: Annotated[
-        tuple[ToolName, ...],
-        Field(max_length=20, description="The agent's tools in chats with visitors."),
-        AfterValidator(_each_once),
-    ] = VISIT_TOOLS
     greeting: Annotated[
         Words | None, Field(description="The first words, which no model writes.")
     ] = None
@@ -128,10 +122,20 @@ class WidgetFields(BaseModel):
     consent: Annotated[
         VisitConsent | None, Field(description="The consent text; null for none.")
     ] = None
+    theme: Annotated[WidgetTheme, Field(description="Its look.")] = WidgetTheme()
+
+
+class WidgetFields(ShownFields):
+    """The fields of a widget that have defaults."""
+
+    tools: Annotated[
+        tuple[ToolName, ...],
+        Field(max_length=20, description="The agent's tools in chats with visitors."),
+        AfterValidator(_each_once),
+    ] = VISIT_TOOLS
     limits: Annotated[WidgetLimits, Field(description="The limits of all its visitors.")] = (
         WidgetLimits()
     )
-    theme: Annotated[WidgetTheme, Field(description="Its look.")] = WidgetTheme()
     enabled: Annotated[JsonBool, Field(description="Whether visitors can use it.")] = True
 
 
