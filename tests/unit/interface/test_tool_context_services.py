@@ -24,6 +24,7 @@ NOT_FOR_TOOLS = {
     "VisitLimits": "the limits of the calls of pages",
     "VisitMessages": "visitors write in their chats",
     "Visits": "pages open, renew and end visits",
+    "VisitTokens": "pages get the tokens of their visits",
     "Widgets": "operators put agents on pages",
     "RecallPreview": "operators see what recall finds; a tool has recall itself",
     "RecallRebuilds": "operators rebuild the index of recall",
