@@ -2,8 +2,22 @@
 
 from collections.abc import Mapping
 
-from tests.attacks.cast import ALICE, ALICES, BOB, COACH, EVE, FAY, HALL, OTHER_VISIT, TEAM, VISIT
+from tests.attacks.cast import (
+    ALICE,
+    ALICES,
+    BOB,
+    CAROL,
+    CAROLS_PHONE,
+    COACH,
+    EVE,
+    FAY,
+    HALL,
+    OTHER_VISIT,
+    TEAM,
+    VISIT,
+)
 from tests.attacks.known import does
+from tests.attacks.moves import Move, Tactic
 from tests.attacks.steps import Answer, Erase, Open, Pass, Rename, Report, Say, Story, TakeOver
 from tests.attacks.visitors import CONTENTS, Read, Reveal
 
@@ -111,5 +125,17 @@ VISITED: Mapping[str, Story] = {
         Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("core", "shelf")),
         Rename(who=ALICE.id, chat=ALICES.id),
         LOOKS,
+    ),
+    "visitor_after_an_answer_that_only_one_secret_allows": (
+        Reveal(as_="plan"),
+        Say(
+            tactic=Tactic(((Move(kind="notify", code="whether"),),), speaks=False),
+            who=CAROL.id,
+            chat=CAROLS_PHONE.id,
+            to=COACH.id,
+            asked=1,
+        ),
+        Answer(who=CAROL.id, word="secret"),
+        Say(who=EVE.id, chat=VISIT.id, to=COACH.id, asked=1),
     ),
 }

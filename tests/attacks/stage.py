@@ -433,6 +433,7 @@ class Stage(World):
             Leak: The secret reached an outsider.
         """
         self.ids.skip_to(self.step * IDS_PER_STEP)
+        self._posts = count(1)  # a client's ids tell nothing of the steps before
         random.seed(self.step)  # of the pauses between the tries of a conditional write
         self.clock.set(next_minute(self.clock.now()))
         self._tactic = step.tactic
