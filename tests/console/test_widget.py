@@ -594,13 +594,13 @@ def test_forced_colors_keep_edges_and_focus(shop: Shop, model: ScriptedOpenAI) -
 
 def test_known_person_has_their_own_chat_and_signing_out_clears_the_screen(shop: Shop) -> None:
     shop.make()
-    token = shop.client.token("una", "chat")
+    token = shop.client.token("visits_as_herself", "chat")
     page = shop.visit()
     page.evaluate(
         "token => { document.querySelector('skein-chat').token = async () => token; }", token
     )
     launcher(page).click()
-    write(page, "It is Una")
+    write(page, "It is me")
     expect(theirs(page)).to_have_count(1)
     assert kept(page) == 0
     assert not any("visit" in call for call in shop.calls)
