@@ -9,7 +9,7 @@ knows them.
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from uuid import uuid4
 
@@ -59,11 +59,7 @@ def record_changes(
     if not feeds:
         return 0
     rows = []
-    for key, new in after.items():
-        old = before[key]
-        if old == new:
-            continue
-        change = stream_change(table_arn(TABLE_NAME), old, new, at=at(), expired=expired)
+    for change in records_of(before, after, at=at, expired=expired):
         wanted = [name for name, patterns in feeds if _accepts(patterns, change)]
         if wanted:
             change["dynamodb"]["SizeBytes"] = size_of(change["dynamodb"])
@@ -73,6 +69,23 @@ def record_changes(
         connection.executemany(INSERT, rows)
         connection.execute(FORGET, [MAX_CHANGES])
     return len(rows)
+
+
+def records_of(
+    before: Mapping[Key, StoredItem | None],
+    after: Mapping[Key, StoredItem | None],
+    *,
+    at: Callable[[], float],
+    expired: bool,
+) -> Iterator[Event]:
+    """Yield a record for each item that a transaction has changed, without number and size.
+
+    The arguments are those of `record_changes`.
+    """
+    for key, new in after.items():
+        old = before[key]
+        if old != new:
+            yield stream_change(table_arn(TABLE_NAME), old, new, at=at(), expired=expired)
 
 
 class SqliteChanges:
@@ -96,7 +109,7 @@ class SqliteChanges:
                 "SELECT id, record FROM changes WHERE feed = ? ORDER BY id LIMIT ?",
                 [source.name, source.settings.batch_size],
             ).fetchall()
-        return [_numbered(*row) for row in rows]
+        return [numbered(json.loads(text), number) for number, text in rows]
 
     def done(self, source: FeedSource, last: Event) -> None:
         with self._database.writing() as connection:
@@ -129,8 +142,8 @@ def _forget(source: FeedSource, last: Event) -> tuple[str, list[object]]:
     return "DELETE FROM changes WHERE feed = ? AND id <= ?", [source.name, number]
 
 
-def _numbered(number: int, text: str) -> Event:
-    record: Event = json.loads(text)
+def numbered(record: Event, number: int) -> Event:
+    """Set the id and the sequence number of a record, which follow from its number."""
     record["eventID"] = f"{number:032x}"
     record["dynamodb"]["SequenceNumber"] = str(FIRST_SEQUENCE_NUMBER + number)
     return record

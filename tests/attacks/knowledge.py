@@ -19,6 +19,7 @@ from tests.attacks.cast import PEOPLE, PHONES, Word, named, titled
 from tests.attacks.encoding import is_told
 from tests.attacks.files import words_in
 from tests.attacks.permissions import Permissions
+from tests.fakes.table import MemoryTable
 from tests.support.builders import TENANT, World
 
 EVERYBODY = ("everybody",)
@@ -41,6 +42,12 @@ class Confirmed:
     person: str
     text: str
     readers: dict[str, Readers]
+
+
+def owner_of(table: MemoryTable, phone: str) -> str | None:
+    """The id of the user to whom a phone number belongs; None for nobody's."""
+    owner = AddressOwner.read(table, AddressOwner.key_of(TENANT, phone_address(phone)))
+    return owner.user_id if owner is not None else None
 
 
 class Knowledge:
@@ -215,12 +222,8 @@ class Knowledge:
 
     def _known_as(self, who: str) -> set[str]:
         """The ids of a person: after an erasure, who texts from their phone is somebody new."""
-        phone = PHONES.get(who)
-        if phone is None:
-            return {who}
-        key = AddressOwner.key_of(TENANT, phone_address(phone))
-        item = self._world.table.get(key)
-        return {who} if item is None else {who, AddressOwner.from_item(item).user_id}
+        owner = owner_of(self._world.table, PHONES[who]) if who in PHONES else None
+        return {who, owner or who}
 
     @property
     def told_everybody(self) -> bool:

@@ -29,7 +29,7 @@ from skein.models.chats.desk import DraftKind, Holder
 from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.address_index import AddressChat, AddressOwner
+from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import (
     ConsentJob,
     ErrandJob,
@@ -80,7 +80,15 @@ from tests.attacks.cast import (
 from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
 from tests.attacks.errands import ErrandStep, check_reading, check_times
 from tests.attacks.files import TYPES, file_with
-from tests.attacks.knowledge import EVERYBODY, NO_CHAT, Knowledge, Leak, Readers, people_of
+from tests.attacks.knowledge import (
+    EVERYBODY,
+    NO_CHAT,
+    Knowledge,
+    Leak,
+    Readers,
+    owner_of,
+    people_of,
+)
 from tests.attacks.moves import QUIET, Tactic
 from tests.attacks.permissions import Permissions
 from tests.attacks.services import MOST_BITS, Call, add_services, shows
@@ -574,8 +582,7 @@ class Stage(World):
     @property
     def stranger(self) -> str:
         """The id of the user to whom the stranger's number belongs."""
-        item = self.table.get(AddressOwner.key_of(TENANT, phone_address(STRANGERS_PHONE)))
-        return AddressOwner.from_item(item).user_id if item is not None else STRANGER
+        return owner_of(self.table, STRANGERS_PHONE) or STRANGER
 
     def _apply(self, step: Step) -> None:
         if isinstance(step, SharingStep | ErrandStep | VisitStep):

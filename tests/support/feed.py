@@ -6,11 +6,10 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from local.events import Event, failed_messages, sequence_number, stream_change
-from local.intrinsics import TABLE_NAME, table_arn
+from local.events import Event, failed_messages, sequence_number
 from local.polling.event_filters import filters_of
 from local.polling.feed import FeedSource, feed_sources
-from local.sqlite.changes import FIRST_SEQUENCE_NUMBER, size_of
+from local.sqlite.changes import numbered, records_of, size_of
 from skein.adapters.dynamodb.attributes import StoredItem
 from skein.adapters.sqlite_table.items import as_text
 from skein.models.common.storage import Key
@@ -39,7 +38,7 @@ class TableFeed:
 
     def __init__(self, table: MemoryTable, clock: Clock) -> None:
         self._clock = clock
-        self._number = FIRST_SEQUENCE_NUMBER
+        self._number = 0
         self._unread: deque[Event] = deque()
         table.changed = self._note
 
@@ -50,21 +49,19 @@ class TableFeed:
         expired: bool,
     ) -> None:
         """Keep the changes of a transaction that the filters accept."""
-        accepted, at = filters_of(tuple(source().settings.patterns)), self._clock.now().timestamp()
-        for key, new in after.items():
-            old = before[key]
-            if old == new:
-                continue
-            change = stream_change(table_arn(TABLE_NAME), old, new, at=at, expired=expired)
+        accepted = filters_of(tuple(source().settings.patterns))
+        for change in records_of(before, after, at=self._at, expired=expired):
             if not accepted.accept(change):
                 continue
             self._number += 1
-            stream = change["dynamodb"]
-            change["eventID"] = f"{self._number:032x}"
-            stream |= {"SequenceNumber": str(self._number), "SizeBytes": size_of(stream)}
+            stream = numbered(change, self._number)["dynamodb"]
+            stream["SizeBytes"] = size_of(stream)
             for name in stream.keys() & {"OldImage", "NewImage"}:
                 stream[name] = _as_sent(stream[name])
             self._unread.append(change)
+
+    def _at(self) -> float:
+        return self._clock.now().timestamp()
 
     def unread(self) -> list[Event]:
         """The next batch of changes, oldest first; empty if all were handled."""
