@@ -25,7 +25,7 @@ settings.register_profile(
 )
 settings.load_profile("skein")
 
-pytest_plugins = ["tests.support.aws_shapes", "tests.support.engine", "tests.support.rewritten"]
+pytest_plugins = ["tests.support.aws_shapes", "tests.support.engine"]
 
 # All tests share what takes most of the time of making a client: the descriptions of AWS services,
 # and the certificates of authorities.
