@@ -12,7 +12,6 @@ import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, date, datetime
-from functools import cache
 from hashlib import sha256
 from inspect import Parameter, signature
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
@@ -295,7 +294,7 @@ class Api(APIGatewayHttpResolver):
         return [
             module
             for module, starts in self.modules.items()
-            if any(_starts(parts, _parts(start)) for start in starts)
+            if any(_starts(parts, start.split("/")) for start in starts)
         ]
 
     def route(self, rule: str, method: Any, *args: Any, **kwargs: Any) -> Callable[[Route], Route]:
@@ -389,24 +388,15 @@ class Api(APIGatewayHttpResolver):
 def _is_one_of(patterns: Iterable[str], path: str) -> bool:
     """Return whether a path matches a pattern. A `*` in a pattern matches any part of the path."""
     parts = path.split("/")
-    starts = map(_parts, patterns)
+    starts = (each.split("/") for each in patterns)
     return any(len(each) == len(parts) and _starts(parts, each) for each in starts)
-
-
-@cache
-def _parts(pattern: str) -> Sequence[str]:
-    """Return the parts of a pattern. The cache is bounded because routes have few patterns."""
-    return pattern.split("/")
 
 
 def _starts(parts: Sequence[str], start: Sequence[str]) -> bool:
     """Return whether a path begins with the parts in `start`. A `*` in `start` matches any part."""
-    if len(parts) < len(start):
-        return False
-    for part, wanted in zip(parts, start, strict=False):  # noqa: SIM110 - a generator is slower
-        if wanted not in ("*", part):
-            return False
-    return True
+    return len(parts) >= len(start) and all(
+        wanted in {"*", part} for part, wanted in zip(parts, start, strict=False)
+    )
 
 
 def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:

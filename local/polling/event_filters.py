@@ -76,14 +76,7 @@ def _field(name: str, inner: Any) -> Test:
         if not isinstance(inner, list) or not all(isinstance(one, dict) for one in inner):
             raise BadTemplateError(f"the filter of {OR} must be a list of objects")
         either = [_pattern(one) for one in inner]
-
-        def check(value: Any) -> bool:
-            for test in either:  # noqa: SIM110 - see `_pattern`
-                if test(value):
-                    return True
-            return False
-
-        return check
+        return lambda value: any(test(value) for test in either)
     if isinstance(inner, dict) and inner:
         return _pattern(inner)
     if isinstance(inner, list) and inner:
@@ -98,11 +91,7 @@ def _leaf(rules: Sequence[Test]) -> Test:
         if isinstance(value, dict):
             return False  # rules are about values, not about objects
         values = value if isinstance(value, list) else [value]
-        for rule in rules:
-            for one in values:
-                if rule(one):
-                    return True
-        return False
+        return any(rule(one) for rule in rules for one in values)
 
     return check
 
