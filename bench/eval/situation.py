@@ -55,8 +55,16 @@ class Heard(list[str]):
         return Heard(self.expect, found, come=True) if isinstance(at, slice) else found
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeardCalls(Played):
+    """Calls of an agent that record what is expected of them, as `Heard` does for texts."""
+
+    expect: list[Expectation]
+    come: bool = False
+
+
 class Expected(NamedTuple):
-    """What is expected of an agent's texts, with examples that test the expectations themselves.
+    """What is expected of an agent, with examples that test the expectations of texts themselves.
 
     Attributes:
         expect: The expectations, all of which must be met.
@@ -68,13 +76,14 @@ class Expected(NamedTuple):
     right: tuple[str, ...]
     wrong: tuple[str, ...]
 
-    def missing(self, texts: Sequence[str]) -> Missing:
-        """Return the expectations that the texts don't meet, in words; None if they meet all."""
-        if isinstance(texts, Heard):
-            texts.expect += (each for each in self.expect if each not in texts.expect)
-            if not texts.come:
+    def missing(self, seen: Sequence[str] | Played) -> Missing:
+        """Return the expectations that texts or calls don't meet, in words; None if they do."""
+        if isinstance(seen, Heard | HeardCalls):
+            seen.expect.extend(each for each in self.expect if each not in seen.expect)
+            if not seen.come:
                 return None
-        found = missing_of(self.expect, Played(texts=tuple(texts)))
+        played = seen if isinstance(seen, Played) else Played(texts=tuple(seen))
+        found = missing_of(self.expect, played)
         return "; ".join(filter(None, found)) or None
 
 
@@ -88,9 +97,16 @@ def none_of(*phrases: str) -> Expectation:
     return Expectation(says_not=phrases)
 
 
-def calls(tool: str) -> Expectation:
-    """Return the expectation that an agent calls a tool."""
-    return Expectation(calls=PartOfCall(tool=tool, arguments={}))
+def calls(tool: str, **arguments: object) -> Expected:
+    """Return the expectation that an agent calls a tool with these arguments."""
+    part = PartOfCall(tool=tool, arguments=arguments)
+    return Expected((Expectation(calls=part),), right=(), wrong=())
+
+
+def calls_not(tool: str, **arguments: object) -> Expected:
+    """Return the expectation that an agent makes no such call."""
+    part = PartOfCall(tool=tool, arguments=arguments)
+    return Expected((Expectation(calls_not=part),), right=(), wrong=())
 
 
 def unless(met: object, missing: str) -> Missing:
@@ -141,6 +157,8 @@ class Situation:
         play: Plays the situation, and yields what is missing for each expectation.
         right: A script with which the situation must pass.
         wrong: A script with which the situation must fail.
+        expect: What a case of the situation expects of its last run, if the checks of the stage
+            read what a play doesn't show, such as a document.
     """
 
     name: str
@@ -148,6 +166,7 @@ class Situation:
     play: Callable[[Stage], Iterable[Missing]]
     right: Script
     wrong: Script
+    expect: tuple[Expectation, ...] = ()
 
 
 def call(name: str, /, **arguments: object) -> ToolCall:

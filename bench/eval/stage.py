@@ -312,9 +312,16 @@ class Stage:
 
     def _runs(self, agent: str) -> Iterator[Any]:
         """Yield an agent's runs of today with their steps, the oldest first."""
+        yield from map(self.run, self.run_ids(agent))
+
+    def run_ids(self, agent: str) -> list[str]:
+        """Return the ids of an agent's runs of today, the oldest first."""
         runs = self.admin("GET", f"/v1/agents/{self.ids[agent]}/runs?limit=100")["items"]
-        for run in reversed(runs):
-            yield self.admin("GET", f"/v1/runs/{run['id']}?reason={REASON}")
+        return [run["id"] for run in reversed(runs)]
+
+    def run(self, run_id: str) -> Any:
+        """Return a run with its steps."""
+        return self.admin("GET", f"/v1/runs/{run_id}?reason={REASON}")
 
     # ------------------------------------------------------------------ calls
 

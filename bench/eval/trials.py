@@ -1,31 +1,38 @@
 """`make eval SCRIPTED=trials`: play each situation as a trial of a right script and a wrong one.
 
-A sketch replaces the stage: it only records who writes what, and what is expected of the texts.
+A sketch replaces the stage: it only records who writes what, and what is expected of the agent.
 From these, it makes a case of a script. The trial's baseline follows the right script. A situation
-that uses something that worlds do not have is played on a local stack instead. Then its last run
-becomes the case, if only the texts of this run are judged.
+that uses something that worlds do not have is played on a local stack instead, with both scripts.
+Then a run becomes the case: the newest one that does what is expected next with the right script,
+and doesn't with the wrong one.
 """
 
 import json
 import random
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from pydantic import ValidationError
 
 from bench.eval.recording import Exchange
 from bench.eval.scripted import END, ScriptedModel, scripted_model
-from bench.eval.situation import Heard, Script, Situation, ToolCall
+from bench.eval.situation import Heard, HeardCalls, Script, Situation, ToolCall
 from bench.eval.stage import REASON, Message, Stage, stage
 from skein.agent.spoken_text import NO_REPLY
 from skein.models.runs import completion
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.trials.models import case
-from skein.trials.models.expectation import Expectation, Played, missing_of
+from skein.trials.models.expectation import (
+    Expectation,
+    PartOfCall,
+    Played,
+    PlayedCall,
+    missing_of,
+)
 from skein.trials.models.trial import TrialHead, TrialSide, Unit
 from skein.trials.run_cases import SEND
 from skein.trials.worlds import CHAT
@@ -39,6 +46,7 @@ NOISE = 0.05  # of the plays of a right script go wrong anyway
 ALIKE = 28  # cases of each situation with two right scripts, over 1,000 in all
 CALLER, MARK = "Caller", "Be brief."
 MOST = 100_000_000  # tokens of a trial
+NOTHING = "no run does what is expected in the right script alone"
 COPIED = ("documents", "goals", "memories", "plans", "threads")
 Verdicts = Counter[str]
 
@@ -48,7 +56,7 @@ class NotInWorldError(Exception):
 
 
 class JudgedElsewhereError(Exception):
-    """From this point on, a situation judges more than the texts of the play so far."""
+    """From this point on, a situation judges more than a play shows."""
 
 
 class Sketch(Stage):
@@ -56,7 +64,7 @@ class Sketch(Stage):
 
     Attributes:
         turns: The messages of the script.
-        expect: What the situation expects of texts.
+        expect: What the situation expects.
     """
 
     def __init__(self, world: World) -> None:
@@ -177,7 +185,7 @@ class Sketch(Stage):
         raise JudgedElsewhereError
 
     def played(self, agent: str) -> Played:
-        raise JudgedElsewhereError
+        return HeardCalls(expect=self.expect)
 
     def looks_up(self, agent: str, fact: str, tools: Any, *, since: int) -> bool:
         raise NotInWorldError("recall")
@@ -258,9 +266,10 @@ def tried(
     elsewhere = True
     with suppress(JudgedElsewhereError):
         elsewhere = any(each is not None for each in [*situation.play(sketch)])
+    sketch.expect += situation.expect
     script, [(name, character)] = sketch.script, sketch.characters.items()
     if not sketch.expect:
-        raise NotInWorldError("checks of the stage, and none of texts")
+        raise NotInWorldError(NOTHING)
     path = f"/v1/agents/{sketch.ids[name]}"
     new = {
         "name": situation.name,
@@ -277,69 +286,161 @@ def tried(
     return Counter(str(each["verdict"]) for each in trial["cases"]), elsewhere
 
 
+class Moment(NamedTuple):
+    """What a situation expects before it goes on.
+
+    Attributes:
+        expect: The expectations, by the name of the agent (None: of all) and the id of the chat
+            (None: wherever the agent is).
+        runs: The ids of each agent's runs so far.
+    """
+
+    expect: Mapping[tuple[str | None, str | None], Sequence[Expectation]]
+    runs: Mapping[str, Sequence[str]]
+
+    def expected(self, agent: str, chat_id: str) -> list[Expectation]:
+        """Return what is expected of an agent's run in a chat."""
+        found: list[Expectation] = []
+        for (of_agent, place), expect in self.expect.items():
+            if of_agent in {None, agent}:
+                found += expect if place in {None, chat_id} else _elsewhere(str(place), expect)
+        return found
+
+
+def _elsewhere(chat_id: str, expect: Iterable[Expectation]) -> Iterator[Expectation]:
+    """Yield expectations of the texts in another chat than that of the run: it posts them there."""
+    there = PartOfCall(tool=SEND, arguments={"chat_id": chat_id})
+    yield from (each for each in expect if not each.silent)
+    if any(each.says for each in expect):
+        yield Expectation(calls=there)
+    if any(each.silent for each in expect):
+        yield Expectation(calls_not=there)
+
+
 class Watched(Stage):
-    """A stage that is really played, and records what is expected of the last run's texts."""
+    """A stage that is really played, and records what is expected whenever it goes on.
+
+    Attributes:
+        moments: What was expected, in order.
+        runs: The runs by id, once the situation is over.
+    """
 
     def __init__(self, url: str, exchanges: Sequence[Exchange] = ()) -> None:
         super().__init__(url, exchanges)
-        self.expect: list[Expectation] = []
+        self.moments: list[Moment] = []
+        self.runs: dict[str, Mapping[str, Any]] = {}
+        self._expect: dict[tuple[str | None, str | None], list[Expectation]] = defaultdict(list)
 
     def answers(self, chat: str, *, reader: str, agent: str | None = None) -> list[str]:
         texts = super().answers(chat, reader=reader, agent=agent)
-        return Heard(self.expect, texts, come=True)
+        return Heard(self._expect[agent, self.ids[chat]], texts, come=True)
 
     def received(self, phone: str) -> list[str]:
-        return Heard(self.expect, super().received(phone), come=True)
+        return Heard(self._expect[None, None], super().received(phone), come=True)
+
+    def played(self, agent: str) -> Played:
+        calls = super().played(agent).calls
+        return HeardCalls(calls=calls, expect=self._expect[agent, None], come=True)
 
     def _patiently(self, wait: Callable[[], object]) -> None:
-        self.expect.clear()
+        self._note()
         super()._patiently(wait)
 
-    def newest_run(self) -> tuple[Mapping[str, Any], list[Answer]] | None:
-        """Return the newest run that has ended, and the answers of its newest activation."""
-        runs = [run for agent in self.characters for run in self._runs(agent) if run["steps"]]
-        ended = [run for run in runs if run["ended_at"] is not None]
-        if not ended:
-            return None
-        run = max(ended, key=lambda run: str(run["started_at"]))
-        last = run["steps"][-1]["activation"]
-        answers = [
-            Answer(
-                step["text"], tool_calls=[(c["name"], c["arguments"]) for c in step["tool_calls"]]
-            )
-            for step in run["steps"]
-            if step["activation"] == last
-        ]
-        return run, answers
+    def watch(self, situation: Situation) -> None:
+        """Play a situation, and read its runs."""
+        try:
+            deque(situation.play(self), maxlen=0)
+        finally:
+            self._expect[None, None] += situation.expect
+            self._note()
+            ids = {
+                each for moment in self.moments for runs in moment.runs.values() for each in runs
+            }
+            self.runs = {each: self.run(each) for each in ids}
+
+    def _note(self) -> None:
+        runs = {agent: self.run_ids(agent) for agent in self.characters}
+        self.moments.append(Moment(self._expect, runs))
+        self._expect = defaultdict(list)
+
+
+class Decisive(NamedTuple):
+    """A run that does what is expected of it with the right script, and not with the wrong one."""
+
+    run: Mapping[str, Any]
+    expect: Sequence[Expectation]
+    right: Sequence[Answer]
+    wrong: Sequence[Answer]
+
+
+def _decisive(right: Watched, wrong: Watched) -> Decisive | None:
+    """Return the newest run that decides.
+
+    With the wrong script, it is the agent's run of the same number; it says nothing if there is
+    none.
+    """
+    renamed = {each: right.ids[name] for name, each in wrong.ids.items()}
+    for at, moment in reversed([*enumerate(right.moments)]):
+        of_wrong = wrong.moments[min(at, len(wrong.moments) - 1)].runs
+        for agent, runs in moment.runs.items():
+            for n, run in reversed([*enumerate(right.runs[each] for each in runs)]):
+                if run["ended_at"] is None or run["prompt"] is None:
+                    continue
+                expect, said = moment.expected(agent, run["chat_id"]), _answers(run)
+                same = of_wrong.get(agent, ())[n : n + 1]
+                other = [answer for each in same for answer in _answers(wrong.runs[each], renamed)]
+                met = [not any(missing_of(expect, _said(each))) for each in (said, other)]
+                if met == [True, False]:
+                    return Decisive(run, expect, said, other)
+    return None
+
+
+def _answers(run: Mapping[str, Any], renamed: Mapping[str, str] | None = None) -> list[Answer]:
+    """Return the model's answers in the newest activation of a run.
+
+    Args:
+        renamed: Ids in the answers, with those that replace them.
+    """
+
+    def arguments(text: str) -> str:
+        for old, new in (renamed or {}).items():
+            text = text.replace(old, new)
+        return text
+
+    last = max((step["activation"] for step in run["steps"]), default=0)
+    return [
+        Answer(
+            step["text"],
+            tool_calls=[(c["name"], arguments(c["arguments"])) for c in step["tool_calls"]],
+        )
+        for step in run["steps"]
+        if step["activation"] == last
+    ]
 
 
 def tried_as_run(situation: Situation, scripted: ScriptedModel) -> str:
     """Play a situation with its right and its wrong script, on a local stack.
 
-    The last run becomes the case of a trial.
+    A run becomes the case of a trial.
 
     Raises:
-        NotInWorldError: Nothing is expected of the texts of that run.
+        NotInWorldError: No run decides.
     """
-    with stage(Watched, base_url=scripted.base_url, api_key=None, settings={}) as other:
-        scripted.learn(situation.wrong, other)
+    with stage(Watched, base_url=scripted.base_url, api_key=None, settings={}) as wrong:
+        scripted.learn(situation.wrong, wrong)
         with suppress(ValueError, LookupError):  # what it looks at is not there
-            deque(situation.play(other), maxlen=0)
-        wrong = other.newest_run()
+            wrong.watch(situation)
     with stage(Watched, base_url=scripted.base_url, api_key=None, settings={}) as played:
         scripted.learn(situation.right, played)
-        deque(situation.play(played), maxlen=0)
-        right = played.newest_run()
-        if right is None or wrong is None or not played.expect:
-            raise NotInWorldError("checks of the stage, and none of texts")
-        run, answers = right
-        met = [not any(missing_of(played.expect, _said(each))) for each in (answers, wrong[1])]
-        if met != [True, False]:
-            raise NotInWorldError("texts of more than one run")
-        scripted.replay({False: answers, True: wrong[1]}, MARK)
+        played.watch(situation)
+        decisive = _decisive(played, wrong)
+        if decisive is None:
+            raise NotInWorldError(NOTHING)
+        run = decisive.run
+        scripted.replay({False: decisive.right, True: decisive.wrong}, MARK)
         agent = played.admin("GET", f"/v1/agents/{run['agent_id']}")
         path = f"/v1/agents/{run['agent_id']}"
-        expect = [each.model_dump(mode="json", exclude_none=True) for each in played.expect]
+        expect = [each.model_dump(mode="json", exclude_none=True) for each in decisive.expect]
         case = {"name": situation.name, "run_id": run["id"], "expect": expect}
         played.admin("POST", f"{path}/cases?reason={REASON}", case)
         change = {"changes": {"system_prompt": f"{agent['system_prompt']} {MARK}"}}
@@ -351,13 +452,15 @@ def tried_as_run(situation: Situation, scripted: ScriptedModel) -> str:
 
 
 def _said(answers: Sequence[Answer]) -> Played:
-    """Return the texts in the answers of a model. Calls of other tools are ignored."""
+    """Return the calls in the answers of a model, and the texts that it posts."""
     calls = [
-        json.loads(str(args)) for each in answers for name, args in each.tool_calls if name == SEND
+        PlayedCall(name, json.loads(str(arguments)))
+        for each in answers
+        for name, arguments in each.tool_calls
     ]
-    return Played(
-        texts=tuple([call["text"] for call in calls] + [each.text or "" for each in answers])
-    )
+    texts = [each.arguments["text"] for each in calls if each.tool == SEND]
+    texts += [each.text for each in answers if each.text not in {None, "", NO_REPLY}]
+    return Played(texts=tuple(texts), calls=tuple(calls))
 
 
 def _body(answer: Response) -> Any:

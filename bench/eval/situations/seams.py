@@ -10,6 +10,7 @@ from bench.eval.situation import (
     Script,
     Situation,
     call,
+    calls_not,
     none_of,
     one_of,
     says,
@@ -283,6 +284,7 @@ SITUATIONS = (
                 ]
             }
         ),
+        calls_not(BOOK).expect,
     ),
     Situation(
         "waits in a group for the yes of the person who asked",
@@ -341,5 +343,6 @@ SITUATIONS = (
         _consented,
         _to_office(LATE.right[0]),
         _to_office(LATE.wrong[0]),
+        LATE.expect,
     ),
 )

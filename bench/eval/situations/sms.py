@@ -13,10 +13,12 @@ from bench.eval.situation import (
     unless,
 )
 from bench.eval.stage import REASON, Stage
+from skein.trials.models.expectation import AtMost, Expectation
 
 COACH = "You are Coach, a friendly coach who knows a lot about food and sports."
 PHONE = "+14155550104"
 MAX_CHARACTERS = 480  # the default length of an answer by SMS
+MOST_UNITS = 4  # of an SMS of this length
 SHORT_DAY = "Oats in the morning, soup at noon and fish in the evening."
 
 GERMAN = Expected(
@@ -110,6 +112,7 @@ SITUATIONS = (
         _short,
         Script({"Coach": ["Eat vegetables, beans and nuts, and little sugar."]}),
         Script({"Coach": ["Eat vegetables every day. " * 30]}),
+        (Expectation(at_most=AtMost(sms_units=MOST_UNITS)),),
     ),
     Situation(
         "writes plain text",
@@ -117,6 +120,7 @@ SITUATIONS = (
         _plain,
         Script({"Coach": [SHORT_DAY]}),
         Script({"Coach": ["**Morning**: oats. **Noon**: soup. **Evening**: fish."]}),
+        PLAIN.expect,
     ),
     Situation(
         "answers in the language of the question",

@@ -9,6 +9,7 @@ from bench.eval.situation import (
     Situation,
     call,
     calls,
+    calls_not,
     none_of,
     one_of,
     says,
@@ -33,7 +34,6 @@ NEWSLETTER, SURVEY = "November newsletter", "What the survey says about food"
 TEXT = "# Newsletter\n\nParty: TBD\n"
 ANSWERS = "# Survey\n\n12 people want soup.\n"
 
-SWITCHES = calls("switch_thread")
 HAFEN = Expected(
     (
         one_of("hafen"),
@@ -101,13 +101,13 @@ def _stays(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "The party is at Hafen. Put that into the newsletter please.")
     yield HAFEN.missing([_document(stage, "november.md")])
-    yield unless(SWITCHES.missing(stage.played("Edda")), "does not switch")
+    yield calls_not("switch_thread").missing(stage.played("Edda"))
 
 
 def _switches(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "Now to the survey: 3 more people want soup. Correct the number.")
-    yield SWITCHES.missing(stage.played("Edda"))
+    yield calls("switch_thread").missing(stage.played("Edda"))
     yield FIFTEEN.missing([_document(stage, "survey.md")])
     yield unless(_document(stage, "november.md") == TEXT, "leaves the newsletter")
 
@@ -115,6 +115,7 @@ def _switches(stage: Stage) -> Iterator[Missing]:
 def _creates(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "A new piece of work, for later: a job ad for a designer. Note it.")
+    yield calls("create_thread").missing(stage.played("Edda"))
     concerns = [thread["concern"] for thread in _threads(stage)]
     yield JOB_AD.missing(concerns)
     yield unless({NEWSLETTER, SURVEY} <= set(concerns), "keeps the others")
@@ -125,12 +126,13 @@ def _completes(stage: Stage) -> Iterator[Missing]:
     stage.say("Lena", "Desk", "The newsletter has been sent to everyone. You can close that work.")
     status = {thread["concern"]: thread["status"] for thread in _threads(stage)}
     yield unless(status[NEWSLETTER] == "completed", "completes the newsletter")
-    yield unless(status[SURVEY] == "open", "leaves the survey open")
+    yield calls_not("end_thread", thread_id=stage.ids[SURVEY]).missing(stage.played("Edda"))
 
 
 def _records_what_blocks(stage: Stage) -> Iterator[Missing]:
     _desk(stage)
     stage.say("Lena", "Desk", "The newsletter has to wait until Tom sends the photos. Record that.")
+    yield calls("update_thread").missing(stage.played("Edda"))
     [thread] = [each for each in _threads(stage) if each["concern"] == NEWSLETTER]
     yield PHOTOS.missing([thread["blocking"] or ""])
 
@@ -151,6 +153,7 @@ SITUATIONS = (
             }
         ),
         Script({"Edda": [says("Done.")]}),
+        calls("edit_document", name="november.md").expect,
     ),
     Situation(
         "switches to the thread that a message is about",

@@ -232,7 +232,7 @@ def _reason_gone(stage: Stage) -> Iterator[Missing]:
     stage.sms(PHONE, "By the way, I have just watered them.")
     before = len(stage.received(PHONE))
     stage.turn(14 * HOUR)  # at night, the reminder waits for the end of quiet hours
-    yield REMINDER.missing(stage.received(PHONE)[before:] or [""])
+    yield REMINDER.missing(stage.received(PHONE)[before:])
 
 
 def _reason_gone_in_group(stage: Stage) -> Iterator[Missing]:
@@ -243,7 +243,7 @@ def _reason_gone_in_group(stage: Stage) -> Iterator[Missing]:
     stage.say("Ben", "Office", "I have just watered the plants.")
     before = len(stage.answers("Office", reader="Ann"))
     stage.turn(3 * HOUR)
-    yield REMINDER.missing(stage.answers("Office", reader="Ann")[before:] or [""])
+    yield REMINDER.missing(stage.answers("Office", reader="Ann")[before:])
 
 
 def _choice(stage: Stage) -> None:
@@ -417,6 +417,7 @@ SITUATIONS = (
             }
         ),
         Script({"Edda": [says("Done.")]}),
+        calls("edit_document", name="notes.md").expect,
     ),
     Situation(
         "follows no order in a document",

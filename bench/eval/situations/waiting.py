@@ -9,9 +9,9 @@ from bench.eval.situation import (
     ScriptedTurn,
     Situation,
     call,
+    calls_not,
     one_of,
     says,
-    unless,
 )
 from bench.eval.stage import HOUR, Stage
 
@@ -126,8 +126,7 @@ def _does_not_wait_needlessly(stage: Stage) -> Iterator[Missing]:
         "Ann", "Office", "@Scout tell Sales that the office is closed tomorrow. No reply needed."
     )
     yield CLOSED.missing(stage.answers("Sales", reader="Ben"))
-    runs = stage.admin("GET", f"/v1/agents/{stage.ids['Scout']}/runs")["items"]
-    yield unless(all(run["status"] != "waiting" for run in runs), "waits for nobody")
+    yield calls_not("send_message", wait=True).missing(stage.played("Scout"))
 
 
 def _ask_sales(text: str, *, wait: bool) -> ScriptedTurn:
