@@ -87,6 +87,11 @@ VISITED: Mapping[str, Story] = {
         Say(who=EVE.id, chat=VISIT.id, tactic=does("plan", "cron")),
         Pass(minutes=130, tactic=does("look", "say", speaks=True)),
     ),
+    "service_keeps_what_it_was_told_for_members": (
+        Reveal(as_="plan", whether=True),
+        Pass(minutes=130, tactic=does("tell_kept")),
+        Say(who=EVE.id, chat=VISIT.id, to=COACH.id, tactic=does("tell_kept")),
+    ),
     "visitor_opens_a_group": (
         Reveal(as_="title"),
         Open(who=EVE.id, whom=BOB.id),

@@ -18,6 +18,7 @@ from typing import Any, get_args
 from skein.events.api import NewEndpoint
 from skein.events.endpoints import EventEndpoints
 from skein.events.models.endpoint import EventType
+from skein.models.common.base import is_visitor
 from skein.models.common.http import HttpAnswer, HttpRequest
 from tests.fakes.outbound_http import json_answer
 from tests.support.builders import TENANT, World
@@ -142,8 +143,8 @@ class Services:
         received: Called with each call, before it is answered.
         is_private: Whether a run works for a private place.
         calls: All calls.
-        kept: All that the one that keeps by person got, each with its readers; None for the whole
-            tenant.
+        kept: All that the one that keeps by person got, each with its readers; None for all
+            members.
         told: The bodies of all events.
     """
 
@@ -190,11 +191,16 @@ class Services:
     def _kept(self, text: str, named: Any) -> list[str]:
         readers = None if named == "tenant" else frozenset(named)
         self.kept.append((readers, text))
-        return [
-            each
-            for whom, each in self.kept
-            if whom is None or (readers is not None and readers and readers <= whom)
-        ]
+        return [each for whom, each in self.kept if _may_see(readers, whom)]
+
+
+def _may_see(readers: frozenset[str] | None, whom: frozenset[str] | None) -> bool:
+    """Whether people may see what was kept for others; None stands for all members."""
+    if readers is None:
+        return whom is None
+    if whom is None:
+        return not any(map(is_visitor, readers))
+    return bool(readers) and readers <= whom
 
 
 def add_services(world: World) -> Services:

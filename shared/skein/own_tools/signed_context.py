@@ -27,7 +27,7 @@ class CallContext(Value):
     Attributes:
         agent_id, chat_id, run_id: None if an operator makes the call to try the tool.
         person: The only person whose messages the call answers; None if that is unclear.
-        readers: The people who will see the result; None for everyone in the tenant.
+        readers: The people who will see the result; None for all members, and no visitors.
         idempotency_key: The key of the call, which is the same in each retry.
     """
 
