@@ -1,6 +1,5 @@
 """Convert batches of a DynamoDB stream to changes of the table."""
 
-import base64
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -77,17 +76,4 @@ def change_of(record: Mapping[str, Any]) -> ItemChange:
 
 
 def _image(stored: Mapping[str, Any] | None) -> Item | None:
-    return None if stored is None else unmarshal_item(_with_bytes(stored))
-
-
-def _with_bytes(value: Any) -> Any:
-    """Return attribute values with decoded bytes; events contain bytes as base64."""
-    if isinstance(value, list):
-        return [_with_bytes(inner) for inner in value]
-    if not isinstance(value, Mapping):
-        return value
-    if len(value) == 1 and isinstance(value.get("S", value.get("N")), str):
-        return value  # most values, which need no copy
-    if value.keys() == {"B"} and isinstance(value["B"], str):
-        return {"B": base64.b64decode(value["B"], validate=True)}
-    return {name: _with_bytes(inner) for name, inner in value.items()}
+    return None if stored is None else unmarshal_item(stored)

@@ -1,5 +1,6 @@
 """Conversion between DynamoDB attribute values, `{"N": "41"}`, and Python values, `41`."""
 
+import base64
 from collections.abc import Mapping
 from decimal import (
     Clamped,
@@ -71,21 +72,30 @@ def _marshal_other(value: Any) -> AttributeValue:
 
 
 def unmarshal(spelled: Mapping[str, Any]) -> Any:
-    """Convert an attribute value to Python; whole numbers become ints, other numbers floats."""
+    """Convert an attribute value to Python; whole numbers become ints, other numbers floats.
+
+    Args:
+        spelled: The attribute value. The events of a stream contain bytes as base64.
+
+    Raises:
+        ValueError: A text is not valid base64, or the value has not exactly one type.
+    """
     ((kind, value),) = spelled.items()
     if kind == "S":  # most values are strings
         return value
     if kind == "N":
         return int(value) if value.isdecimal() else _to_python(value)
-    match kind:
-        case "NULL":
-            return None
-        case "M":
-            return {name: unmarshal(inner) for name, inner in value.items()}
-        case "L":
-            return [unmarshal(inner) for inner in value]
-        case _:
-            return value
+    if kind == "M":
+        return {name: unmarshal(inner) for name, inner in value.items()}
+    if kind == "L":
+        return [unmarshal(inner) for inner in value]
+    return _unmarshal_other(kind, value)
+
+
+def _unmarshal_other(kind: str, value: Any) -> Any:
+    if kind == "B" and isinstance(value, str):
+        return base64.b64decode(value, validate=True)
+    return None if kind == "NULL" else value
 
 
 def comparable(value: Any) -> AttributeValue:
