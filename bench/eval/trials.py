@@ -214,7 +214,7 @@ class SidedModel:
         [taken] = head.taken  # one play at a time
         if taken.unit not in self._left:
             strays = self._draws.random() < self.noise
-            script = self.wrong if strays else self.scripts[taken.side]
+            script = self.wrong if strays else self.scripts[taken.unit.side]
             [turns] = script.turns.values() or [()]
             self._left[taken.unit] = iter(turns)
         turn = next(self._left[taken.unit], None)

@@ -8,7 +8,7 @@ from skein.models.common.storage import Put, Update
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.models.runs.step import Step
 from skein.privacy.models.audit import Access
-from skein.trials.models.trial import TakenUnit, TrialHead
+from skein.trials.models.trial import TakenUnit, TrialHead, Unit
 from tests.support.api_client import Answer, everything, operator
 from tests.support.builders import TENANT, World, bot, person
 
@@ -149,7 +149,9 @@ def test_tenant_has_four_plays_at_once() -> None:
     head = TrialHead.must_read(here.table.all_items(), TrialHead.key_of(TENANT))
     until = here.clock.now() + timedelta(minutes=5)
     taken = tuple(
-        TakenUnit(trial_id="trl_other", case_id="case_1", side="baseline", n=n, until=until)
+        TakenUnit(
+            unit=Unit(trial_id="trl_other", case_id="case_1", side="baseline", n=n), until=until
+        )
         for n in range(4)
     )
     busy = head.model_copy(update={"taken": taken})

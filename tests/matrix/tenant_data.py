@@ -619,15 +619,15 @@ class _Furnisher:
         case_id, trials = self._case(), app.get(Trials)
         candidate = Candidate(changes=AgentChange.model_validate({"system_prompt": "New"}))
         owner = CaseOwner(TENANT, self.coach.id, private=True)
-        trial = trials.start(owner, NewTrial(candidate=candidate, cases=(case_id,))).trial
+        view = trials.start(owner, NewTrial(candidate=candidate, cases=(case_id,)))
+        trial, [case] = view.trial, view.cases
         unit = Unit(trial_id=trial.id, case_id=case_id, side="candidate", n=1)
         result = PlayResult(
             tenant=TENANT, agent_id=self.coach.id, **unit.model_dump(), mark="failed",
             missing=(pair.word,), texts=(pair.word,), calls=(pair.word,), questions=(pair.word,),
             effects=(pair.word,), usage={}, seconds=1, expires_at=trial.expires_at,
         )  # fmt: skip
-        key = PlayResult.key_in(trial, trial.cases[0], unit)
-        self.world.table.write(Put(key, result.attributes()))
+        self.world.table.write(Put(case.key_of_result(unit), result.attributes()))
         return {"case_id": case_id, "trial_id": trial.id}
 
     def _key_id(self, app: AllServices) -> str:

@@ -14,6 +14,7 @@ from skein.models.runs.run import ENDED, Run
 from skein.models.runs.step import Step
 from skein.services.common.quoting import in_quotes
 from skein.trials.models.trial import Trial
+from skein.trials.tried import played_cases
 from tests.attacks.cast import COACH, PEOPLE, PHONES, named, titled
 from tests.attacks.knowledge import Leak
 from tests.attacks.outsiders import seen_by
@@ -304,7 +305,7 @@ def no_trial_tells_of_the_erased(town: Town) -> Iterator[str]:
     """No play of a case says what an erased person asked for, and no private case expects it."""
     theirs = {task_of(n) for n, asked in town.tasks.items() if asked.who in town.erased}
     for trial in trials(town):
-        for ref in trial.cases:
+        for ref in played_cases(town.table, trial):
             asked = {"case_id": ref.id, "reason": WHY}
             path = f"/v1/agents/{trial.agent_id}"
             shown = str(town.admin.get(f"{path}/trials/{trial.id}/results", **asked).body)

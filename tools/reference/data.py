@@ -152,22 +152,6 @@ NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 MEETING = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{meeting}")
 ERRAND = errand.ErrandRef.model_construct(agent_id=AGENT, scope=None, id="{errand}")
 
-TRIAL = trial.Trial(
-    tenant=TENANT,
-    agent_id=AGENT,
-    id="{trial}",
-    baseline={},
-    candidate={},
-    baseline_version=1,
-    digest="",
-    cases=(),
-    repeats=1,
-    max_tokens=1,
-    planned={},
-    created_at=NOON,
-    expires_at=1,
-)
-
 
 class Row(NamedTuple):
     """One item: its key, and the class or function with the docstring that describes it."""
@@ -203,9 +187,12 @@ def _call_key() -> Key:
 
 def _result_key(run_id: str | None) -> Key:
     """Return the key of a play's result, with placeholders in braces for ids."""
-    ref = trial.CaseRef(id="{case}", version=1, required=True, run_id=run_id)
+    played = trial.PlayedCase(
+        tenant=TENANT, agent_id=AGENT, trial_id="{trial}", id="{case}", run_id=run_id,
+        case_version=1, required=True, private=False, expires_at=1,
+    )  # fmt: skip
     unit = trial.Unit(trial_id="{trial}", case_id="{case}", side="candidate", n=7)
-    text = "\n".join(trial.PlayResult.key_in(TRIAL, ref, unit))
+    text = "\n".join(played.key_of_result(unit))
     text = text.replace("chat_X", CHAT).replace("ULID", "{ulid}")
     return Key(*text.replace("candidate#7", "{side}#{n}").split("\n"))
 
@@ -324,7 +311,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
         "`Case`": Row(case.Case.key_of(TENANT, AGENT, "{case}"), case.Case),
         "`Trial`": Row(trial.Trial.key_of(TENANT, AGENT, "{trial}"), trial.Trial),
-        "`PlayedCase`": Row(trial.PlayedCase.key_in(TRIAL, "{case}"), trial.PlayedCase),
+        "`PlayedCase`": Row(
+            trial.PlayedCase.key_of(TENANT, AGENT, "{trial}", "{case}"), trial.PlayedCase
+        ),
         "`PlayResult` of a script": Row(_result_key(None), trial.PlayResult),
         "`PlayResult` of a run": Row(_result_key("run_ULID_chat_X"), trial.PlayResult),
         "`TrialHead`": Row(trial.TrialHead.key_of(TENANT), trial.TrialHead),

@@ -11,6 +11,7 @@ from routes.scope import WhyPrivate, note_run, sees_private
 from skein.bootstrap import service
 from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
+from skein.services.directory.agents import Agents
 from skein.trials.api import CaseChange, CasePage, CaseResource, NewCase
 from skein.trials.models.case import Case, CaseView
 from skein.trials.records import CaseOwner, Cases
@@ -22,8 +23,13 @@ CaseId = Annotated[EntityId, Path(description="The id of a case.")]
 
 
 def owner_of(agent_id: str, reason: str | None) -> CaseOwner:
-    """Return the agent whose cases the request may reach, with the operator's rights."""
+    """Return the agent whose cases the request may reach, with the operator's rights.
+
+    Raises:
+        NotFound: The agent does not exist.
+    """
     caller = router.caller
+    service(Agents).get(caller.tenant, agent_id)
     return CaseOwner(caller.tenant, agent_id, caller.user_id, sees_private(caller, reason))
 
 

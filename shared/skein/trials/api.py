@@ -20,18 +20,10 @@ from skein.models.common.base import EntityId, Instant, Value
 from skein.models.common.json_types import NUMBER
 from skein.models.directory.agent import LAST_VERSION
 from skein.models.quotas.prices import Money
+from skein.models.quotas.usage import Usage
 from skein.trials.models.case import CaseFields, CaseState, CaseView, NamedCase
 from skein.trials.models.expectation import Expectation
-from skein.trials.models.trial import (
-    SIDES,
-    CaseRef,
-    PlayedCase,
-    PlayFields,
-    Trial,
-    TrialSide,
-    TrialState,
-    TrialView,
-)
+from skein.trials.models.trial import PlayFields, Trial, TrialSide, TrialState, TrialView
 from skein.trials.verdicts import Verdict
 
 EXAMPLE: dict[str, Any] = {
@@ -152,18 +144,6 @@ class TrialCaseResource(Resource):
     ]
     plays: Annotated[dict[TrialSide, int], Field(description="How many plays of each side ended.")]
 
-    @classmethod
-    def from_parts(cls, ref: CaseRef, played: PlayedCase) -> Self:
-        """Build the resource of a case and its plays."""
-        marks = {side: played.of(side) for side in SIDES}
-        return cls(
-            **{name: getattr(ref, name) for name in ("id", "required", "private")},
-            verdict=played.verdict,
-            blocks=played.blocks,
-            passed={side: found.count("passed") for side, found in marks.items()},
-            plays={side: len(found) for side, found in marks.items()},
-        )
-
 
 class ListedTrial(Resource):
     """A trial in a list."""
@@ -183,11 +163,13 @@ class ListedTrial(Resource):
     @classmethod
     def of(cls, trial: Trial, /) -> Self:
         """Build the resource of a trial."""
-        planned = trial.planned.values()
-        tokens = sum(each.tokens for each in planned)
-        calls = sum(each.calls for each in planned)
-        given = {**dict(trial), "planned_calls": calls, "planned_tokens": tokens}
-        return cls.model_validate(given)
+        planned = Usage(models=trial.planned).of_all_models
+        return cls(
+            **dict(trial),
+            baseline_version=trial.baseline.version,
+            planned_calls=planned.calls,
+            planned_tokens=planned.tokens,
+        )
 
 
 class TrialDetail(ListedTrial):
@@ -208,12 +190,10 @@ class TrialDetail(ListedTrial):
         trial = view.trial
         return cls(
             **dict(ListedTrial.of(trial)),
-            baseline=AgentConfiguration(**trial.version_of("baseline").configured),
-            candidate=AgentConfiguration(**trial.version_of("candidate").configured),
-            cases=tuple(
-                TrialCaseResource.from_parts(ref, view.played[ref.id]) for ref in trial.cases
-            ),
-            tokens=sum(each.tokens for each in view.played.values()),
+            baseline=AgentConfiguration(**trial.baseline.configured),
+            candidate=AgentConfiguration(**trial.candidate.configured),
+            cases=tuple(map(TrialCaseResource.of, view.cases)),
+            tokens=sum(each.tokens for each in view.cases),
             planned_money=view.planned,
             money=view.money,
         )

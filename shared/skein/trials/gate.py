@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from skein.errors import Conflict
 from skein.models.directory.agent import Agent
 from skein.ports import Table
 
@@ -36,8 +35,8 @@ class OpenedGate:
 
         why = refusal(self.table, before, after, self.trial_id)
         if why is not None and before.gate == "block":
-            raise Conflict(why.message, details={"reason": why.reason})
-        self.warning = why.message if why is not None else None
+            raise why
+        self.warning = str(why) if why is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

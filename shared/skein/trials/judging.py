@@ -4,7 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest
+from pydantic import ValidationError
+
+from skein.interface.tool import schema_for_models
+from skein.models.common.base import Value
+from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.ports import LanguageModel
 from skein.prompts import render
 from skein.settings import Settings
@@ -12,12 +16,6 @@ from skein.trials.models.expectation import Expectation, Played
 
 ANSWER_TOKENS, SECONDS = 2_000, 45
 UNREADABLE = "the judge's answer is unreadable"
-SCHEMA: dict[str, object] = {
-    "type": "object",
-    "properties": {"missing": {"type": "array", "items": {"type": "string"}}},
-    "required": ["missing"],
-    "additionalProperties": False,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +27,8 @@ class Judge:
 
     def judged(
         self, expect: Sequence[Expectation], played: Played
-    ) -> tuple[dict[str, str | None], ModelAnswer | None]:
-        """Return the judgement on each sentence, and the model's answer.
+    ) -> tuple[dict[str, str | None], Sequence[tuple[str, TokenUsage]]]:
+        """Return the judgement on each sentence, and the model and the tokens of each answer.
 
         The judgement is the reason why the sentence is not true, or None if it is.
 
@@ -40,7 +38,7 @@ class Judge:
         """
         sentences = [each.judge for each in expect if each.judge is not None]
         if not sentences:
-            return {}, None
+            return {}, ()
         shown = {name: getattr(played, name) for name in ("texts", "calls", "questions")}
         variables = {"sentences": json.dumps(sentences), "play": json.dumps(shown)}
         answer = self.model.complete(
@@ -49,18 +47,25 @@ class Judge:
                 messages=(ModelMessage(role="user", content=render("trial_judge", variables)),),
                 max_output_tokens=ANSWER_TOKENS,
                 timeout_seconds=SECONDS,
-                answer_schema=SCHEMA,
+                answer_schema=schema_for_models(_Judgement.model_json_schema()),
             )
         )
-        return dict(zip(sentences, _missing(answer.text, len(sentences)), strict=True)), answer
+        missing = _missing(answer.text, len(sentences))
+        return dict(zip(sentences, missing, strict=True)), [(answer.model, answer.usage)]
+
+
+class _Judgement(Value):
+    """The answer of the model: the reason why each sentence is not true, empty if it is."""
+
+    missing: list[str]
 
 
 def _missing(text: str, count: int) -> list[str | None]:
     """Return the model's reason why each sentence is not true; None for a sentence that is true."""
     try:
-        said = json.loads(text)["missing"]
-    except (ValueError, LookupError, TypeError):
+        said = _Judgement.model_validate_json(text).missing
+    except ValidationError:
         said = []
-    if not isinstance(said, list) or len(said) != count:
+    if len(said) != count:
         return [UNREADABLE] * count
-    return [str(why).strip() or None for why in said]
+    return [why.strip() or None for why in said]

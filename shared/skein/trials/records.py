@@ -12,9 +12,14 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import PROMPT_GONE, Step, newest_prompt
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
+from skein.services.common.pagination import (
+    DEFAULT_PAGE,
+    Listing,
+    items_under,
+    list_partition,
+    read_items,
+)
 from skein.services.config.tenant_settings import TenantSettingsService
-from skein.services.directory.agents import Agents
 from skein.services.runs.queries import RunViews
 from skein.trials.models.case import (
     CASE_FIELDS,
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
     from skein.trials.api import CaseChange, NewCase
 
 PRIVATE_CASE = "the case is of a private run: it needs the role 'privacy' and a reason"
-RUNS_IN_BATCH = 50  # each is read with the step that holds its prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,6 @@ class Cases:
     table: Table
     clock: Clock
     ids: Ids
-    agents: Agents
     runs: RunViews
     tenant_settings: TenantSettingsService
 
@@ -62,12 +65,11 @@ class Cases:
         """Create a case of a script, or of a run that has ended.
 
         Raises:
-            NotFound: The agent does not exist or has no such run.
+            NotFound: The agent has no such run.
             Forbidden: The run is private and the operator may not see private content, or the
                 tenant forbids operators to read chats.
             Conflict: The agent has too many cases, the run has not ended, or its prompt is gone.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
         partition = cases_partition(owner.tenant, owner.agent_id)
         if len(self.table.query(Query.under(partition, Case.PREFIX)).items) >= MAX_CASES:
             raise Conflict(f"an agent has at most {MAX_CASES} cases")
@@ -87,9 +89,8 @@ class Cases:
         """Return a case with its run.
 
         Raises:
-            NotFound: The agent or the case does not exist.
+            NotFound: The case does not exist.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
         return self._views(owner, [self._case(owner, case_id)])[0]
 
     def list(
@@ -98,10 +99,8 @@ class Cases:
         """List a page of an agent's cases, oldest first.
 
         Raises:
-            NotFound: The agent does not exist.
             Invalid: The cursor does not belong to this list.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
         page = list_partition(
             self.table,
             cases_partition(owner.tenant, owner.agent_id),
@@ -122,11 +121,10 @@ class Cases:
         """Change some fields of a case.
 
         Raises:
-            NotFound: The agent or the case does not exist.
+            NotFound: The case does not exist.
             Forbidden: The case is private, and the operator may not see private content.
             Unprocessable: The fields do not fit together.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
 
         def attempt() -> Case:
             case = self._case(owner, case_id)
@@ -143,10 +141,9 @@ class Cases:
         """Delete a case.
 
         Raises:
-            NotFound: The agent or the case does not exist.
+            NotFound: The case does not exist.
             Forbidden: The case is private, and the operator may not see private content.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
         case = self._case(owner, case_id)
         _check(owner, case.private)
         self.table.write(Delete(case.key))
@@ -174,26 +171,24 @@ class Cases:
         return {"step": newest[0].n, "private": view.run.private}
 
     def _views(self, owner: CaseOwner, cases: Sequence[Case]) -> tuple[CaseView, ...]:
-        """Return cases with their runs. Runs are read in batches of 50 cases."""
+        """Return cases with their runs, and with the steps that hold the prompts."""
+        keys = {
+            each.id: (
+                Run.key_of(each.tenant, each.run_id),
+                Step.key_of(each.tenant, each.run_id, each.step or 0),
+            )
+            for each in cases
+            if each.run_id is not None
+        }
+        found = read_items(self.table, sorted({key for pair in keys.values() for key in pair}))
         views = []
-        for start in range(0, len(cases), RUNS_IN_BATCH):
-            batch = cases[start : start + RUNS_IN_BATCH]
-            keys = {
-                each.id: (
-                    Run.key_of(each.tenant, each.run_id),
-                    Step.key_of(each.tenant, each.run_id, each.step or 0),
-                )
-                for each in batch
-                if each.run_id is not None
-            }
-            found = self.table.get_many(sorted({key for pair in keys.values() for key in pair}))
-            for case in batch:
-                run, prompt = None, None
-                if case.id in keys:
-                    run_key, step_key = keys[case.id]
-                    run, step = Run.read(found, run_key), Step.read(found, step_key)
-                    prompt = step.kept_prompt if run is not None and step is not None else None
-                views.append(CaseView(case, run, prompt, case.private and not owner.private))
+        for case in cases:
+            run, prompt = None, None
+            if case.id in keys:
+                run_key, step_key = keys[case.id]
+                run, step = Run.read(found, run_key), Step.read(found, step_key)
+                prompt = step.kept_prompt if run is not None and step is not None else None
+            views.append(CaseView(case, run, prompt, case.private and not owner.private))
         return tuple(views)
 
 

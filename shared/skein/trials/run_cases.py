@@ -4,12 +4,9 @@ No tools are called. A call gets the result that the run has recorded for an equ
 fitting result of the case. If there is neither, the play ends at this call.
 """
 
-import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
 
 from skein.agent.replay import RecordedPrompt, ReplayedPrompt, Replays
 from skein.agent.spoken_text import spoken
@@ -18,8 +15,8 @@ from skein.errors import Unprocessable
 from skein.interface.citations import cited
 from skein.models.config.overrides import Overrides
 from skein.models.directory.agent import Agent
-from skein.models.runs.completion import ModelAnswer, TokenUsage, ToolCall
-from skein.models.runs.step import FIXED_ANSWER, Step, ToolResult, ToolStatus
+from skein.models.runs.completion import ModelAnswer, TokenUsage
+from skein.models.runs.step import FIXED_ANSWER, Step, ToolResult
 from skein.ports import Clock
 from skein.services.runs.policy import MAX_STEPS
 from skein.trials.models.case import Case, RecordedResults
@@ -52,33 +49,6 @@ def comparable(case: Case, baseline: Agent, candidate: Agent) -> bool:
     return same and sides[0] == sides[1]
 
 
-KnownResults: TypeAlias = dict[tuple[str, str], list[str]]
-"""The results that a run recorded, in order, by the name and the arguments of the calls."""
-
-
-def _known(steps: Iterable[Step]) -> KnownResults:
-    known: KnownResults = defaultdict(list)
-    for step in steps:
-        results = {each.call_id: each.content for each in step.results or ()}
-        for call in step.tool_calls:
-            if call.id in results:
-                known[_canonical(call)].append(results[call.id])
-    return known
-
-
-def _taken(known: KnownResults, call: ToolCall) -> str | None:
-    """Return the next recorded result for a call; None if there is none.
-
-    The last result for equal calls answers all further calls.
-    """
-    found = known.get(_canonical(call), [])
-    return found.pop(0) if len(found) > 1 else next(iter(found), None)
-
-
-def _canonical(call: ToolCall) -> tuple[str, str]:
-    return call.name, json.dumps(arguments_of(call.arguments), sort_keys=True)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCases:
     """The service that plays the cases of runs."""
@@ -102,14 +72,15 @@ class RunCases:
         """
         recorded = self.replays.recorded(case.tenant, case.run_id or "")
         sent = self.replays.rendered(recorded, agent, overrides)
-        known, given = _known(recorded.steps), RecordedResults([*case.results])
+        known = [each for each in calls_of(recorded.steps) if each.result is not None]
+        sources = RecordedResults([*known]), RecordedResults([*case.results])
         steps: list[Step] = []
         unrecorded: PlayedCall | None = None
         while len(steps) < MAX_STEPS and unrecorded is None:
             if self.clock.now() >= until:
                 raise TimeoutError
             step = self._asked(recorded, sent, steps, until)
-            results, unrecorded = _results(step, known, given)
+            results, unrecorded = _results(step, sources)
             steps.append(step.model_copy(update={"results": results}))
             if not step.tool_calls or any(call.name == END for call in step.tool_calls):
                 break
@@ -137,21 +108,17 @@ class RunCases:
 
 
 def _results(
-    step: Step, known: KnownResults, given: RecordedResults
+    step: Step, sources: Iterable[RecordedResults]
 ) -> tuple[tuple[ToolResult, ...], PlayedCall | None]:
     """Return the results of a step's calls, and the first call that has no recorded result."""
     results: list[ToolResult] = []
     for call in step.tool_calls:
         arguments = arguments_of(call.arguments)
-        content = "done" if call.name == END else _taken(known, call)
-        status: ToolStatus = "done"
-        if content is None:
-            found = given.take(call.name, arguments)
-            if found is None:
-                return tuple(results), PlayedCall(call.name, arguments)
-            failed = found.error is not None
-            content = f"error: {found.error}" if failed else found.result or ""
-            status = "failed" if failed else "done"
+        taken = (each.take(call.name, arguments) for each in sources)
+        found = next((each for each in taken if each is not None), None)
+        if found is None and call.name != END:
+            return tuple(results), PlayedCall(call.name, arguments)
+        status, content = found.answer if found is not None else ("done", "done")
         results.append(ToolResult(call_id=call.id, name=call.name, status=status, content=content))
     return tuple(results), None
 

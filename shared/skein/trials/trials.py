@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skein.errors import Conflict, Forbidden, NotFound, Unprocessable
-from skein.models.common.storage import Missing, Put, Write
+from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Missing, Put
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent, AgentVersion
 from skein.models.outbox.due import NOT_DUE
@@ -31,11 +31,11 @@ from skein.trials.models.trial import (
     MAX_JOBS,
     MAX_TRIALS,
     SIDES,
-    CaseRef,
     PlayedCase,
     PlayResult,
     Trial,
     TrialHead,
+    TrialState,
     TrialView,
     digest_of,
     trials_partition,
@@ -78,22 +78,16 @@ class Trials:
         candidate = self._candidate(agent, new)
         views = self._chosen(owner, new.cases)
         planned = self._planned(views, [baseline, candidate], new.repeats)
-        tokens = planned.of_all_models.tokens
         overrides = self._overrides(owner.tenant)
-        self._check_budget(owner.tenant, agent, overrides, tokens, new.max_tokens)
+        self._check_budget(agent, overrides, planned.of_all_models.tokens, new.max_tokens)
         now = self.clock.now()
         trial = Trial(
             tenant=owner.tenant,
             agent_id=agent.id,
             id=f"trl_{self.ids.ulid()}",
-            baseline=AgentVersion.of(baseline).fields,
-            candidate=AgentVersion.of(candidate).fields,
-            baseline_version=baseline.version,
+            baseline=AgentVersion.of(baseline),
+            candidate=AgentVersion.of(candidate),
             digest=digest_of(candidate),
-            cases=tuple(
-                CaseRef(**{name: getattr(each.case, name) for name in CaseRef.model_fields})
-                for each in views
-            ),
             repeats=new.repeats,
             max_tokens=new.max_tokens,
             planned=planned.models,
@@ -101,30 +95,44 @@ class Trials:
             created_by=owner.by,
             expires_at=int((now + timedelta(days=KEPT_DAYS)).timestamp()),
         )
+        put = Put(trial.key, trial.to_item(now + OUTBOX_GRACE), Missing())
+        of_trial = {"trial_id": trial.id, "version": 1, "expires_at": trial.expires_at}
+        cases = [
+            PlayedCase(**dict(each.case) | of_trial, case_version=each.case.version)
+            for each in views
+        ]
 
         def attempt() -> None:
-            head = TrialHead.read(self.table, TrialHead.key_of(owner.tenant))
-            if head is not None and len(head.running) >= MAX_TRIALS:
+            head = self.head(owner.tenant)
+            if len(head.running) >= MAX_TRIALS:
                 raise Conflict(f"{MAX_TRIALS} trials of the tenant are running")
-            put = Put(trial.key, trial.to_item(now + OUTBOX_GRACE), Missing())
-            if head is None:
-                first = TrialHead(tenant=owner.tenant, version=1, running=(trial.id,))
-                self.table.transact([put, Put(first.key, first.attributes(), Missing())])
-            else:
-                running = (*head.running, trial.id)
-                self.table.transact([put, revise(head, {"running": running})[1]])
+            self.table.transact([put, revise(head, {"running": (*head.running, trial.id)})[1]])
 
+        for start in range(0, len(cases), MAX_TRANSACTION_ITEMS):
+            part = cases[start : start + MAX_TRANSACTION_ITEMS]
+            self.table.transact([Put(each.key, each.attributes()) for each in part])
         optimistic(self.clock, attempt)
-        self.dispatch.send([trial.job] * min(MAX_JOBS, len(views) * len(SIDES)))
+        self.dispatch.send([trial.job] * min(MAX_JOBS, len(cases) * len(SIDES)))
         return self.view(trial)
+
+    def head(self, tenant: str) -> TrialHead:
+        """Return the running trials of a tenant; their record is created at the first one.
+
+        Raises:
+            ConditionFailed: Another caller has just created the record.
+        """
+        head = TrialHead.read(self.table, TrialHead.key_of(tenant))
+        if head is None:
+            head = TrialHead(tenant=tenant)
+            self.table.write(Put(head.key, head.attributes(), Missing()))
+        return head
 
     def get(self, owner: CaseOwner, trial_id: str) -> TrialView:
         """Return a trial.
 
         Raises:
-            NotFound: The agent or the trial does not exist.
+            NotFound: The trial does not exist.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
         return self.view(self._trial(owner, trial_id))
 
     def list(
@@ -133,13 +141,12 @@ class Trials:
         """List a page of an agent's trials, newest first.
 
         Raises:
-            NotFound: The agent does not exist.
             Invalid: The cursor does not belong to this list.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
+        partition = trials_partition(owner.tenant, owner.agent_id)
         return list_partition(
             self.table,
-            trials_partition(owner.tenant, owner.agent_id),
+            partition,
             (Trial.PREFIX,),
             Trial.from_item,
             limit=limit,
@@ -157,28 +164,27 @@ class Trials:
             Forbidden: The case is private, and the operator may not see private content, or the
                 tenant forbids operators to read chats.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
-        trial = self._trial(owner, trial_id)
-        ref = next((each for each in trial.cases if each.id == case_id), None)
-        if ref is None:
+        self._trial(owner, trial_id)
+        key = PlayedCase.key_of(owner.tenant, owner.agent_id, trial_id, case_id)
+        case = PlayedCase.read(self.table, key)
+        if case is None:
             raise NotFound("case not found")
-        if ref.private and not owner.private:
+        if case.private and not owner.private:
             raise Forbidden(PRIVATE_CASE)
-        if ref.run_id is not None:
+        run = None
+        if case.run_id is not None:
             self.cases.tenant_settings.check_reading(owner.tenant)
-        beginning, now = PlayResult.prefix_in(trial, ref), self.clock.now().timestamp()
-        found = PlayResult.each_of(items_under(self.table, beginning.pk, beginning.sk))
-        key = Run.key_of(owner.tenant, ref.run_id) if ref.run_id is not None else None
-        run = Run.read(self.table, key) if key is not None else None
+            run = Run.read(self.table, Run.key_of(owner.tenant, case.run_id))
+        now = self.clock.now().timestamp()
+        found = PlayResult.each_of(items_under(self.table, *case.results))
         return [each for each in found if each.expires_at > now], run
 
     def stop(self, owner: CaseOwner, trial_id: str) -> None:
         """Stop a trial (idempotent). Plays that have begun are finished; no further play begins.
 
         Raises:
-            NotFound: The agent or the trial does not exist.
+            NotFound: The trial does not exist.
         """
-        self.agents.get(owner.tenant, owner.agent_id)
         trial = self._trial(owner, trial_id)
         optimistic(self.clock, lambda: self.end(trial, "an operator stopped it"))
 
@@ -194,33 +200,22 @@ class Trials:
         known = Trial.read(self.table, trial.key)
         if known is None or known.state != "running":
             return
-        change: dict[str, Any] = {
-            "state": "ended" if why is None else "stopped", "why": why,
-            "ended_at": self.clock.now(),
-        }  # fmt: skip
-        writes: list[Write] = [revise(known, change, also=NOT_DUE)[1]]
-        head = TrialHead.read(self.table, TrialHead.key_of(trial.tenant))
-        if head is not None and trial.id in head.running:
-            left = tuple(each for each in head.running if each != trial.id)
-            writes.append(revise(head, {"running": left})[1])
-        self.table.transact(writes)
+        state: TrialState = "ended" if why is None else "stopped"
+        change = {"state": state, "why": why, "ended_at": self.clock.now()}
+        head = self.head(trial.tenant)
+        left = tuple(each for each in head.running if each != trial.id)
+        ended, freed = revise(known, change, also=NOT_DUE)[1], revise(head, {"running": left})[1]
+        self.table.transact([ended, freed])
 
     def view(self, trial: Trial) -> TrialView:
         """Return a trial, with the results of its cases so far."""
-        played = self.played(trial)
+        cases = played_cases(self.table, trial)
         prices = TenantOnlySettings.model_validate(self._overrides(trial.tenant)).prices
         if prices is None:
-            return TrialView(trial, played, None, None)
-        usage = sum((Usage(models=each.usage) for each in played.values()), Usage())
+            return TrialView(trial, cases, None, None)
+        usage = sum((Usage(models=each.usage) for each in cases), Usage())
         planned = Usage(models=trial.planned)
-        return TrialView(trial, played, prices.money(usage), prices.money(planned))
-
-    def played(self, trial: Trial) -> dict[str, PlayedCase]:
-        """Return how the plays of each case of a trial went so far, by case id."""
-        found = {each.case_id: each for each in played_cases(self.table, trial)}
-        return {
-            ref.id: found.get(ref.id) or PlayedCase.unplayed(trial, ref.id) for ref in trial.cases
-        }
+        return TrialView(trial, cases, prices.money(usage), prices.money(planned))
 
     def budget(self, agent: Agent, overrides: Overrides) -> TokenBudget:
         """Return the token budget that an agent's trials are charged to: the tenant's."""
@@ -292,9 +287,7 @@ class Trials:
                 planned += Usage(models={model: used})
         return planned
 
-    def _check_budget(
-        self, tenant: str, agent: Agent, overrides: Overrides, tokens: int, most: int
-    ) -> None:
+    def _check_budget(self, agent: Agent, overrides: Overrides, tokens: int, most: int) -> None:
         """Check that the planned tokens fit into the limits.
 
         Raises:

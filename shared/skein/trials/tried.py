@@ -1,51 +1,47 @@
 """Decides whether a trial allows a change of an agent that has a gate."""
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
 
+from skein.errors import Conflict
 from skein.models.directory.agent import Agent
 from skein.ports import Table
 from skein.services.common.pagination import items_under
 from skein.trials.models.case import Case, cases_partition
 from skein.trials.models.trial import PlayedCase, Trial, digest_of
 
-REQUIRED: Literal["trial_required"] = "trial_required"
-STALE: Literal["trial_stale"] = "trial_stale"
+UNNAMED = "the agent's gate requires a trial of this change: name it in the query's trial_id"
+REQUIRED, STALE = {"reason": "trial_required"}, {"reason": "trial_stale"}
 
 
-class Refusal(NamedTuple):
-    """Why a gate does not allow a change, as a code for programs and a text for people."""
+def refusal(table: Table, before: Agent, after: Agent, trial_id: str | None) -> Conflict | None:
+    """Return why a trial does not allow a change; None if it does, or if nothing changes.
 
-    reason: Literal["trial_required", "trial_stale"]
-    message: str
-
-
-def refusal(table: Table, before: Agent, after: Agent, trial_id: str | None) -> Refusal | None:
-    """Return why a trial does not allow a change; None if it does, or if nothing changes."""
+    The details of the error have the reason: `trial_required` or `trial_stale`.
+    """
     if digest_of(before) == digest_of(after):
         return None
     if trial_id is None:
-        why = "the agent's gate requires a trial of this change: name it in the query's trial_id"
-        return Refusal(REQUIRED, why)
+        return Conflict(UNNAMED, details=REQUIRED)
     trial = Trial.read(table, Trial.key_of(before.tenant, before.id, trial_id))
     if trial is None or trial.state != "ended" or trial.digest != digest_of(after):
-        return Refusal(REQUIRED, "there is no ended trial of exactly this change")
-    if trial.baseline_version != before.version or _lacks_cases(table, before, trial):
-        return Refusal(STALE, "the agent or a required case was changed since the trial")
-    required = {each.id for each in trial.cases if each.required}
-    if any(each.blocks and each.case_id in required for each in played_cases(table, trial)):
-        return Refusal(REQUIRED, "a required case of the trial regressed")
+        return Conflict("there is no ended trial of exactly this change", details=REQUIRED)
+    cases = played_cases(table, trial)
+    if trial.baseline.version != before.version or _lacks_cases(table, before, cases):
+        why = "the agent or a required case was changed since the trial"
+        return Conflict(why, details=STALE)
+    if any(each.blocks and each.required for each in cases):
+        return Conflict("a required case of the trial regressed", details=REQUIRED)
     return None
 
 
-def played_cases(table: Table, trial: Trial) -> Iterable[PlayedCase]:
-    """Return how those cases of a trial went that have been played so far."""
-    return PlayedCase.each_of(items_under(table, trial.own_partition, PlayedCase.PREFIX))
+def played_cases(table: Table, trial: Trial) -> list[PlayedCase]:
+    """Return the cases of a trial, in the order in which they were created."""
+    return [*PlayedCase.each_of(items_under(table, trial.own_partition, PlayedCase.PREFIX))]
 
 
-def _lacks_cases(table: Table, agent: Agent, trial: Trial) -> bool:
+def _lacks_cases(table: Table, agent: Agent, played: Sequence[PlayedCase]) -> bool:
     """Return whether a trial lacks the current version of a required case."""
     partition = cases_partition(agent.tenant, agent.id)
     cases = Case.each_of(items_under(table, partition, Case.PREFIX))
-    tried = {(each.id, each.version) for each in trial.cases}
+    tried = {(each.id, each.case_version) for each in played}
     return any(each.required and (each.id, each.version) not in tried for each in cases)

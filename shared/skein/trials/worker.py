@@ -1,12 +1,12 @@
 """Play trials in the background: each job plays one case once, for one of the two versions."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from skein.errors import ConditionFailed, Conflict, ModelRejected, NotFound, Rejected, Transient
-from skein.models.common.storage import Check, Is, Missing, Present, Put, Write
+from skein.models.common.storage import Check, Missing, Present, Put, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import TrialJob
@@ -25,19 +25,16 @@ from skein.trials.models.expectation import missing_of
 from skein.trials.models.trial import (
     MAX_JOBS,
     SIDES,
-    CaseRef,
     PlayedCase,
-    PlayMark,
     PlayResult,
     TakenUnit,
     Trial,
-    TrialHead,
     Unit,
-    words_of,
 )
 from skein.trials.plays import Play
 from skein.trials.run_cases import RunCases, comparable
 from skein.trials.trials import Trials
+from skein.trials.tried import played_cases
 from skein.trials.verdicts import Verdict
 from skein.trials.worlds import Worlds
 
@@ -91,8 +88,8 @@ class TrialWorker:
             logger.warning("a trial waits", extra=about)
             return
         finally:
-            left = optimistic(self.clock, lambda: self._given_back(trial, taken))
-        self.dispatch.send([trial.job] * left)
+            jobs = optimistic(self.clock, lambda: self._given_back(trial, taken))
+        self.dispatch.send([trial.job] * jobs)
 
     @property
     def _now(self) -> datetime:
@@ -106,71 +103,64 @@ class TrialWorker:
         Raises:
             ConditionFailed: The stored trials have changed in the meantime.
         """
-        head = TrialHead.read(self.table, TrialHead.key_of(trial.tenant))
-        if head is None or trial.id not in head.running:
-            return None
-        played, busy = self.trials.played(trial), head.busy(self._now)
-        left = list(_left(trial, played))
+        head, cases = self.trials.head(trial.tenant), played_cases(self.table, trial)
+        busy, left = head.busy(self._now), list(_left(trial, cases))
         if not left:
-            over = all(each.verdict for each in played.values())
+            over = all(each.verdict for each in cases)
             self.trials.end(trial, None if over else SPENT)
             return None
         units = {each.unit for each in busy}
         free = next((each for each in left if each not in units), None)
-        if free is None or len(busy) >= MAX_JOBS:
+        if free is None or len(busy) >= MAX_JOBS or trial.id not in head.running:
             return None
-        taken = TakenUnit(**free.model_dump(), until=deadline + MARGIN)
+        taken = TakenUnit(unit=free, until=deadline + MARGIN)
         self.table.write(revise(head, {"taken": (*busy, taken)})[1])
         return taken
 
     def _given_back(self, trial: Trial, taken: TakenUnit) -> int:
-        """Record that a play is no longer taken; return how many jobs could start a play now.
+        """Record that a play is no longer taken; return how many jobs to send.
+
+        At least one job is sent, which ends the trial if nothing is left to play.
 
         Raises:
             ConditionFailed: The stored trials have changed in the meantime.
         """
-        head = TrialHead.read(self.table, TrialHead.key_of(trial.tenant))
-        if head is None:
-            return 0
+        head = self.trials.head(trial.tenant)
         busy = tuple(each for each in head.busy(self._now) if each != taken)
         self.table.write(revise(head, {"taken": busy})[1])
-        units = {each.unit for each in busy}
-        left = list(_left(trial, self.trials.played(trial)))
-        free = sum(each not in units for each in left)
-        # If nothing is left, one more job ends the trial.
-        return 1 if not left else min(free, MAX_JOBS - len(busy))
+        left = set(_left(trial, played_cases(self.table, trial)))
+        free = left - {each.unit for each in busy}
+        return min(len(free), MAX_JOBS - len(busy)) or 1
 
     def _play(self, trial: Trial, unit: Unit, agent: Agent, until: datetime) -> None:
-        [ref] = [each for each in trial.cases if each.id == unit.case_id]
-        case = Case.read(self.table, Case.key_of(trial.tenant, trial.agent_id, ref.id))
-        versions = {side: agent.with_fields(trial.version_of(side).configured) for side in SIDES}
-        if case is None:
-            self._settle(trial, ref, "gone")
-            return
-        if not comparable(case, versions["baseline"], versions["candidate"]):
-            self._settle(trial, ref, "not_comparable")
+        case = Case.read(self.table, Case.key_of(trial.tenant, trial.agent_id, unit.case_id))
+        baseline, candidate = (
+            agent.with_fields(each.configured) for each in (trial.baseline, trial.candidate)
+        )
+        if case is None or not comparable(case, baseline, candidate):
+            self._settle(trial, unit, "gone" if case is None else "not_comparable")
             return
         found = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(trial.tenant)))
         budget, began = self.trials.budget(agent, found), self._now
         budget.check()
-        own = versions[unit.side]
+        own = baseline if unit.side == "baseline" else candidate
         try:
             if case.run_id is not None:
                 play = self.run_cases.play(case, own, found, until=until)
             else:
                 play = self.worlds.play(case, own, until=until)
-            judged, answer = self.judge.judged(case.expect, play.played)
-        except (NotFound, Conflict):
-            self._settle(trial, ref, "gone" if case.run_id is not None else "broken")
-            return
+            judged, asked = self.judge.judged(case.expect, play.played)
         except (TimeoutError, Rejected, ModelRejected) as error:
             # The error's text may quote the prompt.
-            why = {"trial_id": trial.id, "case_id": ref.id, "why": type(error).__name__}
+            why = {"trial_id": trial.id, "case_id": case.id, "why": type(error).__name__}
             logger.warning("failed to play a case", extra=why)
-            self._settle(trial, ref, "broken")
+            gone = case.run_id is not None and isinstance(error, NotFound | Conflict)
+            self._settle(trial, unit, "gone" if gone else "broken")
             return
-        answers = (*play.answers, *([(answer.model, answer.usage)] if answer is not None else []))
-        for model, tokens in answers:
+        play = replace(
+            play, played=replace(play.played, judged=judged), answers=(*play.answers, *asked)
+        )
+        for model, tokens in play.answers:
             self.usage.add(
                 trial.tenant,
                 tokens,
@@ -179,28 +169,26 @@ class TrialWorker:
                 payer=Payer(PAYER),
                 budget=budget,
             )
-        result = _result(trial, unit, case, play, judged)
-        used = usage_of(answers).models
-        took = (self._now - began).total_seconds()
-        self._keep(trial, ref, case, result.model_copy(update={"usage": used, "seconds": took}))
+        seconds = (self._now - began).total_seconds()
+        self._keep(trial, unit, case, _result(trial, unit, case, play, seconds))
 
-    def _keep(self, trial: Trial, ref: CaseRef, case: Case, result: PlayResult) -> None:
+    def _keep(self, trial: Trial, unit: Unit, case: Case, result: PlayResult) -> None:
         """Store the result of a play, unless it was stored before or the run's prompt is gone."""
-        unit = Unit(trial_id=trial.id, case_id=ref.id, side=result.side, n=result.n)
         checks: list[Write] = []
         if case.run_id is not None:
             run = Run.read(self.table, Run.key_of(trial.tenant, case.run_id))
-            ends = [result.expires_at, *([run.expires_at] if run and run.expires_at else [])]
-            result = result.model_copy(update={"expires_at": min(ends)})
+            if run is not None and run.expires_at:
+                expires_at = min(result.expires_at, run.expires_at)
+                result = result.model_copy(update={"expires_at": expires_at})
             step = Step.key_of(trial.tenant, case.run_id, case.step or 0)
             checks = [Check(step, Present("prompt"))]
-        put = Put(PlayResult.key_in(trial, ref, unit), result.attributes(), Missing())
 
         def attempt() -> bool:
-            before = self._before(trial, ref)
-            after = before.marked(unit, result.mark, result.usage, trial.repeats)
+            before = self._case(trial, unit)
+            marked = before.marked(unit, result.mark, result.usage, trial.repeats)
+            put = Put(before.key_of_result(unit), result.attributes(), Missing())
             try:
-                self.table.transact([put, _change(trial, before, after), *checks])
+                self.table.transact([put, revise(before, marked)[1], *checks])
             except ConditionFailed as failure:
                 if failure.failed & {0, 2}:
                     return 0 in failure.failed
@@ -208,64 +196,58 @@ class TrialWorker:
             return True
 
         if not optimistic(self.clock, attempt):
-            self._settle(trial, ref, "gone")
+            self._settle(trial, unit, "gone")
 
-    def _before(self, trial: Trial, ref: CaseRef) -> PlayedCase:
-        known = PlayedCase.read(self.table, PlayedCase.key_in(trial, ref.id))
-        return known or PlayedCase.unplayed(trial, ref.id)
+    def _case(self, trial: Trial, unit: Unit) -> PlayedCase:
+        key = PlayedCase.key_of(trial.tenant, trial.agent_id, trial.id, unit.case_id)
+        return PlayedCase.must_read({key: self.table.get(key) or {}}, key)
 
-    def _settle(self, trial: Trial, ref: CaseRef, verdict: Verdict) -> None:
+    def _settle(self, trial: Trial, unit: Unit, verdict: Verdict) -> None:
         """Store the verdict of a case that cannot be played."""
 
         def attempt() -> None:
-            before = self._before(trial, ref)
+            before = self._case(trial, unit)
             if before.verdict is None:
-                after = before.model_copy(update={"verdict": verdict})
-                self.table.write(_change(trial, before, after))
+                self.table.write(revise(before, {"verdict": verdict})[1])
 
         optimistic(self.clock, attempt)
 
 
-def _left(trial: Trial, played: Mapping[str, PlayedCase]) -> Iterator[Unit]:
+def _left(trial: Trial, cases: Sequence[PlayedCase]) -> Iterator[Unit]:
     """Yield the plays that the verdicts of a trial still need."""
-    if sum(each.tokens for each in played.values()) >= trial.max_tokens:
+    if sum(each.tokens for each in cases) >= trial.max_tokens:
         return
-    for ref in trial.cases:
-        case = played[ref.id]
+    for case in cases:
         if case.verdict is not None:
             continue
         for n in range(1, case.wanted(trial.repeats) + 1):
             for side in SIDES:
-                if f"{side}#{n}" not in case.marks:
-                    yield Unit(trial_id=trial.id, case_id=ref.id, side=side, n=n)
+                unit = Unit(trial_id=trial.id, case_id=case.id, side=side, n=n)
+                if unit.play not in case.marks:
+                    yield unit
 
 
-def _change(trial: Trial, before: PlayedCase, after: PlayedCase) -> Write:
-    """Return the write of a changed case, which fails if the case has changed in the meantime."""
-    stored = after.model_copy(update={"version": before.version + 1})
-    key = PlayedCase.key_in(trial, before.case_id)
-    condition = Is("version", before.version) if before.version else Missing()
-    return Put(key, stored.attributes(), condition)
-
-
-def _result(
-    trial: Trial, unit: Unit, case: Case, play: Play, judged: Mapping[str, str | None]
-) -> PlayResult:
+def _result(trial: Trial, unit: Unit, case: Case, play: Play, seconds: float) -> PlayResult:
     """Return the result of a play, with the expectations that it does not meet."""
-    played = replace(play.played, judged=judged)
-    found = zip(case.expect, missing_of(case.expect, played), strict=True)
-    missing = [(each, why) for each, why in found if why is not None]
-    sure = any(each.judge is None for each, _ in missing)
-    mark: PlayMark = "failed" if sure else "judged" if missing else "passed"
+    played = play.played
+    missing = [
+        (each.judge is None, why)
+        for each, why in zip(case.expect, missing_of(case.expect, played), strict=True)
+        if why is not None
+    ]
+    sure = any(by_code for by_code, _ in missing)
     return PlayResult(
         tenant=trial.tenant,
         agent_id=trial.agent_id,
         **unit.model_dump(),
-        mark=mark,
+        mark="failed" if sure else "judged" if missing else "passed",
         missing=tuple(why for _, why in missing),
+        texts=played.texts,
+        calls=tuple(map(str, played.calls)),
+        questions=tuple(map(str, played.questions)),
+        unrecorded=str(played.unrecorded) if played.unrecorded is not None else None,
         effects=play.effects,
-        usage={},
-        seconds=0,
+        usage=usage_of(play.answers).models,
+        seconds=seconds,
         expires_at=trial.expires_at,
-        **words_of(played),
     )

@@ -4,7 +4,6 @@ Only items that operators have written are copied into a world. The world has no
 people and no chat besides the script's own. Of its jobs, only those of runs are carried out.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -139,15 +138,16 @@ class WorldCalls:
     def send(self, tool: CallableTool, arguments: str, *_: Any, **__: Any) -> Outcome:
         """See `CallSender.send`. A call without a recorded result ends the play."""
         given = json_object_of(arguments)
-        self.made.append(f"call: {tool.name}({json.dumps(given, ensure_ascii=False)})")
+        self.made.append(f"call: {PlayedCall(tool.name, given)}")
         found = self.results.take(tool.name, given)
         if found is None:
             self.model.over = True
             self.unrecorded = self.unrecorded or PlayedCall(tool.name, given)
             return Outcome("failed", NOT_RECORDED)
-        if found.error is not None:
-            return Outcome("failed", f"error: {found.error}")
-        text = behind_bars(found.result or "") or "| (an empty answer)"
+        status, content = found.answer
+        if status == "failed":
+            return Outcome("failed", content)
+        text = behind_bars(content) or "| (an empty answer)"
         return Outcome("done", ANSWERED.format(name=tool.name, text=text), shows=True)
 
 

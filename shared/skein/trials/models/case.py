@@ -1,6 +1,5 @@
 """A case: one situation of an agent, what must hold in it, and what tools answer in it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -21,9 +20,15 @@ from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import Key, SortKeyPrefix
 from skein.models.directory.agent import agent_partition
 from skein.models.runs.run import Run
-from skein.models.runs.step import PromptRecord
+from skein.models.runs.step import PromptRecord, ToolStatus
 from skein.models.visibility.sharing_rules import RoleName
-from skein.trials.models.expectation import Expectation, PartOfCall, Played, missing_of
+from skein.trials.models.expectation import (
+    Expectation,
+    PartOfCall,
+    Played,
+    PlayedCall,
+    missing_of,
+)
 
 MAX_CASES = 200  # of an agent
 MAX_CASE_BYTES = 50_000
@@ -112,6 +117,13 @@ class RecordedResult(PartOfCall):
             raise ValueError("give a result or an error")
         return self
 
+    @property
+    def answer(self) -> tuple[ToolStatus, str]:
+        """What a call gets: whether the tool was called, and the result."""
+        if self.error is not None:
+            return "failed", f"error: {self.error}"
+        return "done", self.result or ""
+
 
 @dataclass(slots=True)
 class RecordedResults:
@@ -119,23 +131,21 @@ class RecordedResults:
 
     Each result answers one call. When no fitting result is left, the last fitting one that was used
     answers all further calls.
+
+    Attributes:
+        left: Results of the case, and calls of a run with their results.
     """
 
-    left: list[RecordedResult]
-    _used: list[RecordedResult] = field(default_factory=list)
+    left: list[RecordedResult | PlayedCall]
+    _used: list[RecordedResult | PlayedCall] = field(default_factory=list)
 
-    def take(self, tool: str, arguments: Any) -> RecordedResult | None:
+    def take(self, tool: str, arguments: Any) -> RecordedResult | PlayedCall | None:
         """Return the result for the next call; None if no recorded result fits."""
-        found = _fitting(self.left, tool, arguments)
-        if found is None:
-            return _fitting(reversed(self._used), tool, arguments)
-        self.left.remove(found)
-        self._used.append(found)
-        return found
-
-
-def _fitting(results: Iterable[RecordedResult], tool: str, arguments: Any) -> RecordedResult | None:
-    return next((each for each in results if each.fits(tool, arguments)), None)
+        for n, each in enumerate(self.left):
+            if each.fits(tool, arguments):
+                self._used.insert(0, self.left.pop(n))
+                return each
+        return next((each for each in self._used if each.fits(tool, arguments)), None)
 
 
 class CaseFields(BaseModel):

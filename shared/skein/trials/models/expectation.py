@@ -12,7 +12,9 @@ from pydantic import AfterValidator, Field, model_validator
 from skein.models.common.base import EntityId, Value
 from skein.models.common.free_fields import Fields
 from skein.models.common.json_types import NUMBER, JsonTrue
+from skein.models.runs.step import ToolStatus
 
+MAX_ARGUMENTS = 2_000  # characters
 _NUMBER = re.compile(r"(?:[0-9]{1,3}(?:,[0-9]{3}(?![0-9]))+|[0-9]+)(?:\.[0-9]+)?")
 
 
@@ -111,12 +113,29 @@ class PlayedCall(NamedTuple):
     arguments: Any
     result: str | None = None
 
+    def fits(self, tool: str, arguments: Any) -> bool:
+        """Return whether another call is equal, with the arguments in any order."""
+        mine, others = (json.dumps(each, sort_keys=True) for each in (self.arguments, arguments))
+        return tool == self.tool and mine == others
+
+    @property
+    def answer(self) -> tuple[ToolStatus, str]:
+        """What an equal call gets: whether the tool was called, and the result."""
+        return "done", self.result or ""
+
+    def __str__(self) -> str:
+        """Return the call, with arguments cut to the length that is shown to operators."""
+        return f"{self.tool}({json.dumps(self.arguments, ensure_ascii=False)[:MAX_ARGUMENTS]})"
+
 
 class PlayedQuestion(NamedTuple):
     """A question that the agent asked in a play, with the answers to choose from."""
 
     text: str
     answers: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " / ".join((self.text, *self.answers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,12 +166,9 @@ class Played:
     unrecorded: PlayedCall | None = None
     judged: Mapping[str, str | None] = field(default_factory=dict)
 
-    def says(self, phrases: Iterable[str]) -> str | None:
-        """Return the first of the phrases that one of the texts contains; None if none does."""
-        return _first(phrases, self.texts)
-
 
 def _first(phrases: Iterable[str], texts: Iterable[str]) -> str | None:
+    """Return the first of the phrases that one of the texts contains; None if none does."""
     found = [plain(text) for text in texts]
     return next((each for each in phrases if any(plain(each) in text for text in found)), None)
 
@@ -195,10 +211,10 @@ class Expectation(Value):
 
     def _says(self, played: Played) -> str | None:
         phrases = self.says or ()
-        return None if played.says(phrases) else f"says none of: {_listed(phrases)}"
+        return None if _first(phrases, played.texts) else f"says none of: {_listed(phrases)}"
 
     def _says_not(self, played: Played) -> str | None:
-        said = played.says(self.says_not or ())
+        said = _first(self.says_not or (), played.texts)
         return None if said is None else f"says: {said}"
 
     def _calls(self, played: Played) -> str | None:
@@ -217,7 +233,7 @@ class Expectation(Value):
 
     def _asks(self, played: Played) -> str | None:
         phrases = self.asks or ()
-        asked = (text for question in played.questions for text in (question[0], *question[1]))
+        asked = (text for each in played.questions for text in (each.text, *each.answers))
         return None if _first(phrases, asked) else f"asks none of: {_listed(phrases)}"
 
     def _cites(self, played: Played) -> str | None:

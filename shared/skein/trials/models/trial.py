@@ -1,7 +1,7 @@
 """A trial: cases of an agent, played for two of its versions, and the result of each play."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -20,12 +20,11 @@ from skein.models.common.base import (
 )
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.directory.agent import Agent, AgentVersion, agent_partition
-from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import TrialJob
 from skein.models.quotas.prices import Money
 from skein.models.quotas.usage import ModelUsage, Usage
 from skein.models.runs.run import replays_of
-from skein.trials.models.expectation import Played
 from skein.trials.verdicts import Verdict, plays_wanted, verdict
 
 TrialSide = Literal["baseline", "candidate"]
@@ -37,17 +36,6 @@ PlayMark = Literal["passed", "failed", "judged"]
 MAX_TRIALS = 3  # of a tenant at once
 MAX_JOBS = 4  # plays of a tenant at once
 KEPT_DAYS = 90
-MAX_ARGUMENTS = 2_000  # characters of the arguments of a call
-
-
-class CaseRef(Value):
-    """A reference to a case in a trial, with the version that the case had when the trial began."""
-
-    id: Identifier
-    version: int
-    required: bool
-    private: bool = False
-    run_id: Identifier | None = None
 
 
 class Unit(Value):
@@ -58,15 +46,17 @@ class Unit(Value):
     side: TrialSide
     n: int
 
+    @property
+    def play(self) -> str:
+        """The side and the number, such as `candidate#1`."""
+        return f"{self.side}#{self.n}"
 
-class TakenUnit(Unit):
+
+class TakenUnit(Value):
     """A play that a worker has taken, until a time at which other workers may take it."""
 
+    unit: Unit
     until: Instant
-
-    @property
-    def unit(self) -> Unit:
-        return Unit(**self.model_dump(exclude={"until"}))
 
 
 class TrialHead(Stored):
@@ -79,7 +69,7 @@ class TrialHead(Stored):
     KEY: ClassVar = TenantKey("#TRIALS", "HEAD")
 
     tenant: Tenant
-    version: int = 0
+    version: int = 1
     running: tuple[Identifier, ...] = ()
     taken: tuple[TakenUnit, ...] = ()
 
@@ -100,9 +90,8 @@ class Trial(Stored):
     """A comparison of two versions of an agent.
 
     Attributes:
-        baseline: The fields of the baseline; see `AgentVersion.fields`.
-        candidate: The fields of the candidate.
-        baseline_version: The number of the baseline's version.
+        baseline: The version to compare with.
+        candidate: The version that is tried: a stored one, or the current one with changes.
         digest: A hash of the candidate's fields, which shows whether the trial is about a given
             change.
         repeats: How often each case is played for each side at first.
@@ -118,11 +107,9 @@ class Trial(Stored):
     agent_id: Identifier
     id: Identifier
     state: TrialState = "running"
-    baseline: dict[str, Any]
-    candidate: dict[str, Any]
-    baseline_version: int
+    baseline: AgentVersion
+    candidate: AgentVersion
     digest: str
-    cases: tuple[CaseRef, ...]
     repeats: int
     max_tokens: int
     planned: dict[str, ModelUsage]
@@ -142,36 +129,28 @@ class Trial(Stored):
         return self.key_of(self.tenant, self.agent_id, self.id)
 
     @property
+    def own_partition(self) -> str:
+        """The partition with the trial's cases and results, but not with those of runs."""
+        return partition_of_trial(self.tenant, self.agent_id, self.id)
+
+    @property
     def job(self) -> TrialJob:
         """The job that plays one case of the trial once."""
         return TrialJob(tenant=self.tenant, agent_id=self.agent_id, trial_id=self.id)
 
-    @property
-    def own_partition(self) -> str:
-        """The partition with the trial's results, except for those that are kept beside runs."""
-        return f"{trials_partition(self.tenant, self.agent_id)}#{key_part(self.id)}"
-
-    def version_of(self, side: TrialSide) -> AgentVersion:
-        """Return the agent's fields on one side of the trial, in the form of a version."""
-        return AgentVersion(
-            tenant=self.tenant,
-            agent_id=self.agent_id,
-            version=self.baseline_version,
-            changed_at=self.created_at,
-            fields=self.baseline if side == "baseline" else self.candidate,
-        )
-
-    def to_item(self, due_at: datetime | None) -> Item:
-        """Return the trial as table attributes, due at `due_at`, or never due if it is None."""
-        due = due_pointer("trial", self.key, due_at) if due_at is not None else NOT_DUE
-        return {**self.attributes(), **{name: at for name, at in due.items() if at is not None}}
+    def to_item(self, due_at: datetime) -> Item:
+        """Return the trial as table attributes, due at `due_at`."""
+        return self.attributes() | due_pointer("trial", self.key, due_at)
 
 
 class PlayedCase(Stored):
-    """How the plays of one case of a trial went, without any words of the plays.
+    """One case of a trial and how its plays went, without any words of the plays.
 
     Attributes:
-        marks: How each play went, by the play's side and number, such as `candidate#1`.
+        id: The id of the case.
+        case_version: The version that the case had when the trial began.
+        run_id: The run of the case; None for a script.
+        marks: How each play went, by `Unit.play`.
         verdict: The verdict; None while plays are missing.
         blocks: Whether the case regressed even if a model's judgements are left out.
         usage: The number of answers and tokens, by model.
@@ -183,41 +162,55 @@ class PlayedCase(Stored):
     tenant: Tenant
     agent_id: Identifier
     trial_id: Identifier
-    case_id: Identifier
+    id: Identifier
+    case_version: int
+    required: bool
+    private: bool
+    run_id: Identifier | None = None
     marks: dict[str, PlayMark] = Field(default_factory=dict)
     verdict: Verdict | None = None
     blocks: bool = False
     usage: dict[str, ModelUsage] = Field(default_factory=dict)
-    version: int = 0
+    version: int = 1
     expires_at: int
 
     @staticmethod
-    def unplayed(trial: Trial, case_id: str) -> "PlayedCase":
-        return PlayedCase(
-            tenant=trial.tenant,
-            agent_id=trial.agent_id,
-            trial_id=trial.id,
-            case_id=case_id,
-            expires_at=trial.expires_at,
-        )
+    def key_of(tenant: str, agent_id: str, trial_id: str, case_id: str) -> "Key[PlayedCase]":
+        partition = partition_of_trial(tenant, agent_id, trial_id)
+        return Key(partition, f"{PlayedCase.PREFIX}{key_part(case_id)}")
 
-    @staticmethod
-    def key_in(trial: Trial, case_id: str) -> "Key[PlayedCase]":
-        return Key(trial.own_partition, f"{PlayedCase.PREFIX}{key_part(case_id)}")
+    @property
+    def key(self) -> "Key[PlayedCase]":
+        return self.key_of(self.tenant, self.agent_id, self.trial_id, self.id)
+
+    @property
+    def results(self) -> Key:
+        """The partition of the results of the plays, and the beginning of their sort keys.
+
+        The results of a case of a run are kept beside the run and erased with it.
+        """
+        ids = f"{key_part(self.trial_id)}#{key_part(self.id)}#"
+        if self.run_id is None:
+            return Key(self.key.pk, f"RESULT#{ids}")
+        kept = replays_of(self.tenant, self.run_id)
+        return Key(kept.pk, f"{kept.sk}{ids}")
+
+    def key_of_result(self, unit: Unit) -> "Key[PlayResult]":
+        return Key(self.results.pk, f"{self.results.sk}{unit.play}")
 
     def marked(
         self, unit: Unit, mark: PlayMark, usage: dict[str, ModelUsage], repeats: int
-    ) -> "PlayedCase":
-        """Return the case after one more play, with the verdict if no more plays are needed."""
-        marks = {**self.marks, f"{unit.side}#{unit.n}": mark}
+    ) -> dict[str, Any]:
+        """Return what one more play changes, with the verdict if no more plays are needed."""
+        marks = {**self.marks, unit.play: mark}
         used = Usage(models=self.usage) + Usage(models=usage)
-        played = self.model_copy(update={"marks": marks, "usage": used.models})
-        found, sure = (verdict(*played.passed(alone=alone), repeats) for alone in (False, True))
+        played = self.model_copy(update={"marks": marks})
+        found, sure = (verdict(*played.outcomes(alone=alone), repeats) for alone in (False, True))
         blocks = sure == "regressed"
         done = self.verdict or (None if sure is None else sure if blocks else found)
-        return played.model_copy(update={"verdict": done, "blocks": blocks})
+        return {"marks": marks, "usage": used.models, "verdict": done, "blocks": blocks}
 
-    def passed(self, *, alone: bool) -> tuple[list[bool], list[bool]]:
+    def outcomes(self, *, alone: bool) -> tuple[list[bool], list[bool]]:
         """Return which plays of the baseline passed, and which of the candidate.
 
         Args:
@@ -229,11 +222,21 @@ class PlayedCase(Stored):
 
     def wanted(self, repeats: int) -> int:
         """Return how many plays of each side the verdict needs, as far as the plays so far tell."""
-        return max(plays_wanted(*self.passed(alone=alone), repeats) for alone in (False, True))
+        return max(plays_wanted(*self.outcomes(alone=alone), repeats) for alone in (False, True))
 
     @property
     def tokens(self) -> int:
         return sum(each.tokens for each in self.usage.values())
+
+    @property
+    def plays(self) -> dict[TrialSide, int]:
+        """How many plays of each side ended."""
+        return {side: len(self.of(side)) for side in SIDES}
+
+    @property
+    def passed(self) -> dict[TrialSide, int]:
+        """How many plays of each side passed."""
+        return {side: self.of(side).count("passed") for side in SIDES}
 
     def of(self, side: TrialSide) -> list[PlayMark]:
         """Return how the plays of a side went, in order, up to the first play that is missing."""
@@ -274,20 +277,6 @@ class PlayResult(PlayFields, Stored):
     case_id: Identifier
     expires_at: int
 
-    @staticmethod
-    def prefix_in(trial: Trial, case: CaseRef) -> Key:
-        """Return the partition of a case's results, and the beginning of their sort keys."""
-        ids = f"{key_part(trial.id)}#{key_part(case.id)}#"
-        if case.run_id is None:
-            return Key(trial.own_partition, f"RESULT#{ids}")
-        kept = replays_of(trial.tenant, case.run_id)
-        return Key(kept.pk, f"{kept.sk}{ids}")
-
-    @staticmethod
-    def key_in(trial: Trial, case: CaseRef, unit: Unit) -> "Key[PlayResult]":
-        beginning = PlayResult.prefix_in(trial, case)
-        return Key(beginning.pk, f"{beginning.sk}{unit.side}#{unit.n}")
-
 
 @dataclass(frozen=True, slots=True)
 class TrialView:
@@ -299,7 +288,7 @@ class TrialView:
     """
 
     trial: Trial
-    played: Mapping[str, PlayedCase]
+    cases: Sequence[PlayedCase]
     money: Money | None
     planned: Money | None
 
@@ -312,23 +301,11 @@ def trials_partition(tenant: str, agent_id: str) -> str:
     return f"{agent_partition(tenant, agent_id)}#TRIALS"
 
 
+def partition_of_trial(tenant: str, agent_id: str, trial_id: str) -> str:
+    return f"{trials_partition(tenant, agent_id)}#{key_part(trial_id)}"
+
+
 def digest_of(agent: Agent) -> str:
     """Return a hash of all the agent's fields that operators set."""
     fields = AgentVersion.of(agent).fields
     return sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
-def words_of(played: Played) -> dict[str, Any]:
-    """Return those fields of `PlayResult` that contain words of the play."""
-    last = played.unrecorded
-    return {
-        "texts": played.texts,
-        "calls": tuple(f"{each.tool}({as_text(each.arguments)})" for each in played.calls),
-        "questions": tuple(" / ".join([each.text, *each.answers]) for each in played.questions),
-        "unrecorded": f"{last.tool}({as_text(last.arguments)})" if last is not None else None,
-    }
-
-
-def as_text(arguments: Any) -> str:
-    """Return the arguments of a call as JSON, cut to the length that is shown to operators."""
-    return json.dumps(arguments, ensure_ascii=False)[:MAX_ARGUMENTS]
