@@ -7,7 +7,6 @@ from pydantic import ConfigDict, Field, model_validator
 from skein.models.api.base import (
     ChangeRequest,
     CreatedAt,
-    EndedAt,
     Id,
     IdOfAgent,
     OptionalName,
@@ -20,11 +19,9 @@ from skein.models.common.base import EntityId, Instant, Value
 from skein.models.common.json_types import NUMBER
 from skein.models.directory.agent import LAST_VERSION
 from skein.models.quotas.prices import Money
-from skein.models.quotas.usage import Usage
 from skein.trials.models.case import CaseFields, CaseState, CaseView, NamedCase
 from skein.trials.models.expectation import Expectation
-from skein.trials.models.trial import PlayFields, Trial, TrialSide, TrialState, TrialView
-from skein.trials.verdicts import Verdict
+from skein.trials.models.trial import PlayFields, TrialFields, TrialSide, TrialView, TriedCase
 
 EXAMPLE: dict[str, Any] = {
     "name": "Knows the hours",
@@ -129,47 +126,17 @@ class NewTrial(Request):
     ] = 1_000_000
 
 
-class TrialCaseResource(Resource):
+class TrialCaseResource(TriedCase, Resource):
     """A case of a trial, and how its plays went."""
 
-    id: Id
-    required: Annotated[bool, Field(description="Whether a regression blocks a change.")]
-    private: Annotated[bool, Field(description="Whether its results take a role and a reason.")]
-    verdict: Annotated[Verdict | None, Field(description="Null while plays are missing.")]
-    blocks: Annotated[
-        bool, Field(description="Whether it regressed, apart from what a model judged.")
-    ]
     passed: Annotated[
         dict[TrialSide, int], Field(description="How many plays of each side passed.")
     ]
     plays: Annotated[dict[TrialSide, int], Field(description="How many plays of each side ended.")]
 
 
-class ListedTrial(Resource):
+class ListedTrial(TrialFields, Resource):
     """A trial in a list."""
-
-    id: Id
-    agent_id: IdOfAgent
-    state: Annotated[TrialState, Field(description="Whether it is running.")]
-    why: Annotated[str | None, Field(description="Why it was stopped; null if it was not.")]
-    baseline_version: Annotated[int, Field(description="The version that it compares with.")]
-    repeats: Annotated[int, Field(description="How often each case is played at first.")]
-    planned_calls: Annotated[int, Field(description="About how many calls of models it takes.")]
-    planned_tokens: Annotated[int, Field(description="About how many tokens it takes.")]
-    created_at: CreatedAt
-    created_by: Annotated[str | None, Field(description="The operator who started it, if any.")]
-    ended_at: EndedAt
-
-    @classmethod
-    def of(cls, trial: Trial, /) -> Self:
-        """Build the resource of a trial."""
-        planned = Usage(models=trial.planned).of_all_models
-        return cls(
-            **dict(trial),
-            baseline_version=trial.baseline.version,
-            planned_calls=planned.calls,
-            planned_tokens=planned.tokens,
-        )
 
 
 class TrialDetail(ListedTrial):

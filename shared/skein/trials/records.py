@@ -172,14 +172,7 @@ class Cases:
 
     def _views(self, owner: CaseOwner, cases: Sequence[Case]) -> tuple[CaseView, ...]:
         """Return cases with their runs, and with the steps that hold the prompts."""
-        keys = {
-            each.id: (
-                Run.key_of(each.tenant, each.run_id),
-                Step.key_of(each.tenant, each.run_id, each.step or 0),
-            )
-            for each in cases
-            if each.run_id is not None
-        }
+        keys = {each.id: each.prompt_keys for each in cases if each.prompt_keys is not None}
         found = read_items(self.table, sorted({key for pair in keys.values() for key in pair}))
         views = []
         for case in cases:

@@ -132,7 +132,9 @@ def _played(
     """Return what the agent said and did in a play: what it would have posted and asked."""
     calls, shown = calls_of(steps), recorded.prompt.cited
     texts = [cited(each, shown) for each in _texts(sent, steps)]
-    asked = [each.arguments for each in calls if each.tool == ASK and _is_object(each.arguments)]
+    asked = [
+        each.arguments for each in calls if each.tool == ASK and isinstance(each.arguments, dict)
+    ]
     return Played(
         texts=tuple(each.text for each in texts if each.text),
         questions=tuple(
@@ -150,14 +152,10 @@ def _texts(sent: ReplayedPrompt, steps: list[Step]) -> Iterator[str]:
     for step in steps:
         for call in step.tool_calls:
             arguments = arguments_of(call.arguments)
-            if call.name == SEND and _is_object(arguments):
+            if call.name == SEND and isinstance(arguments, dict):
                 yield str(arguments.get("text", ""))
         saves = all(
             call.name in TOOLS and TOOLS[call.name].effect == "save" for call in step.tool_calls
         )
         if sent.in_text and saves:
             yield spoken(step.text, sent.names)
-
-
-def _is_object(arguments: object) -> bool:
-    return isinstance(arguments, dict)

@@ -75,7 +75,9 @@ class Trials:
         """
         agent = self.agents.get(owner.tenant, owner.agent_id)
         baseline = self._version(agent, new.baseline)
-        candidate = self._candidate(agent, new)
+        candidate, changes = self._version(agent, new.candidate.version), new.candidate.changes
+        if changes is not None:
+            candidate = agent.with_fields(changes.values_for(agent))
         views = self._chosen(owner, new.cases)
         planned = self._planned(views, [baseline, candidate], new.repeats)
         overrides = self._overrides(owner.tenant)
@@ -88,7 +90,10 @@ class Trials:
             baseline=AgentVersion.of(baseline),
             candidate=AgentVersion.of(candidate),
             digest=digest_of(candidate),
+            baseline_version=baseline.version,
             repeats=new.repeats,
+            planned_calls=planned.of_all_models.calls,
+            planned_tokens=planned.of_all_models.tokens,
             max_tokens=new.max_tokens,
             planned=planned.models,
             created_at=now,
@@ -240,15 +245,10 @@ class Trials:
 
     def _version(self, agent: Agent, version: int | None) -> Agent:
         """Return an agent with the fields of one of its versions."""
-        if version is None or version == agent.version:
+        if version is None:
             return agent
         found = self.agents.version(agent, version)
         return agent.with_fields({**found.configured, "version": version})
-
-    def _candidate(self, agent: Agent, new: "NewTrial") -> Agent:
-        if new.candidate.changes is None:
-            return self._version(agent, new.candidate.version)
-        return agent.with_fields(new.candidate.changes.values_for(agent))
 
     def _chosen(self, owner: CaseOwner, named: Sequence[str] | None) -> Sequence[CaseView]:
         """Return the cases to play.

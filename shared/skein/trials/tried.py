@@ -26,7 +26,7 @@ def refusal(table: Table, before: Agent, after: Agent, trial_id: str | None) -> 
     if trial is None or trial.state != "ended" or trial.digest != digest_of(after):
         return Conflict("there is no ended trial of exactly this change", details=REQUIRED)
     cases = played_cases(table, trial)
-    if trial.baseline.version != before.version or _lacks_cases(table, before, cases):
+    if trial.baseline_version != before.version or _lacks_cases(table, before, cases):
         why = "the agent or a required case was changed since the trial"
         return Conflict(why, details=STALE)
     if any(each.blocks and each.required for each in cases):

@@ -12,7 +12,6 @@ from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import TrialJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run
-from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.outbox.dispatch import Dispatch
@@ -175,13 +174,13 @@ class TrialWorker:
     def _keep(self, trial: Trial, unit: Unit, case: Case, result: PlayResult) -> None:
         """Store the result of a play, unless it was stored before or the run's prompt is gone."""
         checks: list[Write] = []
-        if case.run_id is not None:
-            run = Run.read(self.table, Run.key_of(trial.tenant, case.run_id))
+        if case.prompt_keys is not None:
+            run_key, step_key = case.prompt_keys
+            run = Run.read(self.table, run_key)
             if run is not None and run.expires_at:
                 expires_at = min(result.expires_at, run.expires_at)
                 result = result.model_copy(update={"expires_at": expires_at})
-            step = Step.key_of(trial.tenant, case.run_id, case.step or 0)
-            checks = [Check(step, Present("prompt"))]
+            checks = [Check(step_key, Present("prompt"))]
 
         def attempt() -> bool:
             before = self._case(trial, unit)

@@ -97,12 +97,9 @@ class WorldQueues:
 
     def next(self, until: datetime | None) -> tuple[datetime, RunJob] | None:
         """Take the job that is due first, if it is due by `until`; None if there is none."""
+        self.runs.sort(key=lambda each: each[0])
         due = [each for each in self.runs if until is None or each[0] <= until]
-        if not due:
-            return None
-        first = min(due, key=lambda each: each[0])
-        self.runs.remove(first)
-        return first
+        return self.runs.pop(0) if due else None
 
 
 @dataclass(slots=True)
@@ -190,16 +187,17 @@ class Worlds:
         captured: list[CapturedCall] = []
         given = {CallSender: calls, KnowledgeFiles: self.files}
         world = self.services.world(captured, given, clock=clock, queues=queues, model=model)
-        stage = _Stage(world, world.get(WorldTable).table, clock, queues, agent, script, until)
+        table = world.get(WorldTable).table
+        stage = _Stage(world, table, clock, queues, model, agent, script, until)
         for write in (*self._copied(agent), *stage.items()):
             stage.table.write(write)
         for n, turn in enumerate(script.turns):
             at = clock.now() + timedelta(seconds=turn.after_seconds)
-            stage.work(at, lambda: model.over)
+            stage.work(at)
             clock.reach(at)
             if not model.over and model.error is None:
                 stage.post(n, turn.sender, turn.text)
-        stage.work(None, lambda: model.over)
+        stage.work(None)
         if model.error is not None:
             raise model.error
         effects = dict.fromkeys((*calls.made, *queues.others))
@@ -238,6 +236,7 @@ class _Stage:
     table: Table
     clock: WorldClock
     queues: WorldQueues
+    model: WorldModel
     agent: Agent
     script: Script
     until: datetime
@@ -307,14 +306,14 @@ class _Stage:
             )
         )
 
-    def work(self, until: datetime | None, over: Callable[[], bool]) -> None:
+    def work(self, until: datetime | None) -> None:
         """Carry out the runs that are due by `until`; all runs if it is None.
 
         Raises:
             TimeoutError: There is no time left.
         """
         turns = self.world.get(Turns)
-        while not over() and (found := self.queues.next(until)) is not None:
+        while not self.model.over and (found := self.queues.next(until)) is not None:
             left, (due, job) = self.until - self.clock.real.now(), found
             if left <= timedelta():
                 raise TimeoutError

@@ -20,15 +20,9 @@ from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import Key, SortKeyPrefix
 from skein.models.directory.agent import agent_partition
 from skein.models.runs.run import Run
-from skein.models.runs.step import PromptRecord, ToolStatus
+from skein.models.runs.step import PromptRecord, Step, ToolStatus
 from skein.models.visibility.sharing_rules import RoleName
-from skein.trials.models.expectation import (
-    Expectation,
-    PartOfCall,
-    Played,
-    PlayedCall,
-    missing_of,
-)
+from skein.trials.models.expectation import Expectation, PartOfCall, Played, PlayedCall, missing_of
 
 MAX_CASES = 200  # of an agent
 MAX_CASE_BYTES = 50_000
@@ -219,6 +213,14 @@ class Case(NamedCase, Stored):
     @property
     def key(self) -> "Key[Case]":
         return self.key_of(self.tenant, self.agent_id, self.id)
+
+    @property
+    def prompt_keys(self) -> tuple[Key[Run], Key[Step]] | None:
+        """The keys of the run and of the step with the prompt; None for a script."""
+        if self.run_id is None:
+            return None
+        step = Step.key_of(self.tenant, self.run_id, self.step or 0)
+        return Run.key_of(self.tenant, self.run_id), step
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,51 +205,47 @@ class Expectation(Value):
 
     def missing(self, played: Played) -> str | None:
         """Return in words how a play misses the expectation; None if the play meets it."""
-        [kind] = self.model_dump(exclude_none=True)
-        missing: str | None = getattr(self, f"_{kind}")(played)
+        [(kind, wanted)] = [(name, value) for name, value in self if value is not None]
+        missing: str | None = getattr(self, f"_{kind}")(wanted, played)
         return missing
 
-    def _says(self, played: Played) -> str | None:
-        phrases = self.says or ()
+    def _says(self, phrases: Phrases, played: Played) -> str | None:
         return None if _first(phrases, played.texts) else f"says none of: {_listed(phrases)}"
 
-    def _says_not(self, played: Played) -> str | None:
-        said = _first(self.says_not or (), played.texts)
+    def _says_not(self, phrases: Phrases, played: Played) -> str | None:
+        said = _first(phrases, played.texts)
         return None if said is None else f"says: {said}"
 
-    def _calls(self, played: Played) -> str | None:
+    def _calls(self, _: PartOfCall, played: Played) -> str | None:
         return missing_of((self,), played)[0]
 
-    def _calls_not(self, played: Played) -> str | None:
-        part = self.calls_not
-        made = part and any(part.fits(each.tool, each.arguments) for each in played.calls)
+    def _calls_not(self, part: PartOfCall, played: Played) -> str | None:
+        made = any(part.fits(each.tool, each.arguments) for each in played.calls)
         return f"calls {part}" if made else None
 
-    def _silent(self, played: Played) -> str | None:
+    def _silent(self, _: JsonTrue, played: Played) -> str | None:
         return f"says: {played.texts[0]}" if played.texts else None
 
-    def _asks_a_person(self, played: Played) -> str | None:
+    def _asks_a_person(self, _: JsonTrue, played: Played) -> str | None:
         return None if played.asked_person else "does not ask a person"
 
-    def _asks(self, played: Played) -> str | None:
-        phrases = self.asks or ()
+    def _asks(self, phrases: Phrases, played: Played) -> str | None:
         asked = (text for each in played.questions for text in (each.text, *each.answers))
         return None if _first(phrases, asked) else f"asks none of: {_listed(phrases)}"
 
-    def _cites(self, played: Played) -> str | None:
-        return None if self.cites in played.cited else f"does not cite {self.cites}"
+    def _cites(self, source_id: str, played: Played) -> str | None:
+        return None if source_id in played.cited else f"does not cite {source_id}"
 
-    def _at_most(self, played: Played) -> str | None:
-        limits = self.at_most.attributes() if self.at_most else {}
+    def _at_most(self, limits: AtMost, played: Played) -> str | None:
         over = [
             f"{used} {name} instead of {most}"
-            for name, most in limits.items()
+            for name, most in limits.attributes().items()
             if (used := getattr(played, name)) > most
         ]
         return f"uses {', '.join(over)}" if over else None
 
-    def _judge(self, played: Played) -> str | None:
-        return played.judged.get(self.judge or "", "was not judged")
+    def _judge(self, sentence: str, played: Played) -> str | None:
+        return played.judged.get(sentence, "was not judged")
 
 
 def missing_of(expect: Sequence[Expectation], played: Played) -> list[str | None]:

@@ -9,15 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from skein.models.common.base import (
-    Identifier,
-    Instant,
-    Stored,
-    Tenant,
-    TenantKey,
-    Value,
-    key_part,
-)
+from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, TenantKey, Value, key_part
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.directory.agent import Agent, AgentVersion, agent_partition
 from skein.models.outbox.due import due_pointer
@@ -86,7 +79,25 @@ class TrialHead(Stored):
         return tuple(each for each in self.taken if each.until > now)
 
 
-class Trial(Stored):
+class TrialFields(BaseModel):
+    """A trial in a list, in the form that operators see."""
+
+    id: Id
+    agent_id: IdOfAgent
+    state: Annotated[TrialState, Field(description="Whether it is running.")] = "running"
+    why: Annotated[str | None, Field(description="Why it was stopped; null if it was not.")] = None
+    baseline_version: Annotated[int, Field(description="The version that it compares with.")]
+    repeats: Annotated[int, Field(description="How often each case is played at first.")]
+    planned_calls: Annotated[int, Field(description="About how many calls of models it takes.")]
+    planned_tokens: Annotated[int, Field(description="About how many tokens it takes.")]
+    created_at: CreatedAt
+    created_by: Annotated[str | None, Field(description="The operator who started it, if any.")] = (
+        None
+    )
+    ended_at: EndedAt = None
+
+
+class Trial(TrialFields, Stored):
     """A comparison of two versions of an agent.
 
     Attributes:
@@ -94,30 +105,20 @@ class Trial(Stored):
         candidate: The version that is tried: a stored one, or the current one with changes.
         digest: A hash of the candidate's fields, which shows whether the trial is about a given
             change.
-        repeats: How often each case is played for each side at first.
         max_tokens: The maximum number of tokens that the trial may use.
         planned: An estimate of the answers and tokens that the first plays use, by model.
-        why: Why the trial ended before all verdicts were known; None if it did not.
         version: The optimistic lock.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("TRIAL#")
 
     tenant: Tenant
-    agent_id: Identifier
-    id: Identifier
-    state: TrialState = "running"
     baseline: AgentVersion
     candidate: AgentVersion
     digest: str
-    repeats: int
     max_tokens: int
     planned: dict[str, ModelUsage]
-    why: str | None = None
     version: int = 1
-    created_at: Instant
-    created_by: Identifier | None = None
-    ended_at: Instant | None = None
     expires_at: int
 
     @staticmethod
@@ -143,7 +144,19 @@ class Trial(Stored):
         return self.attributes() | due_pointer("trial", self.key, due_at)
 
 
-class PlayedCase(Stored):
+class TriedCase(BaseModel):
+    """A case of a trial, in the form that operators see."""
+
+    id: Id
+    required: Annotated[bool, Field(description="Whether a regression blocks a change.")]
+    private: Annotated[bool, Field(description="Whether its results take a role and a reason.")]
+    verdict: Annotated[Verdict | None, Field(description="Null while plays are missing.")] = None
+    blocks: Annotated[
+        bool, Field(description="Whether it regressed, apart from what a model judged.")
+    ] = False
+
+
+class PlayedCase(TriedCase, Stored):
     """One case of a trial and how its plays went, without any words of the plays.
 
     Attributes:
@@ -151,8 +164,6 @@ class PlayedCase(Stored):
         case_version: The version that the case had when the trial began.
         run_id: The run of the case; None for a script.
         marks: How each play went, by `Unit.play`.
-        verdict: The verdict; None while plays are missing.
-        blocks: Whether the case regressed even if a model's judgements are left out.
         usage: The number of answers and tokens, by model.
         version: The optimistic lock.
     """
@@ -162,14 +173,9 @@ class PlayedCase(Stored):
     tenant: Tenant
     agent_id: Identifier
     trial_id: Identifier
-    id: Identifier
     case_version: int
-    required: bool
-    private: bool
     run_id: Identifier | None = None
     marks: dict[str, PlayMark] = Field(default_factory=dict)
-    verdict: Verdict | None = None
-    blocks: bool = False
     usage: dict[str, ModelUsage] = Field(default_factory=dict)
     version: int = 1
     expires_at: int
