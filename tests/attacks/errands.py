@@ -33,7 +33,7 @@ from tests.attacks.cast import (
     Word,
     named,
 )
-from tests.attacks.knowledge import Leak
+from tests.attacks.knowledge import Leak, owner_of
 from tests.attacks.steps import Pass, Step
 from tests.support.builders import TENANT
 from tests.support.first_contact import CONSENT
@@ -224,8 +224,13 @@ class Reach(ErrandStep):
 
 
 def _consents(stage: "Stage", who: str) -> None:
-    """Note that a person has consented to texts on their number, which a form has."""
+    """Note that a person has consented to texts on their number, which a form has.
+
+    A number from which somebody new texted after an erasure is no longer theirs.
+    """
     user, phone = stage.app.users.get(TENANT, who), PHONES[who]
+    if owner_of(stage.table, phone) not in {None, who}:
+        return
     address = phone_address(phone)
     if address not in user.addresses:
         numbered = user.model_copy(update={"addresses": (*user.addresses, address)})

@@ -86,8 +86,10 @@ def acts(town: Town) -> Iterator[tuple[str, Call]]:
 
 
 def no_effect_is_done_twice(town: Town) -> Iterator[str]:
-    """What a person asked for once has one effect."""
-    for task, times in Counter(task for task, _ in acts(town)).items():
+    """What a person asked an agent for once has one effect."""
+    agents = {run.id: run.agent_id for run in town.all_runs()}
+    done = Counter((task, agents.get(call.run_id)) for task, call in acts(town))
+    for (task, _), times in done.items():
         if times > 1:
             yield f"{task} was done {times} times"
 
@@ -163,23 +165,28 @@ def runs_about(town: Town, chat_id: str, seq: int) -> list[Run]:
     return [run for run in town.runs(chat_id) if seq in run.trigger.seqs]
 
 
-def told_outcomes(town: Town) -> Iterator[tuple[str, str]]:
+def told_outcomes(shown: Shown) -> Iterator[tuple[str, str]]:
     """Each task of which a prompt has the result of a call, with the result."""
-    for shown in town.shown:
-        messages = shown.request.messages
-        calls = {call.id: call.arguments for each in messages for call in each.tool_calls}
-        for message in messages:
-            if message.role == "tool":
-                for task in TASK.findall(calls.get(message.tool_call_id or "", "")):
-                    yield task, message.content
+    messages = shown.request.messages
+    calls = {call.id: call.arguments for each in messages for call in each.tool_calls}
+    for message in messages:
+        if message.role == "tool":
+            for task in TASK.findall(calls.get(message.tool_call_id or "", "")):
+                yield task, message.content
 
 
 def prompts_are_true_about_what_was_done(town: Town) -> Iterator[str]:
-    """No prompt says that nothing was done about what a service was called for."""
-    done = {task for task, _ in acts(town)}
-    for task, said in told_outcomes(town):
-        if task in done and "Nothing was done" in said:
-            yield f"{task} reached the service, and the agent is told: {said}"
+    """No prompt says that nothing was done about what a service had been called for.
+
+    The result of an earlier call that failed may stand beside that of the call that was made then.
+    """
+    for shown in town.shown:
+        done = {task for task, call in acts(town) if call.key in shown.sent}
+        told = list(told_outcomes(shown))
+        true = {task for task, said in told if "Nothing was done" not in said}
+        for task, said in told:
+            if task in done - true:
+                yield f"{task} reached the service, and the agent is told: {said}"
 
 
 # ---------------------------------------------------------------------- answers

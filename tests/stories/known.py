@@ -11,7 +11,7 @@ from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
 from tests.attacks.services import BOOK, NOTIFY
 from tests.attacks.sharing import Refuse
-from tests.attacks.steps import Answer, Erase, Pass, Report, Step, Story
+from tests.attacks.steps import Answer, Erase, Pass, Report, Say, Step, Story
 from tests.stories.deeds import (
     CancelOutreach,
     Decide,
@@ -132,6 +132,43 @@ KNOWN: Mapping[str, Known] = {
             Answer(who=BOB.id, sms=True),
         ),
         booked(1),
+    ),
+    "a yes by text after STOP": Known(
+        (
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, text="STOP"),
+            Answer(who=BOB.id, sms=True),
+        ),
+        booked(1),
+    ),
+    "a second message to a paused agent whose run is stopped": Known(
+        (
+            Pause(),
+            Write(who=ALICE.id, chat=ALICES.id, task="choice", other=BOB.id),
+            Write(who=ALICE.id, chat=ALICES.id, task="talk", other=BOB.id),
+            StopRun(chat=ALICES.id),
+        ),
+        lambda town: [run.trigger.seqs for run in town.runs(ALICES.id)] == [range(1, 3)],
+    ),
+    "a call that failed is approved again": Known(
+        (
+            Fault(what="gone"),
+            Setting(name="approval", value="operator", tool=BOOK),
+            Write(who=ALICE.id, chat=PAIR.id, task="book", other=BOB.id),
+            Decide(),
+            Say(who=ALICE.id, chat=PAIR.id, to=COACH.id),
+            Fault(what="back"),
+            Decide(),
+        ),
+        booked(1),
+    ),
+    "somebody new texts from the phone of an erased person who said STOP": Known(
+        (
+            Write(who=BOB.id, chat=BOBS_PHONE.id, text="STOP"),
+            Erase(who=BOB.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="talk", other=ALICE.id),
+        ),
+        lambda town: [sms.body for sms, _ in town.sms.taken][-1:] == ["About task 3."],
     ),
     "a typed yes": Known((BOOKS, TYPES_YES, TYPES_YES, TYPES_YES), booked(1)),
     "a typed yes by text": Known(

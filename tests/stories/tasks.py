@@ -88,8 +88,10 @@ def answer(
     request: ModelRequest, uses: Callable[[int], tuple[tuple[str, Mapping[str, Any]], ...]]
 ) -> Calls:
     """What the honest model answers: the calls of the newest task, or words about it."""
-    said = [message for message in request.messages if message.role != "assistant"]
-    numbers = [int(each) for one in said for each in ASKED.findall(one.content)]
+    said = [each.content for each in request.messages if each.role != "assistant"]
+    parts = [part for one in said for part in one.split("\n\n")]
+    here = [part for part in parts if not part.startswith("RECALLED")]  # asked elsewhere
+    numbers = [int(each) for part in here for each in ASKED.findall(part)]
     if not numbers:
         return Calls((), "At your service.")
     newest = max(numbers)

@@ -21,6 +21,7 @@ from skein.services.visibility.insiders import chats_of_insiders, insiders_of
 from tests.attacks import malicious_model
 from tests.attacks.cast import COACH, LINE, PHONES, ROOMS, named, words
 from tests.attacks.effects import WatchedTable
+from tests.attacks.knowledge import owner_of
 from tests.attacks.moves import QUIET
 from tests.attacks.services import BOOK, EVENTS, Call, shows
 from tests.attacks.services import TOOLS as OWN_TOOLS
@@ -90,6 +91,7 @@ class Shown:
     Attributes:
         left_out: The messages of the chat whose words a plan or a service may not be shown.
         told: The results of the calls that people approved, by the keys of their questions' calls.
+        sent: The keys of the calls that services had got by then.
     """
 
     run_id: str
@@ -98,6 +100,7 @@ class Shown:
     request: ModelRequest
     told: Mapping[str, str]
     left_out: frozenset[int]
+    sent: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -267,6 +270,13 @@ class Town(Stage):
                 if text in new.text:
                     self.asked_in.append(Asked(self.step, self.tasks[self.step], new.seq))
 
+    def _receive(self, phone: str, body: str) -> None:
+        """See `Stage`; who texts after an erasure is somebody new, who has not said STOP."""
+        if owner_of(self.table, phone) is None:
+            for who in [who for who, number in PHONES.items() if number == phone]:
+                self.stopped.pop(who, None)
+        super()._receive(phone, body)
+
     def _in_app(self, who: str, chat: str, text: str) -> None:
         """Let a person read a chat, and then write there."""
         client, path = self.person(who), f"/v1/chats/{chat}"
@@ -398,7 +408,8 @@ class Town(Stage):
         }
         left_out = frozenset(self._left_out(run))
         chat = run.active_chat_id
-        self.shown.append(Shown(run.id, run.agent_id, chat, self._request, told, left_out))
+        sent = frozenset(call.key for call in self.services.calls)
+        self.shown.append(Shown(run.id, run.agent_id, chat, self._request, told, left_out, sent))
         if self._tactic != QUIET or not self.honest:
             return super()._moves(seen)
         return answer(self._request, self._uses)

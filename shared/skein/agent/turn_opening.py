@@ -58,7 +58,6 @@ class TurnReadings:
             ReadersChanged: The chat's readers or the sharing rules changed, and the activation has
                 more to do.
             Rejected: The run of a plan or a service can no longer work in its chat.
-            Forbidden: The person of the chat has opted out of SMS and would not get an answer.
         """
         claim, prefetched = turn.activation.claim, turn.prefetched
         run, chat, member = claim.run, claim.chat, claim.member
@@ -70,10 +69,7 @@ class TurnReadings:
             chat, member = membership_elsewhere(self.table, claim, shown_chat_id)
         if not steps:
             _check_own_chat(run, shown_chat_id, chat)
-            reading = self.context_loader.fresh(run, chat, member, prefetched)
-            if reaches_nobody(run, reading):
-                raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
-            return reading
+            return self.context_loader.fresh(run, chat, member, prefetched)
         if not steps[-1].is_last and not ended_in(steps[-1]):
             _check_recorded(run, chat)
         reading = self.context_loader.again(run, chat, member, prefetched)
@@ -84,19 +80,18 @@ class TurnReadings:
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
 
     def check_opt_out(self, run: Run, reading: Reading, steps: Sequence[Step]) -> None:
-        """Check, before a further step, that the person has not opted out since the reading.
-
-        The check costs one read. It is made only in a direct chat whose person is on SMS.
+        """Check, before a step, that the person has not opted out.
 
         Args:
-            steps: The earlier steps. Without any, the reading is new, and nothing is checked.
+            steps: The earlier steps. Without any, the reading is new. Otherwise, the check costs
+                one read in a direct chat whose person is on SMS.
 
         Raises:
             Forbidden: The person has opted out of SMS and would not get an answer.
         """
-        if not steps or reading.snapshot is None:
+        if reading.snapshot is None:
             return
-        snapshot = with_opt_outs_now(self.table, reading.snapshot)
+        snapshot = with_opt_outs_now(self.table, reading.snapshot) if steps else reading.snapshot
         if reaches_nobody(run, replace(reading, snapshot=snapshot)):
             raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
 
@@ -119,6 +114,8 @@ class TurnOpenings:
     def open(self, turn: Turn) -> None:
         """Open the newest activation of a turn's run.
 
+        The run of a person who has opted out goes on only to make the calls that were approved.
+
         Raises:
             ReadersChanged: The chat's readers or the sharing rules changed, and the activation has
                 more to do.
@@ -130,6 +127,9 @@ class TurnOpenings:
         read = self.clock.now() - began
         turn.prefetched = {}
         activation.insiders = reading.insiders
+        may_approve = not steps and _may_approve(run, reading)
+        if not steps and not may_approve:
+            self.readings.check_opt_out(run, reading, steps)
         if reading.sharing is not None and reading.sharing.unnoticed:
             self.sharing_notices.tell(activation.claim, reading.sharing.unnoticed)
         fixed = fixed_answer(run, reading)
@@ -143,7 +143,7 @@ class TurnOpenings:
             opened.prompt = recorded_prompt(steps) or self._built(run, opened, read)
             shown = (each for step in steps for each in step.cited)
             activation.cited = [*opened.prompt.cited, *shown]
-            if not steps and _may_approve(run, reading):
+            if may_approve:
                 opened.agreed = self.approvals.agreed_step(run, reading)
             activation.ended = bool(steps) and ended_in(steps[-1])
         turn.opened = opened

@@ -138,8 +138,8 @@ class SmsReceiver:
     def _answer(self, arrived: ArrivedSms, matched: MatchedAnswer) -> PostedMessage | None:
         """Post an SMS as the answer to a question, in the question's chat.
 
-        The run starts even if the tokens of its person are spent: the calls that the answer
-        approves need none.
+        The run starts even if a limit of its person is reached, because each question has one
+        answer, and the calls that it approves need no tokens.
 
         Returns:
             The answer's message, even if an earlier delivery posted it; None if the answer was not
@@ -162,7 +162,6 @@ class SmsReceiver:
             person=MemberRef(kind="user", id=owner.user_id),
             route=route if here else None,
             overrides=lookup.overrides if here else None,
-            no_run_reason=Reason.RATE_LIMITED if limit and limit.what == "messages" else None,
             conditions=(
                 *([] if choice.number is not None else [self._heard(direct)]),
                 self._stored(line, route, sms),

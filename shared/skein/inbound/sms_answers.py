@@ -92,7 +92,6 @@ class SmsAnswers:
         person: MemberRef,
         route: Route | None,
         overrides: Overrides | None,
-        no_run_reason: Reason | None,
         conditions: Sequence[Write],
     ) -> PostedMessage | None:
         """Post an SMS as the answer to a question (idempotent by the id of the SMS).
@@ -101,7 +100,6 @@ class SmsAnswers:
             route: The route of the SMS. None if the SMS came on a route other than the chat's, so
                 that the chat's route does not change.
             overrides: See `NewMessage`.
-            no_run_reason: See `NewMessage`.
             conditions: Further writes: the record of the SMS, and the condition that the number
                 still belongs to the person. The condition is left out if the answer itself confirms
                 the number.
@@ -127,7 +125,6 @@ class SmsAnswers:
             client_id=sms.client_id,
             media=sms.attached,
             route=route.after(None) if route is not None else None,
-            no_run_reason=no_run_reason,
             overrides=overrides,
         )
         try:

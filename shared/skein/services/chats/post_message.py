@@ -323,7 +323,9 @@ class Chats:
         commit.jobs.extend(_jobs_of_media(message))
         self._move_sender(commit, new, sender, message, now)
         limit = self.settings.max_chain_depth
-        refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
+        refused = new.no_run_reason
+        if snapshot.opted_out and new.answers is None:  # what was agreed to is done in any case
+            refused = refused or Reason.OPTED_OUT
         nobody = why_nobody(message, snapshot.chat, max_chain_depth=limit)
         if nobody in {Reason.KEYWORD, Reason.NOTICE, Reason.CHOICE}:
             nobody = new.no_run_reason or nobody

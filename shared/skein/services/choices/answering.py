@@ -224,7 +224,6 @@ def _message(
         reply_to=asked.seq,
         media=given.media,
         route=given.route,
-        no_run_reason=given.no_run_reason,
         overrides=given.overrides,
         answers=asked.sender.id if effect.triggers_agent else None,
     )

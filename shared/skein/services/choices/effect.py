@@ -17,7 +17,6 @@ from skein.models.chats.choice import YES, Choice, ChoiceAnswer
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, Tenant, Value
-from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.config.overrides import Overrides
 from skein.models.outbox.jobs import Job
@@ -39,7 +38,7 @@ class GivenAnswer(Value):
         typed: The whole text of a typed yes or no.
         newest_seq: For a typed yes or no, the message that must still be the chat's newest message.
         client_id: The idempotency key of the answer.
-        media, route, no_run_reason, overrides: See `NewMessage`.
+        media, route, overrides: See `NewMessage`.
     """
 
     tenant: Tenant
@@ -54,7 +53,6 @@ class GivenAnswer(Value):
     client_id: Annotated[str, Field(min_length=1, max_length=200)]
     media: tuple[Media, ...] = ()
     route: Route | None = None
-    no_run_reason: Reason | None = None
     overrides: Overrides | None = None
 
 

@@ -24,7 +24,7 @@ from skein.services.runs.activations import Recording
 from skein.services.runs.chain import next_in_chain
 from skein.services.runs.claim import Claim, read_claim, stored_of
 from skein.services.runs.latency import record_answer
-from skein.services.runs.slots import next_run_job, release_slots
+from skein.services.runs.slots import next_run_job, release_slots, whole_trigger
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -291,6 +291,9 @@ def _ended(claim: Claim, recorded: dict[str, Any], outcome: Outcome, now: dateti
             "expires_at": claim.kept_until(now),
         }
     )
+    queued = claim.member.queued_run if claim.member is not None else None
+    if queued is not None and queued.run_id == claim.run.id:
+        change |= whole_trigger(queued)
     return Update(claim.run.key, set=change | NOT_DUE, condition=claim.fence_holds)
 
 

@@ -199,12 +199,21 @@ def canceled_queued_run(
 ) -> Update:
     """Return the write that cancels a queued run, with `reason` as its first recorded reason."""
     over = {"status": "canceled", "error": error, "ended_at": rfc3339(now)}
+    over |= whole_trigger(queued)
     over |= {"merged_into": merged_into} if merged_into is not None else {}
     return Update(
         Run.key_of(membership.tenant, queued.run_id),
         set=over | reason_attributes(reason, now) | NOT_DUE,
         condition=Is("status", "queued"),
     )
+
+
+def whole_trigger(queued: QueuedRun) -> dict[str, Any]:
+    """Return the change of a queued run that ends, so that it names all messages that it was for.
+
+    While a run is queued, only its slot names the messages that came after the first.
+    """
+    return {"trigger": queued.trigger.model_dump(mode="json", exclude_none=True)}
 
 
 def log_canceled(run_id: str, reason: Reason) -> None:
