@@ -80,11 +80,10 @@ class PhoneLinks:
     def link(self, tenant: str, user_id: str, phone: str, *, code: str) -> User:
         """Link a phone number to a user who knows the code that was sent there (idempotent).
 
-        The days for which the number was silent are counted anew from today. If the number belongs
-        to a caller, the caller is merged into the user: the caller's chats, and the items that
-        agents keep for the caller, become the user's. The caller's open choices end, and their
-        consents are not carried over. A number that was silent for too long is taken from its
-        former owner, who keeps the chats.
+        If the number belongs to a caller, the caller is merged into the user: the caller's chats,
+        and the items that agents keep for the caller, become the user's. The caller's open choices
+        end, and their consents are not carried over. A number that was silent for too long is taken
+        from its former owner, who keeps the chats. Afterwards, the number counts as used today.
 
         Args:
             code: The code from the SMS, which stays valid until the number is linked. It is not

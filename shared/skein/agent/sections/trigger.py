@@ -215,7 +215,10 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
 def _addressees(
     given: SectionInput, home: Chat, message: Message, agents: Sequence[NamedMember]
 ) -> str:
-    """Return the end of the sentence about a message: what it replies to, and whom it names."""
+    """Return `" in reply to your msg:4 and named you"`, or as much of it as is true.
+
+    The words end the sentence that says who wrote the message.
+    """
     reading, names, words = given.reading, given.names, ""
     asked = [each for each in agents if names_member(message, each)]
     others = [

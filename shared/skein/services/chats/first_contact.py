@@ -110,7 +110,7 @@ class FirstContact:
         Args:
             agent_id: The agent, which needs a line.
             user_id: The person to write to.
-            asker: The name that the introduction gives to whoever asks the agent to write.
+            asker: The name of whoever asks the agent to write. The introduction contains it.
             asked_by: The person who asks through an agent. This person and `user_id` must share a
                 chat that both have accepted. None if an operator asks, or if the text contains no
                 words of the person who caused it.

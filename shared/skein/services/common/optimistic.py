@@ -78,7 +78,10 @@ def optimistic(
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
-    """Return a function that returns `known` on its first call, and reads anew on each later call.
+    """Return a function for the tries of an optimistic write, each of which needs the data.
+
+    The first call returns the data that the caller has read before. Each later call reads it again,
+    because another writer has changed it.
 
     Args:
         known: The data that the caller has read; None if the first call must read, too.
