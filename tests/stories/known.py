@@ -5,13 +5,13 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from skein.own_tools.asking import CHANGED, TEAM_ANSWERED
-from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, COACH, PAIR, TEAM
+from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, CAROL, COACH, PAIR, TEAM
 from tests.attacks.errands import Reach
 from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
 from tests.attacks.services import BOOK, NOTIFY
 from tests.attacks.sharing import Refuse
-from tests.attacks.steps import Answer, Erase, Pass, Report, Say, Step, Story
+from tests.attacks.steps import Accept, Answer, Erase, Open, Pass, Report, Say, Step, Story
 from tests.stories.deeds import (
     CancelOutreach,
     Decide,
@@ -140,6 +140,17 @@ KNOWN: Mapping[str, Known] = {
             Answer(who=BOB.id, sms=True),
         ),
         booked(1),
+    ),
+    "an answer to a question that a service may not be shown": Known(
+        (
+            Open(who=CAROL.id, whom=ALICE.id),
+            Accept(who=ALICE.id, accept=False),
+            Write(who=ALICE.id, chat=PAIR.id, task="propose", other=BOB.id),
+            Write(who=ALICE.id, chat=PAIR.id, text="Yes please"),
+            Report(chat=PAIR.id),
+            Write(who=ALICE.id, chat=PAIR.id, task="plan", other=BOB.id),
+        ),
+        shows(PAIR.id, "remind them"),
     ),
     "a second message to a paused agent whose run is stopped": Known(
         (

@@ -1,6 +1,6 @@
 """A stage on which workers die, and whose model is honest unless a step says otherwise."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -414,14 +414,20 @@ class Town(Stage):
             return super()._moves(seen)
         return answer(self._request, self._uses)
 
-    def _left_out(self, run: Run) -> Iterator[int]:
-        """The messages with words of people who are in none of the chats of a plan or a service."""
+    def _left_out(self, run: Run) -> set[int]:
+        """The messages with words of people who are in none of the chats of a plan or a service.
+
+        The answer to a question that is left out is left out, too.
+        """
+        left: set[int] = set()
         if run.trigger.type not in {"plan", "service"} or run.active_chat_id is None:
-            return
+            return left
         insiders = insiders_of(run, map(self.stored_chat, chats_of_insiders(run)), alone=True)
         for message in self.messages(run.active_chat_id):
-            if not insiders.admit(message.words):
-                yield message.seq
+            answers = message.kind == "keyword" and message.reply_to in left
+            if answers or not insiders.admit(message.words):
+                left.add(message.seq)
+        return left
 
     def _uses(self, number: int) -> tuple[tuple[str, Mapping[str, Any]], ...]:
         step = self.tasks.get(number)
