@@ -152,10 +152,11 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
         answer = asked.answer
         if asked.purpose != CALL or answer is None or answer.option != YES:
             continue
-        if CallData.from_item(asked.data).call.key in told:
+        key, runs = CallData.from_item(asked.data).call.key, runs_about(town, chat_id, answer.seq)
+        if key in told or any(run.reason in BY_INTENT for run in runs):
             continue
-        if any(run.reason in BY_INTENT for run in runs_about(town, chat_id, answer.seq)):
-            continue
+        if key in town.failed and any(run.reason == Reason.TOKEN_BUDGET for run in runs):
+            continue  # it was tried, and no model was asked afterwards
         for task in set(TASK.findall(asked.question)) - done:
             yield f"{task} was agreed to and never done"
 

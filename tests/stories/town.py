@@ -131,6 +131,7 @@ class Town(Stage):
         exported: The exported files of agents.
         approved: The calls that operators approved, by their idempotency keys.
         failed_calls: The tools that were called while the services failed.
+        failed: The idempotency keys of these calls.
         steps: What happened so far.
     """
 
@@ -151,6 +152,7 @@ class Town(Stage):
         self.exported: list[str] = []
         self.approved: set[str] = set()
         self.failed_calls: list[str] = []
+        self.failed: set[str] = set()
         self.steps: list[Step] = []
         self._dies_at_call = False
         self._overtaken: Job | None = None
@@ -188,6 +190,7 @@ class Town(Stage):
     def _served(self, request: Any, serve: Any) -> Any:
         if request.url != EVENTS and self.services_state != "back":
             self.failed_calls.append(request.url.rpartition("/")[2])
+            self.failed.add(request.headers["Idempotency-Key"])
         if request.url != EVENTS and self.services_state == "gone":
             raise Unavailable("out of order")
         served = serve(request)

@@ -127,15 +127,16 @@ class TurnOpenings:
         read = self.clock.now() - began
         turn.prefetched = {}
         activation.insiders = reading.insiders
-        may_approve = not steps and _may_approve(run, reading)
-        if not steps and not may_approve:
-            self.readings.check_opt_out(run, reading, steps)
         if reading.sharing is not None and reading.sharing.unnoticed:
             self.sharing_notices.tell(activation.claim, reading.sharing.unnoticed)
         fixed = fixed_answer(run, reading)
         opened = Opened(
             number=run.activation, reading=reading, steps=steps, fixed=fixed, prompt=NO_PROMPT
         )
+        if fixed is None and not steps and _may_approve(run, reading):
+            opened.agreed = self.approvals.agreed_step(run, reading)
+        if not steps and opened.agreed is None:
+            self.readings.check_opt_out(run, reading, steps)
         if fixed is None:
             open_stream(self.streams, activation, reading)
             opened.tools = offered(reading)
@@ -143,8 +144,6 @@ class TurnOpenings:
             opened.prompt = recorded_prompt(steps) or self._built(run, opened, read)
             shown = (each for step in steps for each in step.cited)
             activation.cited = [*opened.prompt.cited, *shown]
-            if may_approve:
-                opened.agreed = self.approvals.agreed_step(run, reading)
             activation.ended = bool(steps) and ended_in(steps[-1])
         turn.opened = opened
 

@@ -53,7 +53,8 @@ class TurnSteps:
         """
         activation, reading, steps = turn.activation, opened.reading, opened.steps
         seconds = turn.seconds_left(self.clock.now())
-        self.readings.check_opt_out(activation.run, reading, steps)
+        if steps:
+            self.readings.check_opt_out(activation.run, reading, steps)
         if opened.budget is not None:
             opened.budget.check()
         prompt, tools = opened.prompt, opened.tools
