@@ -152,6 +152,26 @@ KNOWN: Mapping[str, Known] = {
         ),
         shows(PAIR.id, "remind them"),
     ),
+    "the person of a decided call is erased while the team holds the chat": Known(
+        (
+            Setting(name="approval", value="operator", tool=BOOK),
+            Write(who=ALICE.id, chat=PAIR.id, task="book", other=BOB.id),
+            DeskDoes(chat=PAIR.id),
+            Decide(yes=False),
+            Erase(who=ALICE.id),
+        ),
+        lambda town: not town.services.calls,
+    ),
+    "a reader of a decided call is erased while the team holds the chat": Known(
+        (
+            Setting(name="approval", value="operator", tool=BOOK),
+            Write(who=ALICE.id, chat=PAIR.id, task="book", other=BOB.id),
+            DeskDoes(chat=PAIR.id),
+            Decide(yes=False),
+            Erase(who=BOB.id),
+        ),
+        lambda town: not town.services.calls,
+    ),
     "a second message to a paused agent whose run is stopped": Known(
         (
             Pause(),

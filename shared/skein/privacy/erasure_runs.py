@@ -5,7 +5,7 @@ before the first sweep ended. A run that starts after that has seen no erased co
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -63,12 +63,12 @@ class RunEraser:
         started before the first sweep ended.
 
         A run that has not started and belongs to no chat is canceled and erased in any sweep if its
-        plan may contain the person's words. If not, the run stays, and the person is only removed
-        from the run's audience.
+        plan may contain the person's words, or it was to make a call for the person. If not, the
+        run stays, and the person is only removed from those who may know of it.
         """
         waits = run.chat_id is None and run.started_at is None and not run.ended
         stops = sweep.to_stop(run) and sweep.erasure.swept_at is not None
-        if stops or (waits and _has_their_plan(sweep, run.trigger)):
+        if stops or (waits and _is_for_them(sweep, run.trigger)):
             sweep.unsaved.stopped += 1
             with suppress(Conflict):
                 self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
@@ -83,13 +83,15 @@ class RunEraser:
             self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
 
     def _leave(self, sweep: Sweep, run: Run) -> None:
-        """Remove the person from the stored audience of a run that has not started."""
-        audience = run.audience.without(sweep.subject.ids)
-        change = {"audience": audience.model_dump(mode="json")}
-        live = Update(live_key(run), set=change, condition=Exists())
+        """Remove the person from the audience, and the decided call, of an unstarted run."""
+        ids = sweep.subject.ids
+        audience = {"audience": run.audience.without(ids).model_dump(mode="json")}
+        trigger = _without(run.trigger, ids).model_dump(mode="json", exclude_none=True)
+        live = Update(live_key(run), set=audience, condition=Exists())
         unstarted = all_of(Exists(), Absent("started_at"))
+        change = Update(run.key, set={**audience, "trigger": trigger}, condition=unstarted)
         with suppress(ConditionFailed):  # the run has started, and the next sweep finds it
-            self.table.transact([Update(run.key, set=change, condition=unstarted), live])
+            self.table.transact([change, live])
 
     def erase_steps(self, sweep: Sweep, run: Run) -> None:
         """Erase the words in a run's steps, and the origins of its messages; keep the run.
@@ -227,13 +229,26 @@ BARE_STEP: dict[str, Any] = {
 }
 
 
-def _has_their_plan(sweep: Sweep, trigger: Trigger) -> bool:
-    """Return whether the person set the plan of a run, or the plan may contain their words."""
+def _is_for_them(sweep: Sweep, trigger: Trigger) -> bool:
+    """Return whether a plan is the person's or may contain their words, or a call is for them."""
+    if trigger.service is not None and trigger.service.decided is not None:
+        return trigger.service.decided.call.person in sweep.subject.ids
     plan = trigger.plan
     if plan is None:
         return False
     theirs = trigger.traced_to in sweep.subject.ids
     return theirs or may_hold_their_words(sweep, plan.authors, plan.made_from.writers)
+
+
+def _without(trigger: Trigger, ids: Collection[str]) -> Trigger:
+    """Return a trigger whose decided call does not name some people among its readers."""
+    service = trigger.service
+    if service is None or service.decided is None:
+        return trigger
+    call = service.decided.call
+    call = call.model_copy(update={"readers": call.readers.without(ids)})
+    decided = service.decided.model_copy(update={"call": call})
+    return trigger.model_copy(update={"service": service.model_copy(update={"decided": decided})})
 
 
 def _recorded_calls(step: Step) -> Iterator[Key]:
