@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from skein.own_tools.asking import CHANGED, TEAM_ANSWERED
 from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, CAROL, COACH, PAIR, TEAM
-from tests.attacks.errands import Reach
+from tests.attacks.errands import Reach, Reply
 from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
 from tests.attacks.services import BOOK, NOTIFY
@@ -171,6 +171,18 @@ KNOWN: Mapping[str, Known] = {
             Erase(who=BOB.id),
         ),
         lambda town: not town.services.calls,
+    ),
+    "the answer to an errand is reported after a call that was approved": Known(
+        (
+            Write(who=ALICE.id, chat=TEAM.id, task="errand", other=BOB.id),
+            Setting(name="approval", value="operator", tool=BOOK),
+            Write(who=ALICE.id, chat=TEAM.id, task="book", other=BOB.id),
+            Decide(),
+            Reply(who=BOB.id),
+            Say(who=ALICE.id, chat=TEAM.id, to=COACH.id),
+            Decide(),
+        ),
+        booked(1),
     ),
     "a second message to a paused agent whose run is stopped": Known(
         (

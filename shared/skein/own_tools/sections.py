@@ -178,12 +178,18 @@ def _answered(read: SectionReads) -> range:
 
 
 def _unanswered_from(read: SectionReads) -> int:
-    """Return the message number after the last text that the agent posted in another run."""
+    """Return the message number after the last text that the agent posted in another run.
+
+    Reports of errands don't count: no run wrote them that knew of the calls.
+    """
     run, agent = read.run, _agent_of(read.run)
     own = [
         each.seq
         for each in _shown(read)
-        if each.kind == "text" and each.sender.ref == agent and each.run_id != run.id
+        if each.kind == "text"
+        and each.sender.ref == agent
+        and each.run_id != run.id
+        and each.report_of is None
     ]
     return max(own, default=0) + 1
 
