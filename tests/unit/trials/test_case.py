@@ -75,7 +75,10 @@ def test_calls_take_results_in_order_and_the_last_one_again() -> None:
 
     def taken(tool: str, **arguments: object) -> str | None:
         found = results.take(tool, arguments)
-        return None if found is None else found.result or found.error
+        if found is None:
+            return None
+        assert isinstance(found, RecordedResult)
+        return found.result or found.error
 
     assert taken("find", day="Monday") == "2"
     assert taken("find", day="friday", at=7) == "1"
