@@ -401,6 +401,18 @@ def test_answer_over_the_limit_counts_and_starts_its_run(phone: Phone) -> None:
     assert len(phone.runs) == before + 1
 
 
+def test_answer_that_reaches_the_limit_causes_no_notice(phone: Phone) -> None:
+    codes = phone.ask()
+    now = phone.world.clock.now()
+    for _ in range(phone.world.settings.user_messages_per_minute):
+        phone.text("Hello?")
+        phone.world.clock.set(now)
+    notices = [message.text for message in phone.messages if message.kind == "notice"]
+    phone.text(codes["Yes"])
+    assert phone.asked.answer is not None
+    assert [each.text for each in phone.messages if each.kind == "notice"] == notices
+
+
 def test_wrong_number_over_the_limit_gets_one_notice_in_all(phone: Phone) -> None:
     codes = phone.ask()
     for number in range(30):

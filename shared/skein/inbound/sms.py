@@ -167,7 +167,7 @@ class SmsReceiver:
                 self._stored(line, route, sms),
             ),
         )
-        if posted is not None:
+        if posted is not None and limit is not None and limit.what != "messages":
             self._tell_limit(limit, posted, line.tenant, direct, choice.agent_id or line.agent_id)
         return posted
 
