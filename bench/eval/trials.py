@@ -287,7 +287,7 @@ def tried(
 
 
 class Moment(NamedTuple):
-    """What a situation expects before it goes on.
+    """What a situation expects between two of its steps, and the runs up to there.
 
     Attributes:
         expect: The expectations, by the name of the agent (None: of all) and the id of the chat
@@ -318,7 +318,7 @@ def _elsewhere(chat_id: str, expect: Iterable[Expectation]) -> Iterator[Expectat
 
 
 class Watched(Stage):
-    """A stage that is really played, and records what is expected whenever it goes on.
+    """A local stack that plays a situation, and records what is expected between its steps.
 
     Attributes:
         moments: What was expected, in order.

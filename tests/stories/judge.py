@@ -155,7 +155,8 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
         key, runs = CallData.from_item(asked.data).call.key, runs_about(town, chat_id, answer.seq)
         if key in told or any(run.reason in BY_INTENT for run in runs):
             continue
-        if key in town.failed and any(run.reason == Reason.TOKEN_BUDGET for run in runs):
+        failed = {tried for _, tried in town.failed_calls}
+        if key in failed and any(run.reason == Reason.TOKEN_BUDGET for run in runs):
             continue  # it was tried, and no model was asked afterwards
         for task in set(TASK.findall(asked.question)) - done:
             yield f"{task} was agreed to and never done"
@@ -290,7 +291,7 @@ def nobody_pays_for_what_others_cause(town: Town) -> Iterator[str]:
 
 def services_that_fail_are_left_alone(town: Town) -> Iterator[str]:
     """Each call of a service that fails holds a worker, so its breaker lets few of them through."""
-    for tool, times in Counter(town.failed_calls).items():
+    for tool, times in Counter(tool for tool, _ in town.failed_calls).items():
         if times > most_calls(town.clock.now() - NOON):
             yield f"{tool} was called {times} times while it failed"
 

@@ -86,6 +86,12 @@ TYPES_YES = Write(who=ALICE.id, chat=ALICES.id, text="Yes please")
 TAKES, RETURNS = DeskDoes(chat=ALICES.id), DeskDoes(chat=ALICES.id, does="hand back")
 SPEAKS = DeskDoes(chat=ALICES.id, does="say")
 
+REFUSED_WHILE_HELD = (
+    Setting(name="approval", value="operator", tool=BOOK),
+    Write(who=ALICE.id, chat=PAIR.id, task="book", other=BOB.id),
+    DeskDoes(chat=PAIR.id),
+    Decide(yes=False),
+)
 KNOWN: Mapping[str, Known] = {
     "an agreed call and the desk": Known(
         (BOOKS, Meanwhile(events=(TAKES,)), YES, RETURNS), booked(1)
@@ -153,24 +159,10 @@ KNOWN: Mapping[str, Known] = {
         shows(PAIR.id, "remind them"),
     ),
     "the person of a decided call is erased while the team holds the chat": Known(
-        (
-            Setting(name="approval", value="operator", tool=BOOK),
-            Write(who=ALICE.id, chat=PAIR.id, task="book", other=BOB.id),
-            DeskDoes(chat=PAIR.id),
-            Decide(yes=False),
-            Erase(who=ALICE.id),
-        ),
-        lambda town: not town.services.calls,
+        (*REFUSED_WHILE_HELD, Erase(who=ALICE.id)), booked(0)
     ),
     "a reader of a decided call is erased while the team holds the chat": Known(
-        (
-            Setting(name="approval", value="operator", tool=BOOK),
-            Write(who=ALICE.id, chat=PAIR.id, task="book", other=BOB.id),
-            DeskDoes(chat=PAIR.id),
-            Decide(yes=False),
-            Erase(who=BOB.id),
-        ),
-        lambda town: not town.services.calls,
+        (*REFUSED_WHILE_HELD, Erase(who=BOB.id)), booked(0)
     ),
     "the answer to an errand is reported after a call that was approved": Known(
         (

@@ -130,8 +130,7 @@ class Town(Stage):
         services_state: How the services of the tenant answer.
         exported: The exported files of agents.
         approved: The calls that operators approved, by their idempotency keys.
-        failed_calls: The tools that were called while the services failed.
-        failed: The idempotency keys of these calls.
+        failed_calls: The calls while the services failed, each as the tool and the idempotency key.
         steps: What happened so far.
     """
 
@@ -151,8 +150,7 @@ class Town(Stage):
         self.services_state = "back"
         self.exported: list[str] = []
         self.approved: set[str] = set()
-        self.failed_calls: list[str] = []
-        self.failed: set[str] = set()
+        self.failed_calls: list[tuple[str, str]] = []
         self.steps: list[Step] = []
         self._dies_at_call = False
         self._overtaken: Job | None = None
@@ -189,8 +187,8 @@ class Town(Stage):
 
     def _served(self, request: Any, serve: Any) -> Any:
         if request.url != EVENTS and self.services_state != "back":
-            self.failed_calls.append(request.url.rpartition("/")[2])
-            self.failed.add(request.headers["Idempotency-Key"])
+            tool, key = request.url.rpartition("/")[2], request.headers["Idempotency-Key"]
+            self.failed_calls.append((tool, key))
         if request.url != EVENTS and self.services_state == "gone":
             raise Unavailable("out of order")
         served = serve(request)

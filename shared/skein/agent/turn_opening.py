@@ -114,7 +114,7 @@ class TurnOpenings:
     def open(self, turn: Turn) -> None:
         """Open the newest activation of a turn's run.
 
-        The run of a person who has opted out goes on only to make the calls that were approved.
+        If the person has opted out, the run only makes the calls that were approved.
 
         Raises:
             ReadersChanged: The chat's readers or the sharing rules changed, and the activation has

@@ -110,7 +110,8 @@ class FirstContact:
         Args:
             agent_id: The agent, which needs a line.
             user_id: The person to write to.
-            asker: The name of whoever asks the agent to write. The introduction contains it.
+            asker: The name of the person or business that has the agent write, for the
+                introduction.
             asked_by: The person who asks through an agent. This person and `user_id` must share a
                 chat that both have accepted. None if an operator asks, or if the text contains no
                 words of the person who caused it.
