@@ -11,7 +11,7 @@ from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
 from tests.attacks.services import BOOK, NOTIFY
 from tests.attacks.sharing import Refuse
-from tests.attacks.steps import Accept, Answer, Erase, Open, Pass, Report, Say, Step, Story
+from tests.attacks.steps import Accept, Answer, Discard, Erase, Open, Pass, Report, Say, Step, Story
 from tests.stories.deeds import (
     CancelOutreach,
     Decide,
@@ -146,6 +146,16 @@ KNOWN: Mapping[str, Known] = {
             Answer(who=BOB.id, sms=True),
         ),
         booked(1),
+    ),
+    "STOP while texts of the chat before are paused": Known(
+        (
+            Pause(kind="texts"),
+            Reach(people=(BOB.id,), written=True),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="talk", other=ALICE.id),
+            Discard(who=BOB.id, chat=BOBS_PHONE.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, text="STOP"),
+        ),
+        lambda town: not town.sms.taken,
     ),
     "an answer to a question that a service may not be shown": Known(
         (

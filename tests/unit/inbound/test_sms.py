@@ -201,6 +201,32 @@ def test_opt_out_stays_after_the_line_moves_to_another_agent() -> None:
     assert membership_of(here, after).opt_outs
 
 
+def test_stop_in_the_new_chat_of_a_line_holds_for_the_chat_before() -> None:
+    here = world()
+    before = receive(here, sid="SM1").message.chat_id
+    here.post("One moment", bot(), chat_id=before)  # its delivery waits
+    here.agent("agt_b", "Tutor")
+    here.line(agent_id="agt_b")
+    receive(here, "STOP", sid="SM2")
+    here.post("About your plan", bot(), chat_id=before)
+    here.drain()
+    assert here.sms.bodies == []
+    [waited] = here.deliveries(before)
+    assert (waited.status, waited.reason) == ("canceled", Reason.OPTED_OUT)
+
+
+def test_text_of_the_chat_before_is_sent_after_a_start_in_the_new_chat_of_a_line() -> None:
+    here = world()
+    before = receive(here, sid="SM1").message.chat_id
+    here.post("One moment", bot(), chat_id=before)  # its delivery waits
+    here.agent("agt_b", "Tutor")
+    here.line(agent_id="agt_b")
+    receive(here, "STOP", sid="SM2")
+    receive(here, "START", sid="SM3")
+    here.drain()
+    assert "One moment" in here.sms.bodies
+
+
 def test_after_a_chat_is_discarded_there_is_a_fresh_one() -> None:
     here = world()
     before = receive(here, sid="SM1")

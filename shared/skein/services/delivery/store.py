@@ -14,7 +14,7 @@ from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
-from skein.models.directory.address_index import AddressOwner
+from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.outbox.due import NOT_DUE, fence_is
 from skein.models.quotas.usage import Payer
 from skein.ports import Clock, Metrics, Table
@@ -144,7 +144,29 @@ class DeliveryStore:
     def recipient_in(self, found: Mapping[Key, Item], delivery: Delivery) -> Recipient:
         """Return the recipient of a delivery from the items of `recipient_keys`."""
         today, days = self.clock.now().date(), self.settings.number_silence_days
-        return Recipient.from_optional(found, delivery, today=today, silence_days=days)
+        recipient = Recipient.from_optional(found, delivery, today=today, silence_days=days)
+        there = recipient.membership
+        if there is None or there.route is not None:
+            return recipient
+        return recipient._replace(membership=self._with_newer_opt_outs(there, delivery))
+
+    def _with_newer_opt_outs(self, there: Membership, delivery: Delivery) -> Membership:
+        """Return a membership with the opt-outs of the chat that has replaced its chat, if any.
+
+        A line has only one chat with an address at a time. Deliveries that still wait in an earlier
+        chat are sent, unless the person has opted out in the current one.
+        """
+        route = delivery.to
+        pointer = AddressChat.read(
+            self.table, AddressChat.key_of(delivery.tenant, route.person, route.line)
+        )
+        if pointer is None or pointer.chat_id == delivery.chat_id:
+            return there
+        newer = Membership.read(
+            self.table, Membership.key_of(delivery.tenant, pointer.chat_id, there.member.ref)
+        )
+        opt_outs = newer.opt_outs if newer is not None else there.opt_outs
+        return there.model_copy(update={"opt_outs": opt_outs})
 
     def opt_out(self, delivery: Delivery) -> None:
         """Record an opt-out that the carrier reported, and revoke the person's consent to texts."""
