@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from skein.trials.models.case import Case, Script, ScriptPerson, ScriptTurn
-from skein.trials.models.expectation import Expectation, PartOfCall, Played, PlayedCall
+from skein.trials.models.expectation import (
+    Expectation,
+    PartOfCall,
+    Played,
+    PlayedCall,
+    missing_of,
+)
 
 AT_ONCE = 9  # calls in a case, beside the limit of steps
 GOAL = 0.98  # of the mutants fail
@@ -70,7 +76,7 @@ def cases_of(task: Task) -> list[Case]:
 def passes(cases: Sequence[Case], calls: Sequence[PlayedCall]) -> bool:
     """Return whether calls, each in a step of its own, pass all cases of their task."""
     played = Played(calls=tuple(calls), steps=len(calls))
-    return not any(case.missing(played) for case in cases)
+    return not any(any(missing_of(case.expect, played)) for case in cases)
 
 
 def mutants_of(task: Task, strange: PlayedCall) -> Iterator[Mutant]:

@@ -19,7 +19,7 @@ from skein.models.common.base import EntityId, Instant, Value
 from skein.models.common.json_types import NUMBER
 from skein.models.directory.agent import LAST_VERSION
 from skein.models.quotas.prices import Money
-from skein.trials.models.case import CaseFields, CaseState, CaseView, NamedCase
+from skein.trials.models.case import CaseFields, CaseState, CaseView, Expectations, NamedCase
 from skein.trials.models.expectation import Expectation
 from skein.trials.models.trial import PlayFields, TrialFields, TrialSide, TrialView, TriedCase
 
@@ -49,10 +49,7 @@ class CaseChange(CaseFields, ChangeRequest):
     model_config = ConfigDict(json_schema_extra={"example": {"required": False}})
 
     name: OptionalName = None
-    expect: Annotated[
-        tuple[Expectation, ...] | None,
-        Field(min_length=1, max_length=10, description="What must hold, all of it."),
-    ] = None
+    expect: Annotated[Expectations | None, Field(description="What must hold, all of it.")] = None
 
 
 class CaseResource(CaseFields, Resource):

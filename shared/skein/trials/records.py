@@ -21,14 +21,7 @@ from skein.services.common.pagination import (
 )
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.runs.queries import RunViews
-from skein.trials.models.case import (
-    CASE_FIELDS,
-    MAX_CASES,
-    Case,
-    CaseView,
-    NamedCase,
-    cases_partition,
-)
+from skein.trials.models.case import MAX_CASES, Case, CaseView, NamedCase, cases_partition
 
 if TYPE_CHECKING:
     from skein.trials.api import CaseChange, NewCase
@@ -49,6 +42,15 @@ class CaseOwner:
     agent_id: str
     by: str | None = None
     private: bool = False
+
+    def check(self, *, private: bool) -> None:
+        """Check that the operator may see a case, given whether its run is private.
+
+        Raises:
+            Forbidden: The run is private, and the operator may not see private content.
+        """
+        if private and not self.private:
+            raise Forbidden(PRIVATE_CASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ class Cases:
             created_at=self.clock.now(),
             changed_by=owner.by,
             **self._of_run(owner, new.run_id),
-            **{name: getattr(new, name) for name in CASE_FIELDS},
+            **dict(new),
         )
         self.table.write(Put(case.key, case.attributes(), Missing()))
         return self._views(owner, [case])[0]
@@ -128,8 +130,8 @@ class Cases:
 
         def attempt() -> Case:
             case = self._case(owner, case_id)
-            _check(owner, case.private)
-            given = _checked({name: getattr(case, name) for name in CASE_FIELDS} | change.given)
+            owner.check(private=case.private)
+            given = _checked(dict(case) | change.given)
             signed = {**given, "changed_at": self.clock.now(), "changed_by": owner.by}
             revised, write = revise(case, signed)
             self.table.write(write)
@@ -145,7 +147,7 @@ class Cases:
             Forbidden: The case is private, and the operator may not see private content.
         """
         case = self._case(owner, case_id)
-        _check(owner, case.private)
+        owner.check(private=case.private)
         self.table.write(Delete(case.key))
 
     def _case(self, owner: CaseOwner, case_id: str) -> Case:
@@ -162,7 +164,7 @@ class Cases:
         if view.run.agent_id != owner.agent_id:
             raise NotFound("run not found")
         self.tenant_settings.check_reading(owner.tenant)
-        _check(owner, view.run.private)
+        owner.check(private=view.run.private)
         if not view.run.ended:
             raise Conflict("the run has not ended")
         newest = newest_prompt(view.steps)
@@ -172,22 +174,16 @@ class Cases:
 
     def _views(self, owner: CaseOwner, cases: Sequence[Case]) -> tuple[CaseView, ...]:
         """Return cases with their runs, and with the steps that hold the prompts."""
-        keys = {each.id: each.prompt_keys for each in cases if each.prompt_keys is not None}
-        found = read_items(self.table, sorted({key for pair in keys.values() for key in pair}))
-        views = []
+        keys = {key for each in cases for key in each.prompt_keys or ()}
+        found, views = read_items(self.table, sorted(keys)), []
         for case in cases:
             run, prompt = None, None
-            if case.id in keys:
-                run_key, step_key = keys[case.id]
+            if case.prompt_keys is not None:
+                run_key, step_key = case.prompt_keys
                 run, step = Run.read(found, run_key), Step.read(found, step_key)
                 prompt = step.kept_prompt if run is not None and step is not None else None
             views.append(CaseView(case, run, prompt, case.private and not owner.private))
         return tuple(views)
-
-
-def _check(owner: CaseOwner, private: bool) -> None:  # noqa: FBT001 - reads as its call
-    if private and not owner.private:
-        raise Forbidden(PRIVATE_CASE)
 
 
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:

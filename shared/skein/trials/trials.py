@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from skein.errors import Conflict, Forbidden, NotFound, Unprocessable
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Missing, Put
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent, AgentVersion
@@ -40,7 +40,7 @@ from skein.trials.models.trial import (
     digest_of,
     trials_partition,
 )
-from skein.trials.records import PRIVATE_CASE, CaseOwner, Cases
+from skein.trials.records import CaseOwner, Cases
 from skein.trials.tried import played_cases
 
 if TYPE_CHECKING:
@@ -174,8 +174,7 @@ class Trials:
         case = PlayedCase.read(self.table, key)
         if case is None:
             raise NotFound("case not found")
-        if case.private and not owner.private:
-            raise Forbidden(PRIVATE_CASE)
+        owner.check(private=case.private)
         run = None
         if case.run_id is not None:
             self.cases.tenant_settings.check_reading(owner.tenant)
@@ -263,8 +262,7 @@ class Trials:
             chosen = [each for each in known if each.case.id in named]
             if len(chosen) < len(set(named)):
                 raise NotFound("case not found")
-            if any(each.withheld for each in chosen):
-                raise Forbidden(PRIVATE_CASE)
+            owner.check(private=any(each.case.private for each in chosen))
         if not chosen:
             raise Unprocessable("cases: there is no case to play")
         return chosen

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from skein.trials.models.case import Case, RecordedResult, RecordedResults
-from skein.trials.models.expectation import Played
+from skein.trials.models.expectation import Played, missing_of
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 SCRIPT = {"people": [{"name": "Ann"}], "turns": [{"from": "Ann", "text": "Hello?"}]}
@@ -28,11 +28,11 @@ def test_case_is_stored_beside_its_agent_and_read_as_it_was() -> None:
 
 def test_case_names_each_expectation_that_is_not_met() -> None:
     made = case(expect=[{"says": ["hi"]}, {"silent": True}, {"says_not": ["bye"]}])
-    assert made.missing(Played(texts=("Bye!",))) == (
+    assert missing_of(made.expect, Played(texts=("Bye!",))) == [
         'says none of: "hi"',
         "says: Bye!",
         "says: bye",
-    )
+    ]
 
 
 def script(**fields: Any) -> dict[str, Any]:

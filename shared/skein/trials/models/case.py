@@ -22,7 +22,7 @@ from skein.models.directory.agent import agent_partition
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, Step, ToolStatus
 from skein.models.visibility.sharing_rules import RoleName
-from skein.trials.models.expectation import Expectation, PartOfCall, Played, PlayedCall, missing_of
+from skein.trials.models.expectation import Expectation, PartOfCall, PlayedCall
 
 MAX_CASES = 200  # of an agent
 MAX_CASE_BYTES = 50_000
@@ -32,6 +32,7 @@ CaseState = Literal["ready", "gone"]
 
 ScriptChat = Literal["direct", "private", "open"]
 Line = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+Expectations = Annotated[tuple[Expectation, ...], Field(min_length=1, max_length=10)]
 
 
 class ScriptPerson(Value):
@@ -46,9 +47,7 @@ class ScriptPerson(Value):
 class ScriptTurn(Value):
     """A message of a person in a script."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
-    )
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     sender: Annotated[Name, Field(alias="from", description="The name of a person.")]
     text: Annotated[Line, Field(description="The text.")]
@@ -99,11 +98,9 @@ class RecordedResult(PartOfCall):
     """The result that a call of the tenant's tool gets in a play: a text or an error."""
 
     result: Annotated[
-        Annotated[str, Field(max_length=10_000)] | None, Field(description="What the tool returns.")
+        str | None, Field(max_length=10_000, description="What the tool returns.")
     ] = None
-    error: Annotated[
-        Annotated[str, Field(max_length=1_000)] | None, Field(description="Why the call fails.")
-    ] = None
+    error: Annotated[str | None, Field(max_length=1_000, description="Why the call fails.")] = None
 
     @model_validator(mode="after")
     def _is_result_or_error(self) -> Self:
@@ -161,10 +158,7 @@ class NamedCase(CaseFields):
     """A case with its name and its expectations."""
 
     name: Annotated[Name, Field(description="The name.")]
-    expect: Annotated[
-        tuple[Expectation, ...],
-        Field(min_length=1, max_length=10, description="What must hold, all of it."),
-    ]
+    expect: Annotated[Expectations, Field(description="What must hold, all of it.")]
     run_id: Annotated[
         EntityId | None, Field(description="The run whose newest prompt is the input.")
     ] = None
@@ -176,10 +170,6 @@ class NamedCase(CaseFields):
         if len(self.model_dump_json().encode()) > MAX_CASE_BYTES:
             raise ValueError(f"a case has at most {MAX_CASE_BYTES:,} bytes")
         return self
-
-    def missing(self, played: Played) -> tuple[str, ...]:
-        """Return in words which expectations a play does not meet."""
-        return tuple(each for each in missing_of(self.expect, played) if each is not None)
 
 
 class Case(NamedCase, Stored):
@@ -242,10 +232,6 @@ class CaseView:
     def gone(self) -> bool:
         """Whether the prompt was erased or forgotten, or has expired."""
         return self.case.run_id is not None and self.prompt is None
-
-
-CASE_FIELDS = tuple(NamedCase.model_fields)
-"""The fields of a case that a request gives."""
 
 
 def cases_partition(tenant: str, agent_id: str) -> str:
