@@ -12,16 +12,11 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import PROMPT_GONE, Step, newest_prompt
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.common.pagination import (
-    DEFAULT_PAGE,
-    Listing,
-    items_under,
-    list_partition,
-    read_items,
-)
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition, read_items
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.runs.queries import RunViews
 from skein.trials.models.case import MAX_CASES, Case, CaseView, NamedCase, cases_partition
+from skein.trials.tried import cases_of
 
 if TYPE_CHECKING:
     from skein.trials.api import CaseChange, NewCase
@@ -115,9 +110,7 @@ class Cases:
 
     def all(self, owner: CaseOwner) -> tuple[CaseView, ...]:
         """Return all cases of an agent, oldest first, without pages."""
-        partition = cases_partition(owner.tenant, owner.agent_id)
-        items = items_under(self.table, partition, Case.PREFIX)
-        return self._views(owner, tuple(Case.each_of(items)))
+        return self._views(owner, [*cases_of(self.table, owner.tenant, owner.agent_id)])
 
     def change(self, owner: CaseOwner, case_id: str, change: "CaseChange") -> CaseView:
         """Change some fields of a case.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.agent.replay import RecordedPrompt, ReplayedPrompt, Replays
+from skein.agent.replay import ReplayedPrompt, Replays
 from skein.agent.spoken_text import spoken
 from skein.agent.tools import TOOLS
 from skein.errors import Unprocessable
@@ -16,6 +16,7 @@ from skein.interface.citations import cited
 from skein.models.config.overrides import Overrides
 from skein.models.directory.agent import Agent
 from skein.models.runs.completion import ModelAnswer, TokenUsage
+from skein.models.runs.run import Run
 from skein.models.runs.step import FIXED_ANSWER, Step, ToolResult
 from skein.ports import Clock
 from skein.services.runs.policy import MAX_STEPS
@@ -24,9 +25,7 @@ from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
 from skein.trials.plays import Play, arguments_of, calls_of
 
 SEND, ASK, DESK, END = "send_message", "ask_choice", "ask_a_person", "end_run"
-SECTION_FIELDS = (
-    "reply_mode", "history_format", "outsiders", "profile_fields", "time_zone",
-)  # fmt: skip
+SECTION_FIELDS = ("reply_mode", "history_format", "outsiders", "profile_fields", "time_zone")
 # Settings that change no section of a prompt, so that a recorded prompt stays comparable.
 OTHER_SETTINGS = frozenset(
     {"allowed_fallbacks", "fallback_seconds", "guardrail", "reserved_response_tokens", "streaming"}
@@ -79,24 +78,22 @@ class RunCases:
         while len(steps) < MAX_STEPS and unrecorded is None:
             if self.clock.now() >= until:
                 raise TimeoutError
-            step = self._asked(recorded, sent, steps, until)
+            step = self._asked(recorded.run, sent, steps, until)
             results, unrecorded = _results(step, sources)
             steps.append(step.model_copy(update={"results": results}))
             if not step.tool_calls or any(call.name == END for call in step.tool_calls):
                 break
-        return Play.of(_played(recorded, sent, steps, unrecorded), steps)
+        return Play.of(_played(sent, steps, unrecorded), steps)
 
-    def _asked(
-        self, recorded: RecordedPrompt, sent: ReplayedPrompt, steps: list[Step], until: datetime
-    ) -> Step:
+    def _asked(self, run: Run, sent: ReplayedPrompt, steps: list[Step], until: datetime) -> Step:
         began, n = self.clock.now(), len(steps) + 1
         try:
             answer = self.replays.step(sent, steps, seconds=(until - began).total_seconds())
         except Unprocessable:  # the provider or the guardrail refuses: the agent says nothing
             answer = ModelAnswer(model=FIXED_ANSWER, text="", usage=TokenUsage())
         return Step(
-            tenant=recorded.run.tenant,
-            run_id=recorded.run.id,
+            tenant=run.tenant,
+            run_id=run.id,
             n=n,
             model=answer.model,
             text=answer.text,
@@ -123,14 +120,9 @@ def _results(
     return tuple(results), None
 
 
-def _played(
-    recorded: RecordedPrompt,
-    sent: ReplayedPrompt,
-    steps: list[Step],
-    unrecorded: PlayedCall | None,
-) -> Played:
+def _played(sent: ReplayedPrompt, steps: list[Step], unrecorded: PlayedCall | None) -> Played:
     """Return what the agent said and did in a play: what it would have posted and asked."""
-    calls, shown = calls_of(steps), recorded.prompt.cited
+    calls, shown = calls_of(steps), sent.prompt.cited
     texts = [cited(each, shown) for each in _texts(sent, steps)]
     asked = [
         each.arguments for each in calls if each.tool == ASK and isinstance(each.arguments, dict)

@@ -27,15 +27,12 @@ from skein.services.quotas.token_budget import (
 from skein.settings import Settings
 from skein.trials.models.case import CaseView
 from skein.trials.models.trial import (
-    KEPT_DAYS,
     MAX_JOBS,
-    MAX_TRIALS,
     SIDES,
     PlayedCase,
     PlayResult,
     Trial,
     TrialHead,
-    TrialState,
     TrialView,
     digest_of,
     trials_partition,
@@ -46,6 +43,8 @@ from skein.trials.tried import played_cases
 if TYPE_CHECKING:
     from skein.trials.api import NewTrial
 
+KEPT_DAYS = 90
+MAX_TRIALS = 3  # of a tenant at once
 ANSWER_TOKENS = 300  # of one answer, as far as plans go
 FRAME_TOKENS = 1_500  # of a prompt without its system prompt, likewise
 
@@ -80,8 +79,7 @@ class Trials:
             candidate = agent.with_fields(changes.values_for(agent))
         views = self._chosen(owner, new.cases)
         planned = self._planned(views, [baseline, candidate], new.repeats)
-        overrides = self._overrides(owner.tenant)
-        self._check_budget(agent, overrides, planned.of_all_models.tokens, new.max_tokens)
+        self._check_budget(agent, planned.of_all_models.tokens, new.max_tokens)
         now = self.clock.now()
         trial = Trial(
             tenant=owner.tenant,
@@ -148,10 +146,9 @@ class Trials:
         Raises:
             Invalid: The cursor does not belong to this list.
         """
-        partition = trials_partition(owner.tenant, owner.agent_id)
         return list_partition(
             self.table,
-            partition,
+            trials_partition(owner.tenant, owner.agent_id),
             (Trial.PREFIX,),
             Trial.from_item,
             limit=limit,
@@ -179,9 +176,7 @@ class Trials:
         if case.run_id is not None:
             self.cases.tenant_settings.check_reading(owner.tenant)
             run = Run.read(self.table, Run.key_of(owner.tenant, case.run_id))
-        now = self.clock.now().timestamp()
-        found = PlayResult.each_of(items_under(self.table, *case.results))
-        return [each for each in found if each.expires_at > now], run
+        return list(PlayResult.each_of(items_under(self.table, *case.results))), run
 
     def stop(self, owner: CaseOwner, trial_id: str) -> None:
         """Stop a trial (idempotent). Plays that have begun are finished; no further play begins.
@@ -204,7 +199,7 @@ class Trials:
         known = Trial.read(self.table, trial.key)
         if known is None or known.state != "running":
             return
-        state: TrialState = "ended" if why is None else "stopped"
+        state = "ended" if why is None else "stopped"
         change = {"state": state, "why": why, "ended_at": self.clock.now()}
         head = self.head(trial.tenant)
         left = tuple(each for each in head.running if each != trial.id)
@@ -214,7 +209,7 @@ class Trials:
     def view(self, trial: Trial) -> TrialView:
         """Return a trial, with the results of its cases so far."""
         cases = played_cases(self.table, trial)
-        prices = TenantOnlySettings.model_validate(self._overrides(trial.tenant)).prices
+        prices = TenantOnlySettings.model_validate(self.overrides(trial.tenant)).prices
         if prices is None:
             return TrialView(trial, cases, None, None)
         usage = sum((Usage(models=each.usage) for each in cases), Usage())
@@ -233,12 +228,13 @@ class Trials:
         found = found_allowances(run, self.table.get_many(payer_keys(run)))
         return self.token_budgets.budget(run, found, self.settings.overridden(overrides))
 
-    def _overrides(self, tenant: str) -> Overrides:
+    def overrides(self, tenant: str) -> Overrides:
+        """Return the tenant's settings."""
         return TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
 
     def _trial(self, owner: CaseOwner, trial_id: str) -> Trial:
         trial = Trial.read(self.table, Trial.key_of(owner.tenant, owner.agent_id, trial_id))
-        if trial is None or trial.expires_at <= self.clock.now().timestamp():
+        if trial is None:
             raise NotFound("trial not found")
         return trial
 
@@ -285,7 +281,7 @@ class Trials:
                 planned += Usage(models={model: used})
         return planned
 
-    def _check_budget(self, agent: Agent, overrides: Overrides, tokens: int, most: int) -> None:
+    def _check_budget(self, agent: Agent, tokens: int, most: int) -> None:
         """Check that the planned tokens fit into the limits.
 
         Raises:
@@ -294,7 +290,7 @@ class Trials:
         if tokens > most:
             raise Conflict(f"the trial takes about {tokens:,} tokens; max_tokens is {most:,}")
         now = self.clock.now()
-        for bucket in self.budget(agent, overrides).buckets:
+        for bucket in self.budget(agent, self.overrides(agent.tenant)).buckets:
             rate = bucket.rates.tokens
             left = rate.size - rate.used(bucket.allowance.tokens_full_at, now)
             if rate.limited and tokens > left:

@@ -1,6 +1,6 @@
-"""Decides whether a trial allows a change of an agent that has a gate."""
+"""Read the cases of an agent or a trial, and decide whether a trial allows a gated change."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from skein.errors import Conflict
 from skein.models.directory.agent import Agent
@@ -34,6 +34,11 @@ def refusal(table: Table, before: Agent, after: Agent, trial_id: str | None) -> 
     return None
 
 
+def cases_of(table: Table, tenant: str, agent_id: str) -> Iterator[Case]:
+    """Yield all cases of an agent, oldest first."""
+    return Case.each_of(items_under(table, cases_partition(tenant, agent_id), Case.PREFIX))
+
+
 def played_cases(table: Table, trial: Trial) -> list[PlayedCase]:
     """Return the cases of a trial, in the order in which they were created."""
     return [*PlayedCase.each_of(items_under(table, trial.own_partition, PlayedCase.PREFIX))]
@@ -41,7 +46,6 @@ def played_cases(table: Table, trial: Trial) -> list[PlayedCase]:
 
 def _lacks_cases(table: Table, agent: Agent, played: Sequence[PlayedCase]) -> bool:
     """Return whether a trial lacks the current version of a required case."""
-    partition = cases_partition(agent.tenant, agent.id)
-    cases = Case.each_of(items_under(table, partition, Case.PREFIX))
+    cases = cases_of(table, agent.tenant, agent.id)
     tried = {(each.id, each.case_version) for each in played}
     return any(each.required and (each.id, each.version) not in tried for each in cases)

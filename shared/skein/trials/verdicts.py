@@ -43,15 +43,11 @@ def verdict(baseline: Sequence[bool], candidate: Sequence[bool], repeats: int) -
     wanted = plays_wanted(baseline, candidate, repeats)
     if len(baseline) < wanted or len(candidate) < wanted:
         return None
-    if wanted == PLAYS_IF_WORSE and passes(baseline[:repeats]) and fails(candidate[:repeats]):
+    if wanted == PLAYS_IF_WORSE:
         regressed = sum(baseline) >= SURE and sum(candidate) <= RARE
         return "regressed" if regressed else "flaky"
-    match passes(baseline), passes(candidate):
-        case True, True:
-            return "held"
-        case False, True:
-            return "improved"
-        case False, False:
-            if fails(baseline) and fails(candidate):
-                return "broken"  # the case's fault: neither version meets it
+    if passes(candidate):
+        return "held" if passes(baseline) else "improved"
+    if fails(baseline) and fails(candidate):
+        return "broken"  # the case's fault: neither version meets it
     return "flaky"

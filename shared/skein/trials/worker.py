@@ -1,13 +1,12 @@
 """Play trials in the background: each job plays one case once, for one of the two versions."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from skein.errors import ConditionFailed, Conflict, ModelRejected, NotFound, Rejected, Transient
 from skein.models.common.storage import Check, Missing, Present, Put, Write
-from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import TrialJob
 from skein.models.quotas.usage import Payer
@@ -21,15 +20,7 @@ from skein.services.quotas.usage import UsageCounters
 from skein.trials.judging import Judge
 from skein.trials.models.case import Case
 from skein.trials.models.expectation import missing_of
-from skein.trials.models.trial import (
-    MAX_JOBS,
-    SIDES,
-    PlayedCase,
-    PlayResult,
-    TakenUnit,
-    Trial,
-    Unit,
-)
+from skein.trials.models.trial import MAX_JOBS, PlayedCase, PlayResult, TakenUnit, Trial, Unit
 from skein.trials.plays import Play
 from skein.trials.run_cases import RunCases, comparable
 from skein.trials.trials import Trials
@@ -80,8 +71,9 @@ class TrialWorker:
         taken = optimistic(self.clock, lambda: self._taken(trial, deadline))
         if taken is None:
             return
+        until = min(deadline - MARGIN, self.clock.now() + LONGEST_PLAY)
         try:
-            self._play(trial, taken.unit, agent, min(deadline - MARGIN, self._now + LONGEST_PLAY))
+            self._play(trial, taken.unit, agent, until)
         except (OverLimit, Transient) as error:  # the tick tries again, for a day
             about = {"trial_id": trial.id, "why": type(error).__name__}
             logger.warning("a trial waits", extra=about)
@@ -89,10 +81,6 @@ class TrialWorker:
         finally:
             jobs = optimistic(self.clock, lambda: self._given_back(trial, taken))
         self.dispatch.send([trial.job] * jobs)
-
-    @property
-    def _now(self) -> datetime:
-        return self.clock.now()
 
     def _taken(self, trial: Trial, deadline: datetime) -> TakenUnit | None:
         """Take a play that no worker has taken; None if there is none.
@@ -103,7 +91,7 @@ class TrialWorker:
             ConditionFailed: The stored trials have changed in the meantime.
         """
         head, cases = self.trials.head(trial.tenant), played_cases(self.table, trial)
-        busy, left = head.busy(self._now), list(_left(trial, cases))
+        busy, left = head.busy(self.clock.now()), _left(trial, cases)
         if not left:
             over = all(each.verdict for each in cases)
             self.trials.end(trial, None if over else SPENT)
@@ -125,7 +113,7 @@ class TrialWorker:
             ConditionFailed: The stored trials have changed in the meantime.
         """
         head = self.trials.head(trial.tenant)
-        busy = tuple(each for each in head.busy(self._now) if each != taken)
+        busy = tuple(each for each in head.busy(self.clock.now()) if each != taken)
         self.table.write(revise(head, {"taken": busy})[1])
         left = set(_left(trial, played_cases(self.table, trial)))
         free = left - {each.unit for each in busy}
@@ -133,21 +121,18 @@ class TrialWorker:
 
     def _play(self, trial: Trial, unit: Unit, agent: Agent, until: datetime) -> None:
         case = Case.read(self.table, Case.key_of(trial.tenant, trial.agent_id, unit.case_id))
-        baseline, candidate = (
-            agent.with_fields(each.configured) for each in (trial.baseline, trial.candidate)
-        )
-        if case is None or not comparable(case, baseline, candidate):
+        sides = trial.sides(agent)
+        if case is None or not comparable(case, **sides):
             self._settle(trial, unit, "gone" if case is None else "not_comparable")
             return
-        found = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(trial.tenant)))
-        budget, began = self.trials.budget(agent, found), self._now
+        overrides, own = self.trials.overrides(trial.tenant), sides[unit.side]
+        budget, began = self.trials.budget(agent, overrides), self.clock.now()
         budget.check()
-        own = baseline if unit.side == "baseline" else candidate
         try:
-            if case.run_id is not None:
-                play = self.run_cases.play(case, own, found, until=until)
+            if case.script is not None:
+                play = self.worlds.play(case.script, case.results, own, until=until)
             else:
-                play = self.worlds.play(case, own, until=until)
+                play = self.run_cases.play(case, own, overrides, until=until)
             judged, asked = self.judge.judged(case.expect, play.played)
         except (TimeoutError, Rejected, ModelRejected) as error:
             # The error's text may quote the prompt.
@@ -168,7 +153,7 @@ class TrialWorker:
                 payer=Payer(PAYER),
                 budget=budget,
             )
-        seconds = (self._now - began).total_seconds()
+        seconds = (self.clock.now() - began).total_seconds()
         self._keep(trial, unit, case, _result(trial, unit, case, play, seconds))
 
     def _keep(self, trial: Trial, unit: Unit, case: Case, result: PlayResult) -> None:
@@ -199,7 +184,7 @@ class TrialWorker:
 
     def _case(self, trial: Trial, unit: Unit) -> PlayedCase:
         key = PlayedCase.key_of(trial.tenant, trial.agent_id, trial.id, unit.case_id)
-        return PlayedCase.must_read({key: self.table.get(key) or {}}, key)
+        return PlayedCase.from_item(self.table.get(key) or {})
 
     def _settle(self, trial: Trial, unit: Unit, verdict: Verdict) -> None:
         """Store the verdict of a case that cannot be played."""
@@ -212,18 +197,11 @@ class TrialWorker:
         optimistic(self.clock, attempt)
 
 
-def _left(trial: Trial, cases: Sequence[PlayedCase]) -> Iterator[Unit]:
-    """Yield the plays that the verdicts of a trial still need."""
+def _left(trial: Trial, cases: Sequence[PlayedCase]) -> list[Unit]:
+    """Return the plays that the verdicts of a trial still need, unless its tokens are spent."""
     if sum(each.tokens for each in cases) >= trial.max_tokens:
-        return
-    for case in cases:
-        if case.verdict is not None:
-            continue
-        for n in range(1, case.wanted(trial.repeats) + 1):
-            for side in SIDES:
-                unit = Unit(trial_id=trial.id, case_id=case.id, side=side, n=n)
-                if unit.play not in case.marks:
-                    yield unit
+        return []
+    return [unit for each in cases for unit in each.left(trial.repeats)]
 
 
 def _result(trial: Trial, unit: Unit, case: Case, play: Play, seconds: float) -> PlayResult:

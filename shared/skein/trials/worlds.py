@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 
 from skein.agent.turn import Turns
 from skein.channels.segments import total_segments
-from skein.errors import SkeinError, Unavailable, Unprocessable
+from skein.errors import SkeinError, Unavailable
 from skein.knowledge.index import KnowledgeFiles
 from skein.knowledge.models.source import KnowledgeHead
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.address import Route, phone_address
-from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.base import NamedMember
 from skein.models.common.storage import Key, Put
 from skein.models.config.overrides import TenantSettings
 from skein.models.config.pauses import Pauses
@@ -36,11 +36,11 @@ from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.sending import ANSWERED, CallSender, Outcome
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
-from skein.ports import CapturedCall, Clock, LanguageModel, Services, Table
+from skein.ports import Clock, LanguageModel, Services, Table
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import behind_bars
-from skein.trials.models.case import Case, RecordedResults, Script
+from skein.trials.models.case import RecordedResult, RecordedResults, Script
 from skein.trials.models.expectation import Played, PlayedCall, PlayedQuestion
 from skein.trials.plays import Play
 from skein.workspace.models.document import Document
@@ -50,9 +50,9 @@ from skein.workspace.models.thread import Thread
 T = TypeVar("T")
 
 KEPT: tuple[type[AgentItem] | type[Document], ...] = (Memory, Goal, Plan, Thread, Document)
-CHAT, LINE, PHONE = "chat_world", "+15005550006", "+15005550100"
+CHAT = "chat_world"
+LINE, PHONE = phone_address("+15005550006"), phone_address("+15005550100")
 TURN_TIME = timedelta(seconds=120)  # of one invocation, as in the template
-OVER = "the play is over"
 OUTWARD = {"deliveries", "pushes", "events"}  # queues whose jobs tell somebody outside
 NOT_RECORDED = "error: no result was recorded for this call"
 
@@ -112,7 +112,7 @@ class WorldModel:
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         if self.over or self.error is not None:
-            raise Unavailable(OVER)
+            raise Unavailable("the play is over")
         try:
             return self.model.complete(request)
         except SkeinError as error:
@@ -165,10 +165,13 @@ class Worlds:
     model: LanguageModel
     files: KnowledgeFiles
 
-    def play(self, case: Case, agent: Agent, *, until: datetime) -> Play:
-        """Play the script of a case.
+    def play(
+        self, script: Script, results: Sequence[RecordedResult], agent: Agent, *, until: datetime
+    ) -> Play:
+        """Play a script.
 
         Args:
+            results: What calls of the tenant's tools get.
             agent: The agent in the version to play.
             until: When the play must have ended.
 
@@ -177,16 +180,12 @@ class Worlds:
             Transient: The model or the table can't be reached.
             ModelRejected: The provider refuses a request.
         """
-        script = case.script
-        if script is None:
-            raise Unprocessable("the case has no script")
         clock, model = WorldClock(self.clock), WorldModel(self.model)
         if script.now is not None:
             clock.ahead = script.now - self.clock.now()
-        queues, calls = WorldQueues(clock), WorldCalls(RecordedResults([*case.results]), model)
-        captured: list[CapturedCall] = []
+        queues, calls = WorldQueues(clock), WorldCalls(RecordedResults([*results]), model)
         given = {CallSender: calls, KnowledgeFiles: self.files}
-        world = self.services.world(captured, given, clock=clock, queues=queues, model=model)
+        world = self.services.world([], given, clock=clock, queues=queues, model=model)
         table = world.get(WorldTable).table
         stage = _Stage(world, table, clock, queues, model, agent, script, until)
         for write in (*self._copied(agent), *stage.items()):
@@ -200,8 +199,7 @@ class Worlds:
         stage.work(None)
         if model.error is not None:
             raise model.error
-        effects = dict.fromkeys((*calls.made, *queues.others))
-        return Play.of(stage.played(calls.unrecorded), stage.steps(), tuple(effects))
+        return stage.ended(calls)
 
     def _copied(self, agent: Agent) -> Iterator[Put]:
         """Yield the agent, and the items that operators have written for it, without secrets."""
@@ -218,8 +216,7 @@ class Worlds:
                 of_people = made.authors != NO_AUTHORS or made.made_from != NOTHING
                 if made.by_operator and made.audience.open and not of_people:
                     yield Put(Key(item["pk"], item["sk"]), item)
-        head = KnowledgeHead.key_of(agent.tenant)
-        for partition in (skills_partition(agent.tenant), head.pk):
+        for partition in (skills_partition(agent.tenant), KnowledgeHead.key_of(agent.tenant).pk):
             for item in items_under(self.table, partition, ""):
                 yield Put(Key(item["pk"], item["sk"]), item)
         names = keys_named(agent.tenant, own_names(agent))
@@ -252,8 +249,7 @@ class _Stage:
     def route(self) -> Route | None:
         if self.script.channel == "app":
             return None
-        line, person = phone_address(LINE), phone_address(PHONE)
-        return Route(channel=self.script.channel, line=line, person=person)
+        return Route(channel=self.script.channel, line=LINE, person=PHONE)
 
     def items(self) -> Iterator[Put]:
         """Yield the people, their chat, the line and the memories of the script."""
@@ -299,7 +295,7 @@ class _Stage:
             NewMessage(
                 tenant=self.agent.tenant,
                 chat_id=CHAT,
-                sender=MemberRef(kind="user", id=self.people[sender].id),
+                sender=self.people[sender].ref,
                 text=text,
                 client_id=f"turn-{n}",
                 route=self.route,
@@ -320,32 +316,29 @@ class _Stage:
             self.clock.reach(due)
             turns.take(job, deadline=self.clock.now() + min(TURN_TIME, left))
 
-    def played(self, unrecorded: PlayedCall | None) -> Played:
+    def ended(self, calls: WorldCalls) -> Play:
         """Return what the agent said and did while the script was played."""
         home = Chat.key_of(self.agent.tenant, CHAT)
-        found = Chat.must_read({home: self.table.get(home) or {}}, home)
+        chat = Chat.from_item(self.table.get(home) or {})
         sent = [
             message
             for message in Message.each_of(items_under(self.table, home.pk, Message.PREFIX))
             if message.sender.kind == "agent"
         ]
         asked = [each.choice for each in sent if each.choice is not None]
-        return Played(
+        played = Played(
             texts=tuple(each.text for each in sent if each.kind == "text"),
             questions=tuple(
                 PlayedQuestion(each.question, tuple(option.label for option in each.options))
                 for each in asked
             ),
-            asked_person=found.desk is not None or any(each.purpose == "tool" for each in asked),
+            asked_person=chat.desk is not None or any(each.purpose == "tool" for each in asked),
             cited=tuple(dict.fromkeys(one.source_id for each in sent for one in each.sources)),
             sms_units=sum(
                 total_segments(each.text) for each in sent if self.script.channel == "sms"
             ),
-            unrecorded=unrecorded,
+            unrecorded=calls.unrecorded,
         )
-
-    def steps(self) -> list[Step]:
-        """Return the steps of all runs of the script."""
-        home = Chat.key_of(self.agent.tenant, CHAT)
-        items = items_under(self.table, home.pk, Run.PREFIX)
-        return [Step.from_item(item) for item in items if Step.is_stored_as(item)]
+        of_runs = items_under(self.table, home.pk, Run.PREFIX)
+        steps = [Step.from_item(item) for item in of_runs if Step.is_stored_as(item)]
+        return Play.of(played, steps, tuple(dict.fromkeys((*calls.made, *self.queues.others))))

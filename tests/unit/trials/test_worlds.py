@@ -15,7 +15,7 @@ from skein.models.visibility.audience import OPEN
 from skein.models.visibility.provenance import Authors
 from skein.own_tools.signed_context import CallContext
 from skein.ports import CapturedCall
-from skein.trials.models.case import Case
+from skein.trials.models.case import Case, Script
 from skein.trials.models.expectation import PlayedCall, PlayedQuestion
 from skein.trials.plays import Play
 from skein.trials.worlds import WorldClock, Worlds, WorldTable
@@ -39,7 +39,8 @@ def case(script: Any = None, **fields: Any) -> Case:
 def play(world: World, played: Case) -> Play:
     agent = world.app.agents.get(TENANT, "agt_a")
     until = world.clock.now() + timedelta(minutes=14)
-    return world.app.get(Worlds).play(played, agent, until=until)
+    assert played.script is not None
+    return world.app.get(Worlds).play(played.script, played.results, agent, until=until)
 
 
 def with_agent(*script: Any, **fields: Any) -> World:
@@ -185,7 +186,7 @@ def test_script_that_takes_too_long_is_ended() -> None:
     world = with_agent("Nine.")
     agent = world.app.agents.get(TENANT, "agt_a")
     with pytest.raises(TimeoutError):
-        world.app.get(Worlds).play(case(), agent, until=world.clock.now())
+        world.app.get(Worlds).play(Script.model_validate(ANN), (), agent, until=world.clock.now())
 
 
 def test_messages_in_a_row_get_one_answer_and_later_ones_another() -> None:

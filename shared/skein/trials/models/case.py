@@ -11,6 +11,7 @@ from skein.models.common.base import (
     Identifier,
     Instant,
     Name,
+    NamedModel,
     Stored,
     Tenant,
     Value,
@@ -35,10 +36,9 @@ Line = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 Expectations = Annotated[tuple[Expectation, ...], Field(min_length=1, max_length=10)]
 
 
-class ScriptPerson(Value):
+class ScriptPerson(NamedModel, Value):
     """A person in a script."""
 
-    name: Annotated[Name, Field(description="The name.")]
     roles: Annotated[
         tuple[RoleName, ...], Field(max_length=10, description="The roles of the person.")
     ] = ()
@@ -154,10 +154,9 @@ class CaseFields(BaseModel):
     ] = None
 
 
-class NamedCase(CaseFields):
+class NamedCase(NamedModel, CaseFields):
     """A case with its name and its expectations."""
 
-    name: Annotated[Name, Field(description="The name.")]
     expect: Annotated[Expectations, Field(description="What must hold, all of it.")]
     run_id: Annotated[
         EntityId | None, Field(description="The run whose newest prompt is the input.")

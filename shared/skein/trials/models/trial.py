@@ -1,7 +1,7 @@
 """A trial: cases of an agent, played for two of its versions, and the result of each play."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -26,9 +26,7 @@ TrialState = Literal["running", "ended", "stopped"]
 PlayMark = Literal["passed", "failed", "judged"]
 """How a play went; `judged`: only a sentence that a model judges does not hold."""
 
-MAX_TRIALS = 3  # of a tenant at once
 MAX_JOBS = 4  # plays of a tenant at once
-KEPT_DAYS = 90
 
 
 class Unit(Value):
@@ -139,6 +137,13 @@ class Trial(TrialFields, Stored):
         """The job that plays one case of the trial once."""
         return TrialJob(tenant=self.tenant, agent_id=self.agent_id, trial_id=self.id)
 
+    def sides(self, agent: Agent) -> dict[TrialSide, Agent]:
+        """Return an agent in the two versions that the trial compares."""
+        return {
+            "baseline": agent.with_fields(self.baseline.configured),
+            "candidate": agent.with_fields(self.candidate.configured),
+        }
+
     def to_item(self, due_at: datetime) -> Item:
         """Return the trial as table attributes, due at `due_at`."""
         return self.attributes() | due_pointer("trial", self.key, due_at)
@@ -226,9 +231,16 @@ class PlayedCase(TriedCase, Stored):
         first, second = ([mark not in failed for mark in self.of(side)] for side in SIDES)
         return first, second
 
-    def wanted(self, repeats: int) -> int:
-        """Return how many plays of each side the verdict needs, as far as the plays so far tell."""
-        return max(plays_wanted(*self.outcomes(alone=alone), repeats) for alone in (False, True))
+    def left(self, repeats: int) -> Iterator[Unit]:
+        """Yield the plays that the verdict still needs, as far as the plays so far tell."""
+        if self.verdict is not None:
+            return
+        wanted = max(plays_wanted(*self.outcomes(alone=alone), repeats) for alone in (False, True))
+        for n in range(1, wanted + 1):
+            for side in SIDES:
+                unit = Unit(trial_id=self.trial_id, case_id=self.id, side=side, n=n)
+                if unit.play not in self.marks:
+                    yield unit
 
     @property
     def tokens(self) -> int:
@@ -297,10 +309,6 @@ class TrialView:
     cases: Sequence[PlayedCase]
     money: Money | None
     planned: Money | None
-
-    @property
-    def id(self) -> str:
-        return self.trial.id
 
 
 def trials_partition(tenant: str, agent_id: str) -> str:
