@@ -142,10 +142,9 @@ def _played(sent: ReplayedPrompt, steps: list[Step], unrecorded: PlayedCall | No
 def _texts(sent: ReplayedPrompt, steps: list[Step]) -> Iterator[str]:
     """Yield the texts that a play would have posted, in order."""
     for step in steps:
-        for call in step.tool_calls:
-            arguments = arguments_of(call.arguments)
-            if call.name == SEND and isinstance(arguments, dict):
-                yield str(arguments.get("text", ""))
+        for call in calls_of([step]):
+            if call.tool == SEND and isinstance(call.arguments, dict):
+                yield str(call.arguments.get("text", ""))
         saves = all(
             call.name in TOOLS and TOOLS[call.name].effect == "save" for call in step.tool_calls
         )

@@ -206,10 +206,10 @@ class Case(NamedCase, Stored):
     @property
     def prompt_keys(self) -> tuple[Key[Run], Key[Step]] | None:
         """The keys of the run and of the step with the prompt; None for a script."""
-        if self.run_id is None:
+        if self.run_id is None or self.step is None:
             return None
-        step = Step.key_of(self.tenant, self.run_id, self.step or 0)
-        return Run.key_of(self.tenant, self.run_id), step
+        run = Run.key_of(self.tenant, self.run_id)
+        return run, Step.key_of(self.tenant, self.run_id, self.step)
 
 
 @dataclass(frozen=True, slots=True)
