@@ -33,9 +33,8 @@ def plays_wanted(baseline: Sequence[bool], candidate: Sequence[bool], repeats: i
         repeats: How many plays each version has at first.
     """
     first, second = baseline[:repeats], candidate[:repeats]
-    if len(first) < repeats or len(second) < repeats:
-        return repeats
-    return PLAYS_IF_WORSE if passes(first) and fails(second) else repeats
+    complete = len(first) == len(second) == repeats
+    return PLAYS_IF_WORSE if complete and passes(first) and fails(second) else repeats
 
 
 def verdict(baseline: Sequence[bool], candidate: Sequence[bool], repeats: int) -> Verdict | None:
