@@ -323,7 +323,7 @@ def test_yes_after_the_request_was_deleted_tells_the_model_why_nothing_is_sent()
     world.drain()
     answer(world, "yes")
     assert world.service.requests == []
-    assert results(world)[-1].content == f"error: {CHANGED}"
+    assert [each.content for each in results(world)] == [f"error: {CHANGED}"]
     assert world.texts()[-1] == "It was deleted."
 
 

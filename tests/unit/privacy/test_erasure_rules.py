@@ -319,8 +319,8 @@ def question(purpose: str, data: Stored) -> Message:
 
 def data_after(message: Message) -> dict[str, Any]:
     """The data of a question after the erasure of Ann."""
-    change = rules.message_after(a_sweep(), note(), message)
-    return Choice.model_validate(change["choice"]).data
+    after = message.attributes() | rules.message_after(a_sweep(), note(), message)
+    return Choice.model_validate(after["choice"]).data
 
 
 def test_question_to_another_person_loses_the_person_among_its_readers() -> None:
