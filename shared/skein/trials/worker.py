@@ -184,7 +184,7 @@ class TrialWorker:
 
     def _case(self, trial: Trial, unit: Unit) -> PlayedCase:
         key = PlayedCase.key_of(trial.tenant, trial.agent_id, trial.id, unit.case_id)
-        return PlayedCase.from_item(self.table.get(key) or {})
+        return PlayedCase.must_read({key: self.table.get(key) or {}}, key)
 
     def _settle(self, trial: Trial, unit: Unit, verdict: Verdict) -> None:
         """Store the verdict of a case that cannot be played."""

@@ -317,9 +317,9 @@ class _Stage:
             turns.take(job, deadline=self.clock.now() + min(TURN_TIME, left))
 
     def ended(self, calls: WorldCalls) -> Play:
-        """Return what the agent said and did while the script was played."""
+        """Return what the agent said and did, and what would have happened outside the world."""
         home = Chat.key_of(self.agent.tenant, CHAT)
-        chat = Chat.from_item(self.table.get(home) or {})
+        chat = Chat.must_read({home: self.table.get(home) or {}}, home)
         sent = [
             message
             for message in Message.each_of(items_under(self.table, home.pk, Message.PREFIX))
