@@ -63,7 +63,10 @@ def _run(given: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with Steps("skein") as steps:
         steps.begin("loading the code; the first start also compiles it")
-        from local.serving import run
+        from skein.bootstrap import lasting
+
+        with lasting():
+            from local.serving import run
     return run(
         given.file.resolve() if given.file else None,
         port=given.port,

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 
 from local.config import Config
@@ -84,7 +84,9 @@ def _serve(
     with log_in(config.data_dir) as log, Steps("skein") as steps:
         set_up_logs(console, log)
         # As on Lambda, the functions' standard output is their log.
-        with redirect_stdout(log), Stack(config, agent=agent, step=steps.begin) as stack:
+        with redirect_stdout(log), ExitStack() as parts:
+            with bootstrap.lasting():  # the start imports the functions
+                stack = parts.enter_context(Stack(config, agent=agent, step=steps.begin))
             steps.end()
             print(greeting(stack, servers), file=console, flush=True)
             stack.check_model()

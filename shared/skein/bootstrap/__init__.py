@@ -8,6 +8,8 @@ its own adapters: `build_app(settings, model=..., clock=...)`.
 import gc
 import os
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Lock
@@ -66,6 +68,22 @@ def use(replacement: App | None) -> None:
     tracing.use(replacement.ports.tracer if replacement is not None else None)
 
 
+@contextmanager
+def lasting() -> Iterator[None]:
+    """Look for no garbage within the block, and never among the objects that exist at its end.
+
+    What is imported in the block is no garbage. Each search would visit all of it.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
+
+
 def load_adapters(*ports: str) -> None:
     """Import adapters and their libraries while Lambda starts a function.
 
@@ -84,13 +102,9 @@ def load_adapters(*ports: str) -> None:
     if in_use():
         return
     seed_after_restore()
-    gc.disable()  # imported objects are not garbage
-    try:
+    with lasting():
         for module in modules:
             _load(f"skein.adapters.{module}")
-    finally:
-        gc.freeze()  # later collections skip the existing objects
-        gc.enable()
 
 
 def _load(name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from skein import bootstrap
-from skein.bootstrap import load_adapters
+from skein.bootstrap import lasting, load_adapters
 from skein.bootstrap.ports import ADAPTERS, SHARED, Ports
 from skein.errors import ConnectionGone
 from skein.settings import Settings
@@ -81,3 +81,17 @@ def test_container_from_a_snapshot_draws_random_numbers_of_its_own(
         after_restore()
         drawn.add(random.random())
     assert len(drawn) == 2
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_lasting_objects_are_left_out_and_collection_goes_on_as_before(enabled: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with lasting():
+            assert not gc.isenabled()
+            made: list[object] = []
+        assert gc.isenabled() is enabled
+        assert not any(each is made for each in gc.get_objects())
+    finally:
+        (gc.enable if before else gc.disable)()
