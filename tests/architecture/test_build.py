@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import os
 import platform
 import re
 import shutil
@@ -139,7 +140,8 @@ def test_aws_clients_work_with_the_pruned_layer(tmp_path: Path) -> None:
     spec = find_spec("botocore")
     assert spec is not None
     [folder] = spec.submodule_search_locations or [""]
-    shutil.copytree(folder, tmp_path / "botocore", ignore=shutil.ignore_patterns("__pycache__"))
+    compiled = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(folder, tmp_path / "botocore", ignore=compiled, copy_function=os.symlink)
     services = layer.aws_services()
     layer.prune_sdk(tmp_path, services)
     kept = {path.name for path in (tmp_path / "botocore" / "data").iterdir() if path.is_dir()}

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from local.template import ROOT, Template
+from local.template import ROOT
 from skein import errors
 from skein.models.common.prompt_sections import SECTIONS
 from skein.models.common.retry import Retry
@@ -24,6 +24,7 @@ from skein.services.quotas.usage import COUNTS
 from skein.settings import PREFIX, Settings, variable
 from tests.support.background import DUE_TASKS
 from tests.support.template import deployed_template, ops_template
+from tests.support.trees import trees
 from tools.reference.alarms import alarms_of, described
 
 DOCS = ROOT / "docs"
@@ -103,11 +104,6 @@ def named(table: Iterable[Row]) -> set[str]:
     return {name for row in table for name in re.findall(r"`([^`]+)`", row[0])}
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in SOURCES:
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
-
-
 def calls(tree: ast.Module, *names: str) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -158,14 +154,15 @@ def test_each_alarm_leads_to_a_section_of_the_runbook_and_each_section_has_an_al
 
 
 def test_queries_of_the_log_name_lines_and_fields_that_there_are() -> None:
+    pages = page("alarms.md") + page("reasons.md")
+    lines = re.findall(r'message = "([^"]+)"', pages)
     texts = {
         node.value
-        for _, tree in trees()
+        for _, tree in trees(SOURCES, "|".join(map(re.escape, lines)))
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     known = logged_fields() | SPREAD_FIELDS | LOG_FIELDS
-    pages = page("alarms.md") + page("reasons.md")
     for query in re.findall(r"^ *insights '(.+)'", pages, flags=re.MULTILINE):
         assert set(re.findall(r'message = "([^"]+)"', query)) <= texts, query
         fields = re.findall(r"\| fields ([^|]+)", query)
@@ -175,7 +172,7 @@ def test_queries_of_the_log_name_lines_and_fields_that_there_are() -> None:
 
 def test_metrics_are_documented_with_unit_and_dimensions() -> None:
     counted: dict[str, tuple[str, bool]] = {}
-    for _, tree in trees():
+    for _, tree in trees(SOURCES, r"\bcount\("):
         for call in calls(tree, "count"):
             name = constant(call.args[0]) if call.args else None
             if name is not None and re.fullmatch(r"[A-Z][A-Za-z]+", name):
@@ -195,7 +192,7 @@ def logged_fields() -> set[str]:
     """The fields that the code passes to the log by name."""
     return {
         str(constant(key))
-        for _, tree in trees()
+        for _, tree in trees(SOURCES, r"\bextra=")
         for call in calls(tree, "debug", "info", "warning", "error", "exception")
         for keyword in call.keywords
         if keyword.arg == "extra" and isinstance(keyword.value, ast.Dict)
@@ -217,7 +214,7 @@ def test_each_section_of_a_prompt_has_a_provenance() -> None:
     )
     made = {
         name
-        for path, tree in trees()
+        for path, tree in trees(SOURCES, rf"\b(?:{'|'.join(makers)})\(")
         if path.is_relative_to(folder)
         for name in first_texts(calls(tree, *makers))
     }
@@ -387,7 +384,7 @@ def test_pages_name_only_variables_that_there_are(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*CURRENT, ROOT / "bench" / "results.md"], ids=lambda p: p.name)
 def test_pages_name_only_functions_that_there_are(path: Path) -> None:
-    template = Template.load()
+    template = deployed_template()
     names = {function.logical_id for function in template.functions}
     ends = {re.findall(r"[A-Z][a-z]+", name)[-1] for name in names}
     text = path.read_text(encoding="utf-8")
@@ -398,7 +395,7 @@ def test_pages_name_only_functions_that_there_are(path: Path) -> None:
 
 def test_bench_has_measured_each_function_and_names_its_commit() -> None:
     text = (ROOT / "bench" / "results.md").read_text(encoding="utf-8")
-    modules = {each.handler.removesuffix(".handler") for each in Template.load().functions}
+    modules = {each.handler.removesuffix(".handler") for each in deployed_template().functions}
     assert set(re.findall(r"^\| `(\w+)` \| \d", text, re.MULTILINE)) == modules
     assert re.search(r"^\d{4}-\d\d-\d\d, commit [0-9a-f]{10}, ", text, re.MULTILINE)
 

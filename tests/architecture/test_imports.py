@@ -20,6 +20,7 @@ LINT = "from importlinter.cli import lint_imports; exit(lint_imports(no_cache=Tr
 OUTSIDE = {"boto3", "botocore", "openai", "tiktoken", "twilio", "xllamacpp"}
 
 
+@cache
 def _files(*folders: Path) -> list[Path]:
     found = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     assert found
@@ -94,9 +95,8 @@ def test_packages_name_the_modules_that_others_use(package: Path) -> None:
     used = {
         module[len(name) + 1 :].split(".")[0]
         for path in _files(PACKAGE, ROOT / "functions", ROOT / "local", ROOT / "bench")
-        if not path.is_relative_to(package)
         for module in _imports(path)
-        if module.startswith(f"{name}.")
+        if module.startswith(f"{name}.") and not path.is_relative_to(package)
     }
     tree = ast.parse((package / "__init__.py").read_text())
     said = re.search(r"^__all__ = \[(.*?)\]", ast.unparse(tree), flags=re.MULTILINE)

@@ -2,19 +2,22 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from skein.models.common import storage
 from skein.models.common.storage import SortKeyPrefix
+from tests.support.trees import trees
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "shared" / "skein"
 CHECKED = ("shared/skein", "functions", "local", "tools")
 PAGE_OF_KEYS = ROOT / "tools" / "reference" / "data.py"  # writes keys as docs/data.md shows them
-SORT_KEY = re.compile(r"(^|#)[A-Z]+#|^(META|MERGE|RUNNING|TOTAL|CATALOG)$")
+NAMES = "META|MERGE|RUNNING|TOTAL|CATALOG"
+SORT_KEY = re.compile(rf"(^|#)[A-Z]+#|^({NAMES})$")
+IN_CODE = rf"[A-Z](?:[\"']\s*[\"'])?#|{NAMES}"  # where a sort key stands, even in two parts
 
 
 def _texts(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -29,11 +32,10 @@ def _texts(tree: ast.AST) -> Iterator[ast.Constant]:
             yield node
 
 
-def _spelled(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    name = path.relative_to(ROOT)
+def _spelled(paths: Iterable[Path]) -> list[str]:
     return [
-        f"{name}:{node.lineno}: {node.value!r}"
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value!r}"
+        for path, tree in trees(paths, IN_CODE)
         for node in _texts(tree)
         if SORT_KEY.search(str(node.value))
     ]
@@ -45,8 +47,9 @@ def _is_model(path: Path) -> bool:
 
 def _prefixes() -> list[SortKeyPrefix]:
     spelled = []
-    for path in filter(_is_model, sorted(PACKAGE.rglob("*.py"))):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    models = filter(_is_model, sorted(PACKAGE.rglob("*.py")))
+    for _, tree in trees(models, r"\bSortKeyPrefix\("):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "SortKeyPrefix":
                 [text] = node.args
                 if isinstance(text, ast.Constant):
@@ -58,7 +61,7 @@ def _prefixes() -> list[SortKeyPrefix]:
 def test_sort_key_outside_models_is_not_spelled(folder: str) -> None:
     paths = sorted({*(ROOT / folder).rglob("*.py")} - {PAGE_OF_KEYS})
     assert paths
-    spelled = [each for path in paths if not _is_model(path) for each in _spelled(path)]
+    spelled = _spelled(path for path in paths if not _is_model(path))
     assert not spelled, "use the PREFIX of the entity, or storage.META, instead"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from local.template import ROOT, TEMPLATE, Template
+from tests.support.trees import trees
 
 FOLDER = ROOT / "requirements"
 LOCKED = sorted(FOLDER.glob("*.txt"))
@@ -132,7 +133,7 @@ def test_private_modules_of_libraries_are_those_that_contract_tests_pin() -> Non
         for folder in ("shared", "functions", "local")
         for path in (ROOT / folder).rglob("*.py")
     ]
-    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    nodes = (node for _, tree in trees(files, r"from (?:_|\S*\._)") for node in ast.walk(tree))
     modules = {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
     private = {name for name in modules if re.search(r"(?:^|\.)_(?!_)", name)}
     assert private - {"_typeshed.wsgi"} == {"mcp.client._probe"}

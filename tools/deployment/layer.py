@@ -146,7 +146,10 @@ def aws_services(folders: Iterable[Path] = DEPLOYED_CODE) -> list[str]:
     """
     services = set()
     for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if "client(" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
             match node:
                 case ast.Call(
                     func=ast.Attribute(attr="client"), args=[ast.Constant(str(name)), *_]
