@@ -36,7 +36,7 @@ QUICK = (
 TELLING = 0.25  # of the stories, at least, in which a rule tells words
 
 
-@pytest.mark.slow  # the check plays them
+@pytest.mark.slow  # the check plays one of them
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(1, 4))
 def test_seeded_sharing_stories_share_only_what_the_rules_permit(part: int) -> None:
