@@ -48,6 +48,8 @@ class Membership(Stored):
         route: The route of the person's last message, which answers use; None for the app.
         opt_outs: When the person opted out of each channel, by STOP or by a report of the carrier;
             START clears it.
+        superseded: Whether the line has a newer chat with the person's address. STOP and START are
+            stored there.
         heard: When the person last wrote on each channel that allows free text only for some time
             after a person's message.
         introduction: The introduction of the first text to a person who has not written: who asks,
@@ -99,6 +101,7 @@ class Membership(Stored):
     opt_outs: Annotated[dict[ChannelName, Instant], Field(exclude_if=lambda all_: not all_)] = (
         Field(default_factory=dict)
     )
+    superseded: Annotated[bool, Field(exclude_if=lambda newer: not newer)] = False
     heard: Annotated[dict[ChannelName, Instant], Field(exclude_if=lambda all_: not all_)] = Field(
         default_factory=dict
     )

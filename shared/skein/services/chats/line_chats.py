@@ -7,7 +7,7 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.address import Address, Route
 from skein.models.common.base import NamedMember
-from skein.models.common.storage import Is, Missing, Put, Update, Write
+from skein.models.common.storage import Exists, Is, Missing, Put, Update, Write
 from skein.models.config.overrides import Retention
 from skein.models.directory.address_index import AddressChat
 from skein.models.directory.line import Line
@@ -62,21 +62,16 @@ def new_line_chat(
     )
     unmoved = Is("chat_id", former.chat_id) if former is not None else Missing()
     return [
-        *_without_route(former_membership),
+        *_superseded(former_membership),
         *_memberships_of(chat, former_membership, route, introduction),
         Put(chat.key, chat.to_item(), Missing()),
         Put(pointer.key, pointer.to_item(), unmoved),
     ]
 
 
-def _without_route(former: Membership | None) -> Iterator[Write]:
-    """Yield the write after which messages in the former chat no longer go out as texts.
-
-    The person's STOP or START is stored in the new chat only.
-    """
-    if former is not None and former.active and former.route is not None:
-        as_read = Is("route", former.attributes()["route"])
-        yield Update(former.key, set={"route": None}, condition=as_read)
+def _superseded(former: Membership | None) -> Iterator[Write]:
+    if former is not None and former.active and not former.superseded:
+        yield Update(former.key, set={"superseded": True}, condition=Exists())
 
 
 def _memberships_of(

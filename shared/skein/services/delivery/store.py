@@ -146,26 +146,19 @@ class DeliveryStore:
         today, days = self.clock.now().date(), self.settings.number_silence_days
         recipient = Recipient.from_optional(found, delivery, today=today, silence_days=days)
         there = recipient.membership
-        if there is None or there.route is not None:
+        if there is None or not there.superseded:
             return recipient
-        return recipient._replace(membership=self._with_newer_opt_outs(there, delivery))
+        return recipient._replace(membership=self._with_newest_opt_outs(there, delivery))
 
-    def _with_newer_opt_outs(self, there: Membership, delivery: Delivery) -> Membership:
-        """Return a membership with the opt-outs of the chat that has replaced its chat, if any.
-
-        A line has only one chat with an address at a time. Deliveries that still wait in an earlier
-        chat are sent, unless the person has opted out in the current one.
-        """
-        route = delivery.to
-        pointer = AddressChat.read(
-            self.table, AddressChat.key_of(delivery.tenant, route.person, route.line)
-        )
-        if pointer is None or pointer.chat_id == delivery.chat_id:
+    def _with_newest_opt_outs(self, there: Membership, delivery: Delivery) -> Membership:
+        """Return a membership of an earlier chat of the line, with the newest chat's opt-outs."""
+        key = AddressChat.key_of(delivery.tenant, delivery.to.person, delivery.to.line)
+        newest = AddressChat.read(self.table, key)
+        if newest is None:
             return there
-        newer = Membership.read(
-            self.table, Membership.key_of(delivery.tenant, pointer.chat_id, there.member.ref)
-        )
-        opt_outs = newer.opt_outs if newer is not None else there.opt_outs
+        key_there = Membership.key_of(delivery.tenant, newest.chat_id, there.member.ref)
+        membership = Membership.read(self.table, key_there)
+        opt_outs = membership.opt_outs if membership is not None else there.opt_outs
         return there.model_copy(update={"opt_outs": opt_outs})
 
     def opt_out(self, delivery: Delivery) -> None:
