@@ -1,6 +1,5 @@
 """A whole Skein in memory, and the few things that nearly every test needs in it."""
 
-import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -206,12 +205,15 @@ class World:
             }
             | self.overrides,
         )
-        # Services refer to the app in circles. Without them, the databases can be used again at
-        # once, and not only when somebody looks for garbage.
-        weakref.finalize(self, self.app._built.clear)
         if isinstance(table, MemoryTable):  # a test's own table goes by this clock, too
             table._clock = self.clock
             table.vectors._clock = self.clock
+
+    def __del__(self) -> None:
+        # Services refer to the app in circles. Without them, the databases can be used again at
+        # once, and not only when somebody looks for garbage.
+        if "app" in self.__dict__:
+            self.app._built.clear()
 
     def empty_table(self) -> MemoryTable:
         """The table, before anything is stored."""
