@@ -49,6 +49,7 @@ class MemoryTable(SqliteTable):
     Attributes:
         vectors: The vector index of the table.
         changes: How often something was written so far; deleting expired items and copying count.
+        touched: The keys of the items that were written or deleted since the last `copy`.
         changed: Called with the items before and after each transaction, and whether they expired.
     """
 
@@ -58,6 +59,7 @@ class MemoryTable(SqliteTable):
         super().__init__(database, clock)
         self.vectors = SqliteVectors(database, clock)
         self.changes = 0
+        self.touched: set[Key] = set()
         self.changed: Changed | None = None
         self._rows: dict[Key, Row] = {}
         self._indexed: tuple[int, set[str]] = (-1, set())
@@ -102,6 +104,7 @@ class MemoryTable(SqliteTable):
         *,
         expired: bool = False,
     ) -> bool:
+        self.touched |= after.keys()
         written = super()._written(connection, before, after, expired=expired)
         if self.changed is not None:
             self.changed(before, after, expired)
@@ -147,6 +150,11 @@ class MemoryTable(SqliteTable):
             rows = connection.execute("SELECT pk, sk, item FROM items ORDER BY pk, sk").fetchall()
         return {Key(pk, sk): text for pk, sk, text in rows}
 
+    def all_touched(self) -> dict[Key, str | None]:
+        """Return the stored texts of the items in `touched`, in order; None if one is deleted."""
+        rows = {key: self._rows.get(key) or self._row(key) for key in sorted(self.touched)}
+        return {key: row and row[1] for key, row in rows.items()}
+
     def all_keys(self) -> list[Key]:
         """Return the keys of all stored items, in order, expired ones included."""
         with self._database.reading() as connection:
@@ -159,3 +167,4 @@ class MemoryTable(SqliteTable):
             source.backup(target)
         self.vectors.forget()
         self._all_changed()
+        self.touched.clear()

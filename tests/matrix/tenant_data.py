@@ -661,20 +661,16 @@ class Neighbours(World):
         self.clock.advance(3_600)
         self.assign(NEW_LINE)
         self._before = _shared_texts()
-        self._changes = self.table.changes
 
     def begin(self) -> None:
         """Make what is stored now the first state."""
-        self._before = self.table.all_stored()
-        self._changes = self.table.changes
+        self._before = {**self._before, **self.table.all_touched()}
+        self.table.touched.clear()
 
     def changed(self) -> Iterator[tuple[Key, Item]]:
         """Each item that differs from the first state: as it is now or, if deleted, as it was."""
-        if self.table.changes == self._changes:
-            return  # most requests are refused before they write, and a comparison takes long
-        now = self.table.all_stored()
-        for key in {**self._before, **now}:
-            if self._before.get(key) != now.get(key):
+        for key, text in self.table.all_touched().items():
+            if self._before.get(key) != text:
                 item = self.table.get(key)
                 yield key, item or {"was": self._before[key], "tenant": key.pk.split("#")[0]}
 
@@ -696,7 +692,7 @@ def _street() -> tuple[TenantData, TenantData, TenantData]:
 
 
 @cache
-def _shared_texts() -> dict[Key, str]:
+def _shared_texts() -> Mapping[Key, str | None]:
     return _shared_table().all_stored()
 
 
