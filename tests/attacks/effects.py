@@ -1,12 +1,12 @@
 """Who changed what in a story: the messages, items and runs that each run and task wrote."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Message
-from skein.models.common.storage import Check, Item, Key, Write
+from skein.models.common.storage import Item, Key
 from skein.models.runs.run import Run
 from skein.models.visibility.ownership import DerivedItem
 from skein.planning.models.goal import Goal
@@ -29,11 +29,10 @@ BOOKKEEPING = {"version", "updated_at", "considered", "active_at", "next_at", "f
 
 
 class WatchedTable(MemoryTable):
-    """A table that remembers which keys were written."""
+    """A table whose keys are asked for again and again."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.written: dict[Key, None] = {}
         self._keys: tuple[int, list[Key]] = (-1, [])
 
     def all_keys(self) -> list[Key]:
@@ -41,19 +40,6 @@ class WatchedTable(MemoryTable):
         if self._keys[0] != self.changes:
             self._keys = self.changes, super().all_keys()
         return self._keys[1]
-
-    def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
-        super().write(write)
-        self._note([write])
-
-    def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
-        super().transact(writes)
-        self._note(writes)
-
-    def _note(self, writes: Iterable[Write]) -> None:
-        self.written.update((write.key, None) for write in writes if not isinstance(write, Check))
 
 
 @dataclass(frozen=True)
@@ -108,7 +94,7 @@ class Ledger:
     def note(self, step: int, actor: Actor) -> list[Change]:
         """Ascribe all that was written since the last call to an actor."""
         self.actors.append(actor)
-        keys, self.table.written = list(self.table.written), {}
+        keys, self.table.touched = list(self.table.touched), {}
         keys = [key for key in keys if _kind_of(key) is not None]
         items = [self.table.get(key) for key in keys]
         now = {_name(thing): thing for thing in map(_thing, keys, items) if thing is not None}

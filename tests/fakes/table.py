@@ -49,7 +49,7 @@ class MemoryTable(SqliteTable):
     Attributes:
         vectors: The vector index of the table.
         changes: How often something was written so far; deleting expired items and copying count.
-        touched: The keys of the items that were written or deleted since the last `copy`.
+        touched: The keys of the items that were written or deleted since the last `copy`, in order.
         changed: Called with the items before and after each transaction, and whether they expired.
     """
 
@@ -59,7 +59,7 @@ class MemoryTable(SqliteTable):
         super().__init__(database, clock)
         self.vectors = SqliteVectors(database, clock)
         self.changes = 0
-        self.touched: set[Key] = set()
+        self.touched: dict[Key, None] = {}
         self.changed: Changed | None = None
         self._rows: dict[Key, Row] = {}
         self._indexed: tuple[int, set[str]] = (-1, set())
@@ -104,7 +104,7 @@ class MemoryTable(SqliteTable):
         *,
         expired: bool = False,
     ) -> bool:
-        self.touched |= after.keys()
+        self.touched |= dict.fromkeys(after)
         written = super()._written(connection, before, after, expired=expired)
         if self.changed is not None:
             self.changed(before, after, expired)
