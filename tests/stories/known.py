@@ -11,7 +11,19 @@ from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
 from tests.attacks.services import BOOK, NOTIFY
 from tests.attacks.sharing import Refuse
-from tests.attacks.steps import Accept, Answer, Discard, Erase, Open, Pass, Report, Say, Step, Story
+from tests.attacks.steps import (
+    Accept,
+    Answer,
+    Discard,
+    Erase,
+    Open,
+    OperatorPlan,
+    Pass,
+    Report,
+    Say,
+    Step,
+    Story,
+)
 from tests.stories.deeds import (
     CancelOutreach,
     Decide,
@@ -267,6 +279,21 @@ KNOWN: Mapping[str, Known] = {
             Answer(who=BOB.id, sms=True),
         ),
         tells(CHANGED),
+    ),
+    "a report after a call that operators have approved": Known(
+        (BY_OPERATORS, _writes("book", chat=PAIR.id), Decide(), Report(chat=PAIR.id), Decide()),
+        booked(1),
+    ),
+    "a plan after a call that operators have approved": Known(
+        (
+            OperatorPlan(agent=COACH.id, chat=TEAM.id),
+            BY_OPERATORS,
+            _writes("book", chat=TEAM.id),
+            Decide(),
+            Pass(minutes=1500),
+            Decide(),
+        ),
+        booked(1),
     ),
     "an equal call while one waits for operators": Known(
         (

@@ -3,7 +3,8 @@
 The section is shown after a run was stopped, for example because a person of the team took the chat
 over. It is also shown after the prompt of a run was built again for new readers, and after a run
 that called tools and posted nothing. It lists the calls for the messages that the activation
-answers, and for all messages after the agent's last text, no matter which run made them.
+answers, and for all messages after the agent's last text, no matter which run made them. A run of
+a plan or a service gets it, too, if its prompt shows such messages.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import Section, SectionInput, listing
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key, Query
 from skein.models.runs.run import Run
@@ -36,7 +37,8 @@ STATES: dict[CallState, str] = {
 class RecordedCalls(SectionItems):
     """The recorded calls that concern an activation.
 
-    Reading them costs one query, and nothing if the agent has no tool that writes.
+    Reading them costs one query, or two for a run of a plan or a service that has called tools. It
+    costs nothing if the agent has no tool that writes.
 
     Attributes:
         answered: The first and the last message that the activation answers, or None.
@@ -58,17 +60,16 @@ class RecordedCalls(SectionItems):
 
     @classmethod
     def queries(cls, read: SectionReads) -> Iterable[Query]:
-        """Return the query for the calls, if the agent has a tool that writes."""
-        run = read.run
+        """Return the queries for the calls, if the agent has a tool that writes."""
+        run, unspoken = read.run, _unspoken(read)
         if not OwnToolItems.found(read).write:
-            return ()
-        answered = _answered(read)
-        if answered:
-            prefix = RecordedCall.prefix_of(_unspoken_from(read))
-            return (Query(run.key.pk, first=prefix, last=RecordedCall.PREFIX.last),)
-        if run.steps_taken:
-            return (Query.under(run.key.pk, RecordedCall.prefix_of(0, run.id)),)
-        return ()
+            return
+        if unspoken and run.own_chat_id is not None:
+            first = RecordedCall.prefix_of(unspoken[0])
+            chat = chat_partition(run.tenant, run.own_chat_id)
+            yield Query(chat, first=first, last=RecordedCall.PREFIX.last)
+        if run.steps_taken and not _answered(read):
+            yield Query.under(run.key.pk, RecordedCall.prefix_of(0, run.id))
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
@@ -82,7 +83,7 @@ class RecordedCalls(SectionItems):
             return cls()
         calls = _calls(read)
         answered = _answered(read)
-        before = _before(read, calls, answered[0] if answered else 0)
+        before = _before(read, calls, answered)
         shown = [
             call
             for call in _listed(read, calls)
@@ -137,11 +138,13 @@ def _calls(read: SectionReads) -> list[RecordedCall]:
 
 def _listed(read: SectionReads, calls: Sequence[RecordedCall]) -> list[RecordedCall]:
     """Return the calls to show: the newest for the messages after the agent's last text."""
-    return _before(read, calls, _unspoken_from(read))[-MAX_SHOWN:]
+    return _before(read, calls, _unspoken(read))[-MAX_SHOWN:]
 
 
-def _before(read: SectionReads, calls: Sequence[RecordedCall], first: int) -> list[RecordedCall]:
-    """Return the calls that were made before this activation for messages from `first` on."""
+def _before(
+    read: SectionReads, calls: Sequence[RecordedCall], messages: range
+) -> list[RecordedCall]:
+    """Return the calls that were made before this activation for some messages of the chat."""
     run, answered = read.run, _answered(read)
 
     def concerns(call: RecordedCall) -> bool:
@@ -149,15 +152,23 @@ def _before(read: SectionReads, calls: Sequence[RecordedCall], first: int) -> li
             return False
         if call.made_in.run_id == run.id and (run.rebuilds or not answered):
             return True
-        return bool(answered) and call.from_seq <= answered[-1] and first <= call.seq
+        return bool(messages) and call.from_seq <= messages[-1] and messages[0] <= call.seq
 
     return [call for call in calls if concerns(call)]
 
 
-def _unspoken_from(read: SectionReads) -> int:
-    """Return the first message that the activation answers, or that the agent left unanswered."""
+def _unspoken(read: SectionReads) -> range:
+    """Return the numbers of the messages that the agent has not answered with a text.
+
+    They begin with the first message after the agent's last text, or earlier if the activation
+    answers earlier messages. A run of a plan or a service answers none, but its prompt shows those
+    of its chat.
+    """
     answered, first = _answered(read), _unanswered_from(read)
-    return min(answered[0], first) if answered else first
+    if answered:
+        return range(min(answered[0], first), answered[-1] + 1)
+    shown = _shown(read)
+    return range(first, shown[-1].seq + 1) if shown else range(0)
 
 
 def _answered(read: SectionReads) -> range:
@@ -197,7 +208,7 @@ def _unanswered_from(read: SectionReads) -> int:
 def _shown(read: SectionReads) -> Sequence[Message]:
     """Return the messages of the run's own chat that its prompt shows."""
     run, chat, shown = read.run, read.chat, read.run.shown
-    if chat is None or chat.id != run.chat_id:
+    if chat is None or chat.id != run.own_chat_id:
         return ()
     if shown is None or shown.chat_id != chat.id:
         return read.messages
