@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import schemathesis
+from schemathesis.core.media_types import YAML_MEDIA_TYPES
 
 from tests.matrix.calls import PATHS
 from tests.matrix.tenant_data import Neighbours
@@ -19,6 +20,12 @@ from tests.matrix.tenant_data import Neighbours
 def own() -> dict[str, str]:
     """The ids of one tenant, by kind; made at the first request, not when tests are collected."""
     return dict(Neighbours().ours.own)
+
+
+@schemathesis.deserializer(*YAML_MEDIA_TYPES)
+def yaml_text(context: Any, response: Any) -> str:
+    """The document describes a file as the text that it is, so it is not parsed."""
+    return str(response.text)
 
 
 @schemathesis.hook
