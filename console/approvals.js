@@ -29,7 +29,7 @@ export async function showApproval({ heading, middle: place, side }, context, id
 /** The facts of a call with its arguments, and two buttons. */
 async function decision({ api, count }, waiting, agent, reason, place) {
   const path = withQuery(`/v1/approvals/${part(waiting.id)}`, { reason });
-  const { arguments: given } = await api.get(path), told = outcome();
+  const { arguments: given, made_at: before } = await api.get(path), told = outcome();
   const decide = (chosen) => async () => {
     await api.post(path, { decision: chosen });
     fill(place, card(said.decided[chosen], el("p", { role: "status" }, said.then[chosen](agent))));
@@ -40,7 +40,7 @@ async function decision({ api, count }, waiting, agent, reason, place) {
     facts([
       [said.agent, agent], [said.person, waiting.person && el("a", { href: `#/people/${part(waiting.person)}` }, waiting.person)],
       [said.chat, chat && copyId(chat)], [said.run, el("a", { href: `#/why/run/${part(waiting.run_id)}` }, said.toRun)],
-      [said.since, when(waiting.created_at)],
+      [said.since, when(waiting.created_at)], [said.before, before.length > 0 ? before.map((at) => el("div", {}, when(at))) : null],
     ]),
     el("h3", {}, said.arguments), given === null ? el("p", { class: "empty" }, said.erased) : verbatim(pretty(given), said.arguments),
     el("div", { class: "row" }, action(said.approve, decide("approved"), told, { class: "primary" }), action(said.refuse, decide("refused"), told)),

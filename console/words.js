@@ -263,6 +263,7 @@ export const words = {
     run: "Asked in",
     toRun: "this run",
     since: "Waiting since",
+    before: "An equal call was made",
     why: "Why do you need to read this call?",
     arguments: "Arguments",
     erased: "The arguments were erased.",

@@ -151,7 +151,10 @@ class Setting(Deed):
 
 @dataclass(frozen=True)
 class Decide(Deed):
-    """An operator approves the oldest call that waits for operators and its equals, or refuses."""
+    """An operator approves the oldest call that waits for operators and its equals, or refuses.
+
+    What was made before is refused.
+    """
 
     yes: bool = True
 
@@ -161,7 +164,7 @@ class Decide(Deed):
         for oldest in waiting[:1]:
             asked = town.call_of(oldest)[1]
             for each in [each for each in waiting if town.call_of(each)[1] == asked]:
-                town.decided(each, yes=self.yes)
+                town.decided(each, yes=self.yes and not town.made_before(each))
 
     @property
     def sentence(self) -> str:

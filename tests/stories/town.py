@@ -246,6 +246,10 @@ class Town(Stage):
         key = found.approval.call.key
         return key, found.arguments or key
 
+    def made_before(self, approval_id: str) -> bool:
+        """Whether the operator is shown that an equal call was made before."""
+        return bool(self.admin.get(f"/v1/approvals/{approval_id}", reason=WHY).body["made_at"])
+
     def decided(self, approval_id: str, *, yes: bool) -> None:
         """Let an operator decide on a call."""
         decision, key = {"decision": "approved" if yes else "refused"}, self.call_of(approval_id)[0]

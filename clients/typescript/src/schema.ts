@@ -2092,7 +2092,7 @@ export interface paths {
         };
         /**
          * Get a tool call awaiting approval
-         * @description Returns the waiting call with its arguments.
+         * @description Returns the waiting call with its arguments, and the times of equal calls before it.
          *
          *     The arguments of a call from a private chat are null without the role `privacy` and a reason.
          */
@@ -10291,6 +10291,8 @@ export interface components {
             created_at: string;
             /** @description The arguments as JSON text; null if withheld or erased. */
             arguments: string | null;
+            /** @description When the agent made an equal call in the chat before, oldest first. */
+            made_at: string[];
         };
         /**
          * WholeAgent

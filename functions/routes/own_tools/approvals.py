@@ -1,5 +1,6 @@
 """Routes of calls that wait for an operator (function `admin_api`)."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Path
@@ -26,7 +27,7 @@ def list_approvals() -> ApprovalList:
 
 @router.get("/v1/approvals/<approval_id>", "Get a tool call awaiting approval")
 def get_approval(approval_id: ApprovalId, reason: WhyPrivate = None) -> WaitingCallResource:
-    """Returns the waiting call with its arguments.
+    """Returns the waiting call with its arguments, and the times of equal calls before it.
 
     The arguments of a call from a private chat are null without the role `privacy` and a reason.
     """
@@ -46,7 +47,7 @@ def decide(
         check_private(router.caller, reason)
     caller, approvals = router.caller, service(OperatorApprovals)
     made = approvals.decide(caller.tenant, approval_id, body.decision, by=caller.user_id)
-    return _shown(WaitingCall(made, waiting.arguments))
+    return _shown(replace(waiting, approval=made))
 
 
 def _read(approval_id: str, reason: str | None) -> WaitingCall:
@@ -61,4 +62,4 @@ def _read(approval_id: str, reason: str | None) -> WaitingCall:
 
 def _shown(waiting: WaitingCall) -> WaitingCallResource:
     shared = ApprovalResource.of(waiting.approval).model_dump()
-    return WaitingCallResource(**shared, arguments=waiting.arguments)
+    return WaitingCallResource(**shared, arguments=waiting.arguments, made_at=waiting.made_at)

@@ -197,6 +197,10 @@ class WaitingCallResource(ApprovalResource):
         str | None,
         Field(description="The arguments as JSON text; null if withheld or erased."),
     ]
+    made_at: Annotated[
+        tuple[Instant, ...],
+        Field(description="When the agent made an equal call in the chat before, oldest first."),
+    ]
 
 
 class ApprovalList(Page[ApprovalResource]):

@@ -13,19 +13,21 @@ from skein.errors import Conflict, NotFound
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Chat
 from skein.models.common.effects import effect_id
-from skein.models.common.storage import Missing, Put
+from skein.models.common.storage import Missing, Put, Query
 from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.requested_call import DecidedCall, RequestedCall
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.models.visibility.audience import OPEN
+from skein.own_tools.ledger import digest_of
 from skein.own_tools.models.approval import (
     DECIDE_WITHIN,
     Decision,
     ToolApproval,
     approvals_partition,
 )
+from skein.own_tools.models.recorded_call import RecordedCall
 from skein.own_tools.waiting import WaitingCalls
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
@@ -43,10 +45,13 @@ class WaitingCall:
 
     Attributes:
         arguments: The arguments as JSON; None if they are withheld or were erased.
+        made_at: When the agent made an equal call in the chat before, oldest first; empty if it
+            never did, or if the arguments are None.
     """
 
     approval: ToolApproval
     arguments: str | None
+    made_at: tuple[datetime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +116,21 @@ class OperatorApprovals:
         call = approval.call
         step = Step.read(self.table, Step.key_of(tenant, call.run_id, call.step))
         calls = step.tool_calls if step is not None else ()
-        found = calls[call.position].arguments if call.position < len(calls) else None
-        return WaitingCall(approval, found)
+        if call.position >= len(calls):
+            return WaitingCall(approval, None)
+        given = calls[call.position].arguments
+        return WaitingCall(approval, given, tuple(self._made_at(approval, given)))
+
+    def _made_at(self, approval: ToolApproval, arguments: str) -> Iterator[datetime]:
+        """Yield when the agent made an equal call in the chat, if it is among the newest 200."""
+        chat = Run.key_of(approval.tenant, approval.call.run_id).pk
+        newest = Query.under(chat, RecordedCall.PREFIX, newest_first=True, limit=MAX_SHOWN)
+        made = RecordedCall.each_of(reversed(self.table.query(newest).items))
+        digest = digest_of(approval.call.tool, arguments)
+        for each in made:
+            done = each.state not in {"asked", "failed"}
+            if done and (each.agent_id, each.digest) == (approval.agent_id, digest):
+                yield each.begun_at
 
     def decide(self, tenant: str, approval_id: str, decision: Decision, *, by: str) -> ToolApproval:
         """Approve or reject a call; the decision starts a run of the agent (idempotent).

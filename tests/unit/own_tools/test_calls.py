@@ -516,6 +516,21 @@ def test_equal_call_waits_for_operators_once_and_another_call_waits_too() -> Non
     ]
 
 
+def test_operator_sees_when_an_equal_call_was_made_before() -> None:
+    world = asked(BOOKS, "They look.", "Done.", BOOKS, "Again?", record=BOOK, approval="operator")
+    approvals = world.app.get(OperatorApprovals)
+    [first] = approvals.list(TENANT)
+    assert approvals.get(TENANT, first.id, private=True).made_at == ()
+    approvals.decide(TENANT, first.id, "approved", by="usr_op")
+    world.drain()
+    made_at = world.clock.now()
+    world.post("Book it again!", HUSAM)
+    world.drain()
+    [again] = approvals.list(TENANT)
+    assert approvals.get(TENANT, again.id, private=True).made_at == (made_at,)
+    assert approvals.get(TENANT, again.id, private=False).made_at == ()
+
+
 def test_call_that_waits_is_announced_and_counted_as_late_until_it_is_decided() -> None:
     world = asked(BOOKS, "They look.", "Well.", record=BOOK, approval="operator")
     [waiting] = world.app.get(OperatorApprovals).list(TENANT)

@@ -3762,6 +3762,7 @@ class WaitingCallResource(TypedDict):
     decided_at: str | None
     created_at: str
     arguments: str | None
+    made_at: list[str]
 
 
 class WholeAgent(TypedDict):
