@@ -70,6 +70,7 @@ class Stage:
         self._posted = 0
         self._operator = self._api.token("operator", "admin chat")
         self._parts = ExitStack()
+        self._began = self._now().date()
 
     def close(self) -> None:
         """Stop the services."""
@@ -315,9 +316,12 @@ class Stage:
         yield from map(self.run, self.run_ids(agent))
 
     def run_ids(self, agent: str) -> list[str]:
-        """Return the ids of an agent's runs of today, the oldest first."""
-        runs = self.admin("GET", f"/v1/agents/{self.ids[agent]}/runs?limit=100")["items"]
-        return [run["id"] for run in reversed(runs)]
+        """Return the ids of an agent's runs in the situation, the oldest first."""
+        path, found = f"/v1/agents/{self.ids[agent]}/runs?limit=100", list[str]()
+        for n in range((self._now().date() - self._began).days + 1):
+            runs = self.admin("GET", f"{path}&day={self._began + timedelta(days=n)}")["items"]
+            found += [run["id"] for run in reversed(runs)]
+        return found
 
     def run(self, run_id: str) -> Any:
         """Return a run with its steps."""
