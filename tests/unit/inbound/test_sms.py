@@ -201,13 +201,19 @@ def test_opt_out_stays_after_the_line_moves_to_another_agent() -> None:
     assert membership_of(here, after).opt_outs
 
 
-def test_stop_in_the_new_chat_of_a_line_holds_for_the_chat_before() -> None:
+def stopped_after_line_moved() -> tuple[World, str]:
+    """A world, and a chat with a text that waits; the person's STOP is in the line's newer chat."""
     here = world()
     before = receive(here, sid="SM1").message.chat_id
-    here.post("One moment", bot(), chat_id=before)  # its delivery waits
+    here.post("One moment", bot(), chat_id=before)
     here.agent("agt_b", "Tutor")
     here.line(agent_id="agt_b")
     receive(here, "STOP", sid="SM2")
+    return here, before
+
+
+def test_stop_in_the_new_chat_of_a_line_holds_for_the_chat_before() -> None:
+    here, before = stopped_after_line_moved()
     here.post("About your plan", bot(), chat_id=before)
     here.drain()
     assert here.sms.bodies == []
@@ -216,12 +222,7 @@ def test_stop_in_the_new_chat_of_a_line_holds_for_the_chat_before() -> None:
 
 
 def test_text_of_the_chat_before_is_sent_after_a_start_in_the_new_chat_of_a_line() -> None:
-    here = world()
-    before = receive(here, sid="SM1").message.chat_id
-    here.post("One moment", bot(), chat_id=before)  # its delivery waits
-    here.agent("agt_b", "Tutor")
-    here.line(agent_id="agt_b")
-    receive(here, "STOP", sid="SM2")
+    here, before = stopped_after_line_moved()
     receive(here, "START", sid="SM3")
     here.post("About your plan", bot(), chat_id=before)
     here.drain()
