@@ -61,9 +61,9 @@ class RecordedCalls(SectionItems):
     @classmethod
     def queries(cls, read: SectionReads) -> Iterable[Query]:
         """Return the queries for the calls, if the agent has a tool that writes."""
-        run, unspoken = read.run, _unspoken(read)
         if not OwnToolItems.found(read).write:
             return
+        run, unspoken = read.run, _unspoken(read)
         if unspoken and run.own_chat_id is not None:
             first = RecordedCall.prefix_of(unspoken[0])
             chat = chat_partition(run.tenant, run.own_chat_id)
