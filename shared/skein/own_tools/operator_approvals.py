@@ -115,11 +115,9 @@ class OperatorApprovals:
             return WaitingCall(approval, None)
         call = approval.call
         step = Step.read(self.table, Step.key_of(tenant, call.run_id, call.step))
-        calls = step.tool_calls if step is not None else ()
-        if call.position >= len(calls):
-            return WaitingCall(approval, None)
-        given = calls[call.position].arguments
-        return WaitingCall(approval, given, tuple(self._made_at(approval, given)))
+        given = step.arguments_at(call.position) if step is not None else None
+        made_at = self._made_at(approval, given) if given is not None else ()
+        return WaitingCall(approval, given, tuple(made_at))
 
     def _made_at(self, approval: ToolApproval, arguments: str) -> Iterator[datetime]:
         """Yield when the agent made an equal call in the chat, if it is among the newest 200."""

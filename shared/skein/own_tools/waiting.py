@@ -38,10 +38,8 @@ class WaitingCalls:
     def _digest(self, tenant: str, call: RequestedCall) -> str | None:
         """Return the digest of a call, or None if its arguments were erased."""
         step = Step.read(self.table, Step.key_of(tenant, call.run_id, call.step))
-        calls = step.tool_calls if step is not None else ()
-        if call.position >= len(calls):
-            return None
-        return digest_of(call.tool, calls[call.position].arguments)
+        arguments = step.arguments_at(call.position) if step is not None else None
+        return digest_of(call.tool, arguments) if arguments is not None else None
 
 
 def _similar(waiting: RequestedCall, new: RequestedCall) -> bool:

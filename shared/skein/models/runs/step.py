@@ -313,6 +313,10 @@ class Step(Stored):
             return data
         return {**data, "usage": {**usage, "cache_written_tokens": written}}
 
+    def arguments_at(self, position: int) -> str | None:
+        """Return the arguments of a call as JSON, or None if they were erased."""
+        return self.tool_calls[position].arguments if position < len(self.tool_calls) else None
+
     @staticmethod
     def key_of(tenant: str, run_id: str, n: int) -> "Key[Step]":
         run = Run.key_of(tenant, run_id)

@@ -143,9 +143,7 @@ class RecordedCall(Stored):
 
     def arguments_in(self, step: Step | None) -> str | None:
         """Return the arguments of the call as JSON, or None if they were erased."""
-        calls = step.tool_calls if step is not None else ()
-        position = self.made_in.position
-        return calls[position].arguments if position < len(calls) else None
+        return step.arguments_at(self.made_in.position) if step is not None else None
 
 
 def digest_of_call(tool: str, arguments: Mapping[str, Any]) -> str:
