@@ -246,10 +246,13 @@ class Api(APIGatewayHttpResolver):
         self.files = files
         self.visits = visits
         self.modules = modules
+        self._starts = [
+            (module, [start.split("/") for start in starts]) for module, starts in modules.items()
+        ]
         self._routers_in = routers_in
         self._not_loaded = set(modules)
         self._parameters: dict[tuple[str, str], Mapping[str, Parameter]] = {}
-        self._refusals_so_far: APIGatewayHttpResolver | None = None
+        self._calls_so_far: APIGatewayHttpResolver | None = None
         self.exception_handler(NotFoundError)(_no_such_route)
         self.exception_handler(RequestValidationError)(_unfit)
         self.exception_handler(RequestUnsupportedContentType)(_no_json)
@@ -293,8 +296,8 @@ class Api(APIGatewayHttpResolver):
         parts = path.split("/")
         return [
             module
-            for module, starts in self.modules.items()
-            if any(_starts(parts, start.split("/")) for start in starts)
+            for module, starts in self._starts
+            if any(_starts(parts, start) for start in starts)
         ]
 
     def route(self, rule: str, method: Any, *args: Any, **kwargs: Any) -> Callable[[Route], Route]:
@@ -342,7 +345,7 @@ class Api(APIGatewayHttpResolver):
             for router in self._routers_in(name):
                 self.include_router(router)
             self._not_loaded.remove(name)
-            self._refusals_so_far = None
+            self._calls_so_far = None
 
     def _admit(self, event: Mapping[str, Any], context: LambdaContext) -> Principal:
         principal = principal_of(event, bootstrap.app().ports.settings)
@@ -354,9 +357,10 @@ class Api(APIGatewayHttpResolver):
         else:
             admitted = self.scope in principal.scopes
         if not admitted:
-            if self._refusals_so_far is None:
-                self._refusals_so_far = self._refusals()
-            self._refusals_so_far.resolve(dict(event), context)
+            if self._calls_so_far is None:
+                self._calls_so_far = self._calls()
+            self._calls_so_far.resolve(dict(event), context)
+            raise Forbidden(f"this call requires the scope {self.scope!r}")
         if principal.visit is not None:
             _check_visit(principal.visit, event, call)
         else:
@@ -365,24 +369,23 @@ class Api(APIGatewayHttpResolver):
             bootstrap.service(ReadLimits).admit(principal.tenant, principal.user_id)
         return principal
 
-    def _refusals(self) -> APIGatewayHttpResolver:
-        """Build a resolver that answers callers who lack the scope of this API.
+    def _calls(self) -> APIGatewayHttpResolver:
+        """Build a resolver that raises `NotFound` for a path that no route has.
 
-        The resolver raises `Forbidden` for the paths of routes, and `NotFound` for other paths. It
-        does not check parameters or read the body.
+        The resolver does not check parameters or read the body.
         """
 
-        def forbid(**_: str) -> NoReturn:
-            raise Forbidden(f"this call requires the scope {self.scope!r}")
+        def exists(**_: str) -> None:
+            pass
 
         def miss(_: NotFoundError) -> NoReturn:
             raise NotFound(NO_SUCH_CALL)
 
-        refusals = APIGatewayHttpResolver()
+        calls = APIGatewayHttpResolver()
         for method, rule in self._parameters:
-            refusals.route(rule, method)(forbid)
-        refusals.exception_handler(NotFoundError)(miss)
-        return refusals
+            calls.route(rule, method)(exists)
+        calls.exception_handler(NotFoundError)(miss)
+        return calls
 
 
 def _is_one_of(patterns: Iterable[str], path: str) -> bool:

@@ -25,10 +25,13 @@ def world() -> World:
 
 
 @pytest.mark.parametrize("scope", ["admin", "", "chats", "CHAT", None, 7, {"chat": True}])
-def test_call_without_scope_is_rejected(world: World, scope: Any) -> None:
+def test_call_without_scope_is_rejected(
+    world: World, scope: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = Client(world, scope=scope).post(MESSAGES, {"bad": "body"})
     assert (answer.status, answer.code) == (403, "forbidden")
     assert world.texts() == []
+    assert caplog.records == []  # least of all as an error with a traceback
 
 
 @pytest.mark.parametrize("scope", ["admin chat", "chat", ["chat", "admin"], "[admin chat]"])
