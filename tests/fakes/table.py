@@ -11,6 +11,7 @@ from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
 from skein.adapters.aws.rules import INDEXES
 from skein.adapters.dynamodb.attributes import StoredItem
+from skein.adapters.sqlite_table import database
 from skein.adapters.sqlite_table.calls import Call
 from skein.models.common.storage import Item, Key, Query, Write
 from skein.ports import Clock
@@ -26,18 +27,30 @@ Changed = Callable[[Mapping[Key, StoredItem | None], Mapping[Key, StoredItem | N
 # Databases of tables that are gone. To empty one is 30 times faster than to create one, and a world
 # has three.
 _spare: list[Database] = []
+_without_rows = Database()
+# Beyond this, to delete all rows takes longer than to copy a database without rows. After a copy,
+# the schema is read again.
+MANY_PAGES = 100
 
 
 def _empty_database() -> Database:
     """Return a database in memory without rows."""
     try:
-        database = _spare.pop()
+        spare = _spare.pop()
     except IndexError:
         return Database()
-    with database.writing() as connection:
+    if spare.pages > MANY_PAGES:
+        _copy(_without_rows, spare)
+        return spare
+    with spare.writing() as connection:
         for table in TABLES:
             connection.execute(f"DELETE FROM {table}")
-    return database
+    return spare
+
+
+def _copy(source: database.Database, target: database.Database) -> None:
+    with source.reading() as read, target.reading() as replaced:
+        read.backup(replaced)
 
 
 class MemoryTable(SqliteTable):
@@ -54,10 +67,10 @@ class MemoryTable(SqliteTable):
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
-        database = _empty_database()
-        weakref.finalize(self, _spare.append, database)
-        super().__init__(database, clock)
-        self.vectors = SqliteVectors(database, clock)
+        empty = _empty_database()
+        weakref.finalize(self, _spare.append, empty)
+        super().__init__(empty, clock)
+        self.vectors = SqliteVectors(empty, clock)
         self.changes = 0
         self.touched: dict[Key, None] = {}
         self.changed: Changed | None = None
@@ -163,8 +176,7 @@ class MemoryTable(SqliteTable):
 
     def copy(self, other: "MemoryTable") -> None:
         """Replace all items by those of another table."""
-        with other._database.reading() as source, self._database.reading() as target:
-            source.backup(target)
+        _copy(other._database, self._database)
         self.vectors.forget()
         self._all_changed()
         self.touched.clear()
