@@ -10,7 +10,7 @@ import mmap
 import os
 import struct
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -69,13 +69,7 @@ class StaticEmbeddings:
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
-        # Imported here, because only recall needs the library.
-        from tokenizers import Tokenizer
-
-        tokenizer: Tokenizer = Tokenizer.from_file(str(self._folder / TOKENS))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return tokenizer
+        return _tokenizer(self._folder / TOKENS)
 
     @cached_property
     def _file(self) -> tuple[mmap.mmap, int]:
@@ -94,6 +88,18 @@ class StaticEmbeddings:
         return struct.unpack_from(
             f"<{self.dimensions}e", mapped, start + token * self.dimensions * COMPONENT_BYTES
         )
+
+
+@cache
+def _tokenizer(file: Path) -> "Tokenizer":
+    """Return the tokenizer of a file, which all instances of this process share."""
+    # Imported here, because only recall needs the library.
+    from tokenizers import Tokenizer
+
+    tokenizer: Tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def embeddings_folder() -> Path:
