@@ -10,13 +10,19 @@ from local.config import Config
 from local.python_agent import PythonAgent
 from local.stack import Stack
 from tests.e2e.client import Client
-from tests.e2e.process import running_stack
+from tests.e2e.process import running_stack, stop_forking
 from tests.support.scripted_openai import ScriptedOpenAI
 from tests.support.template import deployed_template
 
 StartStack = Callable[..., Client]
 HERE = Path(__file__).parent
 FEW = 4  # tests that each start a stack in this process sooner than a process starts
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forking() -> Iterator[None]:
+    yield
+    stop_forking()
 
 
 @pytest.fixture(scope="session")

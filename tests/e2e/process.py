@@ -1,19 +1,33 @@
-"""`python -m local` as a process of its own, as `make run` starts it."""
+"""The command of `make run` in a process of its own.
+
+The process is forked from one that has imported the stack (`tests.e2e.preloaded`), because the
+imports take most of the time of a start. `test_skein_command.py` starts a new interpreter.
+"""
 
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 
 import psutil
 
+from local.command import main
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60
+
+_forks = get_context("forkserver")
+_forks.set_forkserver_preload(["tests.e2e.preloaded"])
+
+
+def stop_forking() -> None:
+    """End the process that is forked, so that its CPU time counts as that of the tests."""
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 class LocalProcess:
@@ -35,25 +49,21 @@ class LocalProcess:
         arguments: Sequence[str] = (),
     ) -> None:
         self._output = data_dir.with_suffix(".out")
-        with self._output.open("wb") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "local", "run", *arguments],
-                cwd=ROOT,
-                env={
-                    **os.environ,
-                    "SKEIN_PORT": str(port),
-                    "SKEIN_DATA_DIR": str(data_dir),
-                    **environment,
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        self._output.write_bytes(b"")  # there may be that of an earlier start
+        variables = {
+            **os.environ,
+            "SKEIN_PORT": str(port),
+            "SKEIN_DATA_DIR": str(data_dir),
+            **environment,
+        }
+        given = (["run", *arguments], variables, self._output)
+        self._process = _forks.Process(target=_run, args=given)
+        self._process.start()
 
     def wait_until_ready(self) -> str:
         """The URL, once the process says that it serves."""
         give_up = time.monotonic() + SECONDS
-        while time.monotonic() < give_up and self._process.poll() is None:
+        while time.monotonic() < give_up and self._process.is_alive():
             found = re.search(r"http://127\.0\.0\.1:\d+", self.output)
             if found:
                 return found[0]
@@ -71,17 +81,20 @@ class LocalProcess:
 
     def end(self, signal: int) -> int:
         """Send a signal; returns the exit status."""
-        self._process.send_signal(signal)
+        assert self._process.pid is not None
+        os.kill(self._process.pid, signal)
         return self.wait()
 
     def wait(self) -> int:
         """The exit status, once it has ended."""
-        return self._process.wait(SECONDS)
+        self._process.join(SECONDS)
+        assert self._process.exitcode is not None, f"the stack does not end: {self.output}"
+        return self._process.exitcode
 
     def kill(self) -> None:
         """Make sure that it is gone."""
         self._process.kill()
-        self._process.wait()
+        self._process.join()
 
 
 @contextmanager
@@ -93,3 +106,14 @@ def running_stack(data_dir: Path, environment: Mapping[str, str], *arguments: st
         process.end(signal.SIGINT)
     finally:
         process.kill()
+
+
+def _run(arguments: Sequence[str], environment: Mapping[str, str], output: Path) -> None:
+    """Run the command in this process, with the output and the environment of its own."""
+    os.chdir(ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    with output.open("ab") as printed:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(printed.fileno(), stream.fileno())
+    sys.exit(main(arguments))
