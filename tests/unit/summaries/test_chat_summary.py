@@ -330,7 +330,7 @@ def _cost(world: World, chat_id: str = "chat_1") -> tuple[list[str], int]:
 
 def test_post_with_stale_summaries_costs_one_query_and_one_transaction() -> None:
     costs = []
-    for length in (20, 400):
+    for length in (20, 220):
         world = _world()
         answer = json.dumps({"lines": ["a" * 400, "b" * 400], "summary": "c" * 9_000})
         world.model.summaries.extend([answer] * 1_000)
