@@ -197,16 +197,19 @@ def test_export_of_person_who_left_has_no_later_title_of_a_private_chat(
     assert [chat["title"] for chat in page["chats"]] == [title]  # type: ignore[attr-defined]
 
 
-def test_a_long_export_comes_in_pages_that_leave_nothing_out() -> None:
+def test_a_long_export_comes_in_pages_that_leave_nothing_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("skein.privacy.export.MAX_PAGE_BYTES", 250_000)
     world = world_of()
     world.line()
     world.chat(ZOE, BEN)
-    for n in range(400):
+    for n in range(40):
         world.post(f"{n}: {'x' * 9_000}", ZOE)
     pages = pages_of(operator(world))
     assert len(pages) > 1
     said = [m["text"].split(":")[0] for page in pages for m in page["messages"]]  # type: ignore[attr-defined]
-    assert said == [str(n) for n in range(400)]
+    assert said == [str(n) for n in range(40)]
 
 
 def test_a_cursor_of_another_list_is_refused(planted: World) -> None:

@@ -8,7 +8,7 @@ import admin_api
 from skein.models.common.storage import Update
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.runs.run import Run
-from skein.trials.models.case import MAX_CASES
+from skein.services.common.pagination import DEFAULT_PAGE
 from tests.support.api_client import WHY, Answer, Client, everything
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, says
@@ -98,12 +98,14 @@ def test_case_needs_an_ended_run_of_its_agent() -> None:
     assert world.create(run_id=run.id).status == 409
 
 
-def test_agent_has_at_most_200_cases() -> None:
+def test_agent_has_a_limited_number_of_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = DEFAULT_PAGE + 1
+    monkeypatch.setattr("skein.trials.records.MAX_CASES", most)
     world = Shop()
-    for _ in range(MAX_CASES):
+    for _ in range(most):
         assert world.create(script=SCRIPT).status == 201
     assert world.create(script=SCRIPT).status == 409
-    assert len(world.support.all_pages(CASES)) == MAX_CASES
+    assert len(world.support.all_pages(CASES)) == most
 
 
 def test_cases_go_with_their_agent() -> None:

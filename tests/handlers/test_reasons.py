@@ -26,7 +26,7 @@ from skein.errors import (
     TooLarge,
     Unavailable,
 )
-from skein.logs import Crashed
+from skein.logs import Crashed, _configured
 from skein.models.chats.chat import Media, Message
 from skein.models.common.address import phone_address, route_on
 from skein.models.common.base import rfc3339
@@ -93,7 +93,15 @@ class Logged(logging.Handler):
 
 
 @pytest.fixture
-def logged() -> Iterator[Logged]:
+def logged(_listening: Logged) -> Logged:
+    _listening.records.clear()
+    return _listening
+
+
+@pytest.fixture(scope="module")
+def _listening() -> Iterator[Logged]:
+    """Listen to all loggers once: to set the level of one takes as long as there are loggers."""
+    _configured()  # sets all levels at the first invocation of a function
     handler = Logged()
     names = [name for name in logging.root.manager.loggerDict if name.startswith("skein")]
     loggers = [logging.getLogger(name) for name in names]

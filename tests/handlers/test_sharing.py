@@ -1,12 +1,13 @@
 """Sharing rules: what one person says to an agent alone reaches another by rule only."""
 
 from datetime import timedelta
+from functools import cache
 
 import pytest
 
 from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelRequest
-from skein.models.visibility.sharing_rules import MAX_RULES, SharingRules
+from skein.models.visibility.sharing_rules import SharingRules
 from tests.support.api_client import Client
 from tests.support.builders import TENANT
 from tests.support.family import EMMA, RINA, TOM, Family, chat_of
@@ -17,6 +18,11 @@ ASKED = "When is the piano lesson with Mrs Okafor?"
 
 @pytest.fixture
 def family() -> Family:
+    return Family.with_model().continue_from(_made())
+
+
+@cache
+def _made() -> Family:
     return Family.made()
 
 
@@ -199,13 +205,17 @@ def test_ended_rule_cannot_be_extended(family: Family) -> None:
     assert changed.status == 409, changed.body
 
 
-def test_rule_beyond_the_limit_of_a_tenant_is_refused(family: Family) -> None:
-    for _ in range(MAX_RULES):
+def test_rule_beyond_the_limit_of_a_tenant_is_refused(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 10
+    monkeypatch.setattr("skein.sharing.rules.MAX_RULES", most)
+    for _ in range(most):
         family.rule()
     full = {"name": "R", "reason": "So.", "from": {"role": "a"}, "to": {"role": "b"}}
     assert family.operator.post("/v1/sharing-rules", full).status == 409
     [newest, *_] = family.operator.get("/v1/sharing-rules/versions").body["items"]
-    assert (newest["version"], len(newest["rules"])) == (MAX_RULES, MAX_RULES)
+    assert (newest["version"], len(newest["rules"])) == (most, most)
 
 
 @pytest.mark.parametrize("side", ["from", "to"])

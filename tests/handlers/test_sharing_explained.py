@@ -1,5 +1,6 @@
 """Why people may see items, and why not."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -18,6 +19,11 @@ ASKED = "When is the piano lesson with Mrs Okafor?"
 @pytest.fixture
 def family() -> Family:
     """Emma was told of the rule, and has told the agent something."""
+    return Family.with_model().continue_from(_told())
+
+
+@cache
+def _told() -> Family:
     family = Family.made()
     family.rule()
     family.says(EMMA, "Hello there, how are you?")

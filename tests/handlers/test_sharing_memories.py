@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -28,7 +29,12 @@ LINE = f'2026-02-18, Emma, as noted (may be told to: father): "{NOTED}"'
 @pytest.fixture
 def family() -> Family:
     """Emma has said two things, of which the agent has a memory."""
-    family = Family.made(model=ScriptedModel.saying(default="Fine."))
+    return Family.with_model().continue_from(_noted())
+
+
+@cache
+def _noted() -> Family:
+    family = Family.made()
     family.rule()
     family.says(EMMA, BEFORE)
     family.says(EMMA, "My lesson has moved")
@@ -165,6 +171,12 @@ def test_indexing_again_keeps_the_passage_of_a_memory(family: Family) -> None:
 @pytest.fixture
 def consolidating() -> Family:
     """Emma has said two things in a chat that is consolidated."""
+    family = Family.with_model(model=ScriptedModel.saying(default=ANSWERED))
+    return family.continue_from(_said())
+
+
+@cache
+def _said() -> Family:
     family = Family.made(consolidate=True, model=ScriptedModel.saying(default=ANSWERED))
     family.rule()
     family.says(EMMA, BEFORE)

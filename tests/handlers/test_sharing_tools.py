@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
 from tests.support.api_client import Client
 from tests.support.builders import TENANT
-from tests.support.fakes import Calls, ScriptedModel, calls
+from tests.support.fakes import Calls, calls
 from tests.support.family import COACH, EMMA, TOM, Family, chat_of
 from tests.support.recalling import indexed
 
@@ -29,7 +30,12 @@ def words_of(request: ModelRequest) -> str:
 @pytest.fixture
 def family() -> Family:
     """Emma has told the agent something that may be told to Tom, who has a second chat."""
-    family = Family.made(consolidate=True, model=ScriptedModel.saying(default="Fine."))
+    return Family.with_model().continue_from(_told())
+
+
+@cache
+def _told() -> Family:
+    family = Family.made(consolidate=True)
     family.chat(TOM, COACH, chat_id=SECOND, kind="direct", visibility="private", title=None)
     family.rule()
     family.tells(EMMA, SECRET)

@@ -11,7 +11,7 @@ import pytest
 
 import admin_api
 from skein.errors import Redirected, Unavailable
-from skein.knowledge.models.source import MAX_SOURCES, KnowledgeHead, Source, SourceVersion
+from skein.knowledge.models.source import KnowledgeHead, Source, SourceVersion
 from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.common.storage import Query
 from tests.support.api_client import Answer, Client
@@ -353,12 +353,15 @@ def test_too_much_text_is_refused_and_the_rest_stays(
     assert shop.found("open") == ["We open at nine."]
 
 
-def test_source_beyond_the_limit_of_a_tenant_is_refused(shop: Shop) -> None:
-    for n in range(MAX_SOURCES):
+def test_source_beyond_the_limit_of_a_tenant_is_refused(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skein.knowledge.records.MAX_SOURCES", 10)
+    for n in range(10):
         shop.owner.call("POST", "/v1/sources", {"name": f"Page {n}", "text": "We open at nine."})
     refused = shop.owner.call("POST", "/v1/sources", {"name": "One more", "text": "Closed."})
     assert refused.status == 409
-    assert "at most 200 sources" in refused.body["detail"]
+    assert "at most 10 sources" in refused.body["detail"]
 
 
 def test_failed_bucket_is_tried_again(shop: Shop) -> None:

@@ -3,11 +3,14 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from skein.errors import Unavailable
 from skein.models.common.storage import Put, Update
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.models.runs.step import Step
 from skein.privacy.models.audit import Access
+from skein.services.common.pagination import DEFAULT_PAGE
 from skein.trials.models.trial import TakenUnit, TrialHead, Unit
 from tests.support.api_client import Answer, everything, operator
 from tests.support.builders import TENANT, World, bot, person
@@ -94,10 +97,10 @@ def test_trial_of_an_equal_version_holds_after_three_plays_each() -> None:
     assert case["plays"] == {"baseline": 3, "candidate": 3}
 
 
-def test_trial_has_all_cases_if_they_are_more_than_a_page() -> None:
+def test_trial_has_all_cases_if_they_are_more_than_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skein.services.common.pagination.MAX_PAGE_BYTES", 10_000)
     here = world()
-    turns = [{"from": "Ann", "text": "word " * 400}] * 20
-    kept = {keep(here, script=HOURS["script"] | {"turns": turns}) for _ in range(70)}
+    kept = {keep(here) for _ in range(DEFAULT_PAGE + 1)}
     trial = start(here, WORSE | {"max_tokens": 100_000_000})
     assert {case["id"] for case in trial.body["cases"]} == kept
 

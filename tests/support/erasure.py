@@ -135,14 +135,9 @@ def plant() -> World:
 
     The world is set up once, and each caller gets a copy, in which nothing has been asked or sent.
     """
-    first, world = _planted(), world_of()
+    world = world_of()
     summed_up(world)
-    world.table.copy(first.table)
-    world.register.copy(first.register)
-    world.clock.set(first.clock.now())
-    world.ids._last = first.ids._last
-    world.queues._waiting = list(first.queues._waiting)
-    return world
+    return world.continue_from(_planted())
 
 
 @cache

@@ -26,7 +26,7 @@ class Family(World):
 
     @classmethod
     def made(cls, *, consolidate: bool = False, **given: Any) -> "Family":
-        world = cls(**({"model": ScriptedModel.saying(default="Fine.")} | given))
+        world = cls.with_model(**given)
         world.agent()
         world.known(EMMA, TOM, RINA)
         for one in (EMMA, TOM, RINA):
@@ -41,6 +41,11 @@ class Family(World):
         world.give(EMMA, "daughter")
         world.give(TOM, "father")
         return world
+
+    @classmethod
+    def with_model(cls, **given: Any) -> "Family":
+        """Return a world in which nothing has happened, with the model of all families."""
+        return cls(**({"model": ScriptedModel.saying(default="Fine.")} | given))
 
     @property
     def operator(self) -> Client:

@@ -15,8 +15,8 @@ from skein.models.visibility.audience import OPEN, Audience
 from skein.models.visibility.ownership import Actor, Owner, Reach
 from skein.models.visibility.provenance import MANY, NO_AUTHORS, Authors
 from skein.planning.api import GoalChange, PlanChange
-from skein.planning.models.goal import MAX_GOALS, Goal
-from skein.planning.models.plan import MAX_PLANS, Plan
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
 from skein.privacy.made_items import ENTITIES
 from skein.services.items.store import OwnedStore, Snapshot, replaced
 from skein.settings import Settings
@@ -32,6 +32,7 @@ REACH = OWNER.reach
 HOLDS = Check(Key("nowhere", "META"), Missing())
 FAILS = Check(Key("nowhere", "META"), Exists())
 MAX_THREADS = 10
+MOST = 10  # goals and plans; usually, these limits are ten times higher
 
 
 class Kind(NamedTuple):
@@ -119,7 +120,7 @@ KINDS = {
         end_goal,
         lambda world, item: world.app.goals.change(REACH, item.id, GoalChange(status="active")),
         deleted=True,
-        limit=MAX_GOALS,
+        limit=MOST,
     ),
     "plan": Kind(
         lambda world: world.app.plans,
@@ -127,7 +128,7 @@ KINDS = {
         end_plan,
         restore_plan,
         deleted=False,
-        limit=MAX_PLANS,
+        limit=MOST,
     ),
     "thread": Kind(
         lambda world: world.app.threads,
@@ -138,6 +139,12 @@ KINDS = {
         limit=MAX_THREADS,
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def _low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skein.planning.goals.MAX_GOALS", MOST)
+    monkeypatch.setattr("skein.planning.plans.MAX_PLANS", MOST)
 
 
 @pytest.fixture(params=KINDS)

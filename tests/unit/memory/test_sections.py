@@ -346,14 +346,14 @@ def test_small_prompt_limits_the_memories(size: int) -> None:
     world = World()
     world.agent(max_prompt_tokens=size)
     world.chat(ANN, COACH)
-    for n in range(60):
+    for n in range(40):
         _add(world, f"{n} {'word ' * 100}")
         _add(world, f"{n} {'note ' * 100}", "journal")
     prompt = _prompt(world)
     assert prompt.total_tokens <= size - Settings().reserved_response_tokens
     assert prompt.marks == (OVER,)
     texts = {s.name: s.text for s in prompt.sections}
-    assert ") 59 word" in texts["CORE MEMORIES"]
+    assert ") 39 word" in texts["CORE MEMORIES"]
 
 
 @pytest.mark.parametrize("kind", ["core", "journal"])

@@ -103,8 +103,8 @@ def test_word_that_became_common_is_erased_too() -> None:
     group(world, OPEN, ZOE, BEN)
     for number in range(70):
         world.post(f"{MARK} {number}", ZOE, chat_id=OPEN)
-        settle(world)
         world.clock.advance(60)
+    settle(world)
     indexed(world)
     assert MARK in postings(world)
     erase(world)

@@ -102,10 +102,11 @@ def test_export_has_the_usage_of_all_ids_by_day(world: World) -> None:
     }
 
 
-def test_export_in_pages_has_the_usage_once(world: World) -> None:
+def test_export_in_pages_has_the_usage_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skein.privacy.export.MAX_PAGE_BYTES", 250_000)
     world.chat(ZOE, BEN)
     add(world, ZOE.id)
-    for n in range(400):
+    for n in range(40):
         world.post(f"{n}: {'x' * 9_000}", ZOE)
     first = operator(world).get(EXPORT).body
     second = operator(world).get(EXPORT, cursor=first["next_cursor"]).body

@@ -6,6 +6,7 @@ is asked for it everywhere else; it looks for it with all its tools, and says wh
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -135,7 +136,7 @@ def _owner(world: World, phone: str) -> NamedMember:
     return person(AddressOwner.from_item(item).user_id)
 
 
-def _plant(world: World, chat_id: str, ask: Callable[[str], object]) -> Spied:
+def _plant(world: World, chat_id: str, ask: Callable[[str], object]) -> None:
     """Plant the word as message, goal, memory, plan, preview, origin, title, note and record."""
     world.table.write(Update(Chat.key_of(TENANT, chat_id), set={"title": f"On {WORD}"}))
     world.model.script.append(
@@ -155,7 +156,7 @@ def _plant(world: World, chat_id: str, ask: Callable[[str], object]) -> Spied:
     world.table.write(Update(Chat.key_of(TENANT, chat_id), set={"respond": "manual"}))
     for n in range(10):
         ask(f"By the way {n}, it is {WORD}")
-        settle(world)
+    settle(world)
     world.clock.advance(COOLDOWN)
     world.tick()
     settle(world)
@@ -166,7 +167,13 @@ def _plant(world: World, chat_id: str, ask: Callable[[str], object]) -> Spied:
     assert WORD in note.text
     assert not any(WORD in message.text for message in world.messages(RELAY))
     assert any(WORD in message.origin.text for message in world.messages(RELAY) if message.origin)
-    spied = Spied(world, chat_id)
+
+
+def _spying(planted: World, source: str) -> Spied:
+    """Let the agent spy in a copy of a world in which the word is planted."""
+    world = stage().continue_from(planted)
+    world.model.summaries.extend([_echo] * 1_000)
+    spied = Spied(world, source)
     world.model.default = spied.spy
     return spied
 
@@ -174,6 +181,11 @@ def _plant(world: World, chat_id: str, ask: Callable[[str], object]) -> Spied:
 @pytest.fixture
 def spied() -> Spied:
     """Ann has texted her secret; she and Ben are in many other chats with the same agent."""
+    return _spying(*_texted())
+
+
+@cache
+def _texted() -> tuple[World, str]:
     world = stage()
     world.line(COACH.id)
     source = _text(world, PHONE, "Hello")
@@ -192,7 +204,8 @@ def spied() -> Spied:
     def ask(text: str) -> None:
         _text(world, PHONE, text)
 
-    return _plant(world, source, ask)
+    _plant(world, source, ask)
+    return world, source
 
 
 def test_author_of_a_secret_sees_it_in_other_chats(spied: Spied) -> None:
@@ -308,10 +321,25 @@ def _group(*people: NamedMember, **fields: Any) -> tuple[World, Callable[[str], 
     return world, lambda text: world.post(text, ANN, chat_id="chat_source")
 
 
+@cache
+def _told_by_ann() -> World:
+    world, ask = _group(ANN)
+    _plant(world, "chat_source", ask)
+    return world
+
+
+@cache
+def _told_after_ben_left() -> World:
+    world, ask = _group(ANN, BEN)
+    world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
+    _plant(world, "chat_source", ask)
+    return world
+
+
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
 def test_late_member_sees_nothing_from_before_the_join(chat_id: str) -> None:
-    world, ask = _group(ANN)
-    spied = _plant(world, "chat_source", ask)
+    spied = _spying(_told_by_ann(), "chat_source")
+    world = spied.world
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.add(BEN, by=ANN, chat_id="chat_source")
@@ -320,8 +348,7 @@ def test_late_member_sees_nothing_from_before_the_join(chat_id: str) -> None:
 
 
 def test_items_made_after_join_contain_nothing_from_before() -> None:
-    world, ask = _group(ANN)
-    _plant(world, "chat_source", ask)
+    world = _spying(_told_by_ann(), "chat_source").world
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.add(BEN, by=ANN, chat_id="chat_source")
@@ -377,16 +404,13 @@ def test_late_member_cannot_learn_earlier_document_names() -> None:
 
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
 def test_former_member_sees_nothing_from_after_leaving(chat_id: str) -> None:
-    world, ask = _group(ANN, BEN)
-    world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
-    spied = _plant(world, "chat_source", ask)
+    spied = _spying(_told_after_ben_left(), "chat_source")
     assert _leaks(spied.ask(chat_id, BEN)) == []
 
 
 def test_returning_member_sees_nothing_from_the_time_between() -> None:
-    world, ask = _group(ANN, BEN)
-    world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
-    spied = _plant(world, "chat_source", ask)
+    spied = _spying(_told_after_ben_left(), "chat_source")
+    world = spied.world
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.add(BEN, by=ANN, chat_id="chat_source")

@@ -51,9 +51,10 @@ def _sms(world: World, text: str, phone: str = PHONE) -> str:
 
 
 def _hours_pass(world: World, hours: int) -> None:
-    """Let hours pass; the tick and the finder do what falls due."""
-    for _ in range(hours * 2):
-        world.clock.advance(1_800)
+    """Let hours pass; the tick and the finder do what falls due, all of it in the first hours."""
+    soon = [1_800] * min(2 * hours, 6)
+    for seconds in (*soon, 3_600 * hours - sum(soon)):
+        world.clock.advance(seconds)
         world.tick()
         world.find_quiet()
         world.drain()

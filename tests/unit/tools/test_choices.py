@@ -166,9 +166,9 @@ def test_prompt_lists_open_questions_of_this_chat() -> None:
 
 def test_prompt_lists_an_open_question_that_the_history_does_not_show() -> None:
     world = direct(asks(**ASKED))
-    for n in range(45):
+    for n in range(60):
         world.post(f"Message {n}", HUSAM)
-        settle(world)
+    settle(world)
     prompt = world.model.prompt
     assert "[msg:2 " not in prompt
     assert f"OPEN QUESTIONS:\n{ONLY_PERSON}\n  - msg:2 (until" in prompt
