@@ -12,6 +12,7 @@ from local.template import ROOT
 from skein.adapters.media_reader import LibraryMediaReader
 from skein.errors import MediaRefused
 from skein.models.chats.media import MAX_BYTES, MAX_TEXT_CHARACTERS
+from tests.fakes.media_reader import MemoryMediaReader
 from tests.support.pictures import (
     HTML,
     PLACE,
@@ -22,7 +23,6 @@ from tests.support.pictures import (
     with_scans,
 )
 
-READER = LibraryMediaReader()
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script/></svg>'
 GIF = picture("GIF", mode="P")
 # A red square of 64 x 64 pixels, as phones of Apple store it; no library here can make one.
@@ -36,6 +36,12 @@ HEIC = base64.b85decode(
 )
 
 
+@pytest.fixture(params=[LibraryMediaReader, MemoryMediaReader], ids=["process", "memory"])
+def reader(request: pytest.FixtureRequest) -> LibraryMediaReader:
+    made: LibraryMediaReader = request.param()
+    return made
+
+
 def opened(content: bytes) -> Image.Image:
     image = Image.open(io.BytesIO(content))
     image.load()
@@ -43,18 +49,22 @@ def opened(content: bytes) -> Image.Image:
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
-def test_picture_keeps_its_format_and_size_whatever_is_claimed(kind: str) -> None:
-    checked = READER.check(picture(kind), "application/octet-stream")
+def test_picture_keeps_its_format_and_size_whatever_is_claimed(
+    reader: LibraryMediaReader, kind: str
+) -> None:
+    checked = reader.check(picture(kind), "application/octet-stream")
     assert checked.content_type == f"image/{kind.lower()}"
     assert (checked.width, checked.height, checked.text) == (64, 48, None)
     assert opened(checked.content).format == kind
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
-def test_picture_is_rotated_upright_and_loses_its_location(kind: str) -> None:
+def test_picture_is_rotated_upright_and_loses_its_location(
+    reader: LibraryMediaReader, kind: str
+) -> None:
     original = with_place(kind)
     assert PLACE in original
-    checked = READER.check(original, "image/jpeg")
+    checked = reader.check(original, "image/jpeg")
     assert (checked.width, checked.height) == (48, 64)  # it was taken sideways
     image = opened(checked.content)
     assert PLACE not in checked.content
@@ -62,33 +72,33 @@ def test_picture_is_rotated_upright_and_loses_its_location(kind: str) -> None:
     assert not {"exif", "xmp", "comment", "icc_profile", "dpi"} & image.info.keys()
 
 
-def test_picture_loses_its_comment_and_appended_bytes() -> None:
+def test_picture_loses_its_comment_and_appended_bytes(reader: LibraryMediaReader) -> None:
     hostile = picture("JPEG", comment=b"call me") + HTML
-    checked = READER.check(hostile, "image/jpeg")
+    checked = reader.check(hostile, "image/jpeg")
     assert b"call me" not in checked.content
     assert b"script" not in checked.content
 
 
-def test_colours_of_a_profile_are_kept_without_it() -> None:
+def test_colours_of_a_profile_are_kept_without_it(reader: LibraryMediaReader) -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    checked = READER.check(picture("PNG", icc_profile=profile), "image/png")
+    checked = reader.check(picture("PNG", icc_profile=profile), "image/png")
     assert opened(checked.content).convert("RGB").getpixel((1, 1)) == (255, 0, 0)
     assert b"iCCP" not in checked.content
 
 
 @pytest.mark.parametrize("mode", ["CMYK", "L", "1"])
-def test_picture_of_any_colours_is_taken(mode: str) -> None:
+def test_picture_of_any_colours_is_taken(reader: LibraryMediaReader, mode: str) -> None:
     kind = "PNG" if mode == "1" else "JPEG"
-    assert READER.check(picture(kind, mode=mode), "image/jpeg").width == 64
+    assert reader.check(picture(kind, mode=mode), "image/jpeg").width == 64
 
 
-def test_clear_parts_of_a_picture_stay_clear() -> None:
-    checked = READER.check(picture("PNG", mode="LA"), "image/png")
+def test_clear_parts_of_a_picture_stay_clear(reader: LibraryMediaReader) -> None:
+    checked = reader.check(picture("PNG", mode="LA"), "image/png")
     assert opened(checked.content).mode == "LA"
 
 
-def test_picture_of_a_phone_becomes_a_jpeg() -> None:
-    checked = READER.check(HEIC, "image/heic")
+def test_picture_of_a_phone_becomes_a_jpeg(reader: LibraryMediaReader) -> None:
+    checked = reader.check(HEIC, "image/heic")
     assert checked.content_type == "image/jpeg"
     assert (checked.width, checked.height) == (64, 64)
 
@@ -113,9 +123,11 @@ def test_picture_of_a_phone_becomes_a_jpeg() -> None:
         pytest.param(b"%PDF-1.7 nothing", "application/pdf", "unreadable", id="damaged PDF"),
     ],
 )
-def test_hostile_file_is_refused(content: bytes, claimed: str, reason: str) -> None:
+def test_hostile_file_is_refused(
+    reader: LibraryMediaReader, content: bytes, claimed: str, reason: str
+) -> None:
     with pytest.raises(MediaRefused) as refused:
-        READER.check(content, claimed)
+        reader.check(content, claimed)
     assert refused.value.reason == reason
 
 
@@ -128,23 +140,25 @@ def test_hostile_file_is_refused(content: bytes, claimed: str, reason: str) -> N
     ],
     ids=["text", "no text", "encrypted"],
 )
-def test_text_of_a_document_is_read_if_there_is_any(content: bytes, text: str) -> None:
-    checked = READER.check(content, "image/png")
+def test_text_of_a_document_is_read_if_there_is_any(
+    reader: LibraryMediaReader, content: bytes, text: str
+) -> None:
+    checked = reader.check(content, "image/png")
     assert (checked.content_type, checked.text) == ("application/pdf", text)
     assert checked.content == content
 
 
 def test_huge_document_is_read_up_to_the_limit() -> None:
     long = document(*["word " * 40_000] * 3)
-    checked = READER.check(long, "application/pdf")
+    checked = LibraryMediaReader().check(long, "application/pdf")
     assert checked.text is not None
     assert len(checked.text) == MAX_TEXT_CHARACTERS
 
 
-def test_contact_card_and_plain_text_get_their_content_types() -> None:
+def test_contact_card_and_plain_text_get_their_content_types(reader: LibraryMediaReader) -> None:
     card = "BEGIN:VCARD\r\nFN:Zoë\r\nEND:VCARD"
-    assert READER.check(card.encode(), "text/x-vcard").content_type == "text/vcard"
-    checked = READER.check(b"\xef\xbb\xbfHello\n", "text/plain")
+    assert reader.check(card.encode(), "text/x-vcard").content_type == "text/vcard"
+    checked = reader.check(b"\xef\xbb\xbfHello\n", "text/plain")
     assert (checked.content_type, checked.content, checked.text) == (
         "text/plain",
         b"Hello\n",
@@ -155,26 +169,26 @@ def test_contact_card_and_plain_text_get_their_content_types() -> None:
 def test_picture_is_shrunk_to_the_limit_or_not_returned() -> None:
     noise = io.BytesIO()
     Image.effect_noise((1_200, 900), 90).convert("RGB").save(noise, "PNG")
-    small = READER.shrunk(noise.getvalue(), 200_000)
+    small = LibraryMediaReader().shrunk(noise.getvalue(), 200_000)
     assert small is not None
     assert len(small) <= 200_000
     assert opened(small).format == "JPEG"
-    assert READER.shrunk(noise.getvalue(), 100) is None
+    assert LibraryMediaReader().shrunk(noise.getvalue(), 100) is None
 
 
 def test_jpeg_of_many_scans_is_refused_before_it_is_decoded(
-    monkeypatch: pytest.MonkeyPatch,
+    reader: LibraryMediaReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert READER.check(with_scans(100), "image/jpeg").width == 64
+    assert reader.check(with_scans(100), "image/jpeg").width == 64
     monkeypatch.setattr(sys, "executable", "/nonexistent")
     with pytest.raises(MediaRefused):
-        READER.check(with_scans(60_000), "image/jpeg")
+        reader.check(with_scans(60_000), "image/jpeg")
 
 
-def test_markers_that_belong_to_no_scan_are_not_counted() -> None:
+def test_markers_that_belong_to_no_scan_are_not_counted(reader: LibraryMediaReader) -> None:
     scans = b"\xff\xda" * 200
     inside = picture("JPEG", comment=scans)
-    assert READER.check(inside + scans, "image/jpeg").width == 64
+    assert reader.check(inside + scans, "image/jpeg").width == 64
 
 
 def test_file_that_takes_too_much_time_of_a_processor_is_refused() -> None:
@@ -192,13 +206,13 @@ def test_picture_that_takes_too_much_memory_is_too_large() -> None:
 
 
 def test_largest_picture_fits_into_the_memory() -> None:
-    assert READER.check(picture("JPEG", (5_000, 5_000)), "image/jpeg").width == 5_000
+    assert LibraryMediaReader().check(picture("JPEG", (5_000, 5_000)), "image/jpeg").width == 5_000
 
 
 def test_decoder_that_does_not_work_refuses_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(ROOT / "shared")])  # without Pillow
     with pytest.raises(RuntimeError, match="No module named 'PIL'"):
-        READER.check(picture(), "image/jpeg")
+        LibraryMediaReader().check(picture(), "image/jpeg")
 
 
 def test_decoder_gets_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -208,5 +222,5 @@ def test_decoder_gets_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(RuntimeError, match="PYTHONPATH") as failed:
-        READER.check(picture(), "image/jpeg")
+        LibraryMediaReader().check(picture(), "image/jpeg")
     assert "AWS" not in str(failed.value)

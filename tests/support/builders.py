@@ -85,6 +85,7 @@ from skein.trials.jobs import TrialJobs
 from skein.web_chat.visits import Visits
 from tests.fakes.background import InlineBackground
 from tests.fakes.files import MemoryFiles
+from tests.fakes.media_reader import MemoryMediaReader
 from tests.fakes.mobile_push import FakePush
 from tests.fakes.model_list import MemoryModelList
 from tests.fakes.outbound_http import MemoryService
@@ -196,6 +197,7 @@ class World:
                     {"": SERVICES_SECRET_ID, "twilio": "TwilioSecretArn", "edge": "EdgeSecret"},
                 ),
                 "model": self.model,
+                "media_reader": MemoryMediaReader(),
                 "model_list": self.model_list,
                 "outbound_http": self.service,
                 "tokens": tokens(),

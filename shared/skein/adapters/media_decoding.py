@@ -54,17 +54,29 @@ def main(cpu_seconds: str, memory: str, task: str, *numbers: str) -> None:
         task: One of `_TASKS`.
         numbers: The arguments of the task.
     """
-    decode, libraries = _TASKS[task]
+    _, libraries = _TASKS[task]
     for library in libraries:  # before the limits apply
         import_module(library)
     _limit_this_process(int(cpu_seconds), int(memory))
-    try:
-        described, content = decode(sys.stdin.buffer.read(), *map(int, numbers))
-    except MediaRefused as refused:
-        described, content = {"refused": refused.reason}, b""
-    except MemoryError:
-        described, content = {"refused": "too_large"}, b""
+    described, content = decoded(task, sys.stdin.buffer.read(), *map(int, numbers))
     sys.stdout.buffer.write(json.dumps(described).encode() + b"\n" + content)
+
+
+def decoded(task: str, content: bytes, *numbers: int) -> Made:
+    """Carry out a task on a file; if the file is refused, the reason is returned instead.
+
+    Args:
+        task: One of `_TASKS`.
+        content: The file.
+        numbers: The arguments of the task.
+    """
+    decode, _ = _TASKS[task]
+    try:
+        return decode(content, *numbers)
+    except MediaRefused as refused:
+        return {"refused": refused.reason}, b""
+    except MemoryError:
+        return {"refused": "too_large"}, b""
 
 
 def _limit_this_process(cpu_seconds: int, memory: int) -> None:
@@ -80,7 +92,7 @@ def _limit_this_process(cpu_seconds: int, memory: int) -> None:
 
 def checked_picture(content: bytes, max_pixels: int) -> Made:
     """Return a picture reduced to its pixels, without metadata."""
-    image = _decoded(content, max_pixels)
+    image = _opened(content, max_pixels)
     stored_as = FORMATS[image.format or ""]
     image = _upright(image)  # frees the memory of the decoded picture
     image = _in_srgb(image)
@@ -90,7 +102,7 @@ def checked_picture(content: bytes, max_pixels: int) -> Made:
 
 def small_picture(content: bytes, max_pixels: int, max_bytes: int) -> Made:
     """Return a picture as a JPEG of at most `max_bytes`; empty if the limit is too small."""
-    image = _decoded(content, max_pixels)
+    image = _opened(content, max_pixels)
     side = max(image.size)
     while True:
         smaller = image.copy()
@@ -103,7 +115,7 @@ def small_picture(content: bytes, max_pixels: int, max_bytes: int) -> Made:
             return {}, b""
 
 
-def _decoded(content: bytes, max_pixels: int) -> Image:
+def _opened(content: bytes, max_pixels: int) -> Image:
     """Decode a picture.
 
     Raises:

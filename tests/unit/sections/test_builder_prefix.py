@@ -45,7 +45,7 @@ def _common(one: bytes, other: bytes) -> int:
 def _conversation(history_format: str, prompt: str, **chat: Any) -> list[bytes]:
     """The prompts of one chat, from its 50th message on, while another chat is busy, too.
 
-    Only the turns whose prompts are compared are played. The messages before are posted as they are.
+    Only the turns whose prompts are compared are played; the messages before are only posted.
     """
     model = ScriptedModel.saying(default=lambda _: ANSWER.format(n=len(model.requests)))
     world = World(Settings(recall_tokens=0), model)
