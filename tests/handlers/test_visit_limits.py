@@ -103,7 +103,7 @@ def test_viewer_behind_cloudfront_is_counted_if_cloudfront_proves_itself(
 def test_swarm_spends_no_token_beyond_the_budget_and_leaves_counters(
     networks: int, visits: int
 ) -> None:
-    budget, usage = 30_000, TokenUsage(input_tokens=2_900, output_tokens=100)
+    budget, usage = 50_000, TokenUsage(input_tokens=2_900, output_tokens=100)
     model = ScriptedModel.saying(default="Hello!")
     model.used = usage
     shop = Shop(model=model)

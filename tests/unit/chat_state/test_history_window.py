@@ -11,7 +11,6 @@ from skein.errors import Unavailable
 from skein.models.chats.chat import Chat
 from skein.models.chats.summary import Summary
 from skein.models.common.storage import Update
-from skein.models.config.overrides import DEFAULTS_IN_GROUPS
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import HISTORY
 from skein.models.visibility.audience import OPEN
@@ -23,7 +22,7 @@ from tests.support.builders import NOON, TENANT, World, bot, person
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 WINDOW = 20
 SUMMARY = "CONVERSATION SUMMARY"
-ROUNDS = 48  # questions and answers of a long conversation
+ROUNDS = 24  # questions and answers of a long conversation
 ANSWER_MINUTES = 4  # between two questions: a cooldown is over at every other one
 
 
@@ -107,7 +106,7 @@ def test_every_message_is_in_window_or_summary_while_the_summary_keeps_up(
 
 
 def test_long_conversation_keeps_every_fact_and_a_stable_prompt_prefix() -> None:
-    world = World(Settings(recall_tokens=0))
+    world = World(Settings(recall_tokens=0, message_history_limit=WINDOW))
     world.agent(history_format="timeline", system_prompt="You coach runners. " * 20)
     world.chat(HUSAM, COACH)
     for n in range(8):
@@ -127,20 +126,20 @@ def test_long_conversation_keeps_every_fact_and_a_stable_prompt_prefix() -> None
         _pass(world, ANSWER_MINUTES)
     assert world.stored_chat().last_seq == 2 * ROUNDS
     # The summary and the window move together, and seldom: by blocks, not by messages.
-    block = DEFAULTS_IN_GROUPS["message_history_limit"] // 2
+    block = WINDOW // 2
     moves = [(one, other) for one, other in pairwise(shown) if one != other]
     assert 1 < len(moves) <= 2 * ROUNDS // block
     assert all(after[1] - before[1] >= block for before, after in moves)
     alike = [_common(one, other) / len(one) for one, other in pairwise(prompts)]
     stays = [share for share, (a, b) in zip(alike, pairwise(shown), strict=True) if a == b]
-    assert min(stays[24:]) >= 0.8
+    assert min(stays[10:]) >= 0.8
 
 
 def test_prompt_shows_the_pinned_summary_while_the_chat_summary_is_renewed() -> None:
     world = _world()
     world.model.summaries.extend([_facts] * 500)
     pins, records = [], []
-    for n in range(40):
+    for n in range(26):
         world.post(f"fact-{n:03d} is true", HUSAM)
         world.drain()
         chat = world.stored_chat()
@@ -154,7 +153,7 @@ def test_history_window_without_summary_waits_and_then_moves_on() -> None:
     world = _world()
     world.model.summaries.extend([Unavailable("503")] * 500)
     sizes = []
-    for n in range(40):
+    for n in range(28):
         world.post(f"message {n}", HUSAM)
         world.drain()
         sections = _sections(world)
@@ -171,7 +170,7 @@ def test_summary_before_join_is_hidden_from_new_member_of_private_chat() -> None
     world.agent(history_format="timeline")
     world.chat(HUSAM, COACH, visibility="private")
     world.model.summaries.extend([_facts] * 50)
-    for n in range(30):
+    for n in range(24):
         world.post(f"fact-{n:03d} is true", HUSAM)
         world.run_ready()
         _pass(world, 1)
@@ -187,13 +186,13 @@ def test_summary_before_join_is_hidden_from_new_member_of_private_chat() -> None
 def test_a_pin_that_is_taken_away_comes_back_with_the_next_move() -> None:
     world = _world()
     world.model.summaries.extend([_facts] * 50)
-    for n in range(25):
+    for n in range(15):
         world.post(f"fact-{n:03d}", HUSAM)
         world.drain()
         world.clock.advance(301)
     chat = world.stored_chat()
     world.table.write(Update(chat.key, set={"pinned": None}))
-    for n in range(25, 30):
+    for n in range(15, 20):
         world.post(f"fact-{n:03d}", HUSAM)
         world.drain()
     assert "fact-000" in _sections(world)[SUMMARY]

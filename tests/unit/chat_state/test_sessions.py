@@ -372,20 +372,20 @@ def test_a_summary_that_is_behind_at_a_gap_gives_way_to_a_fuller_one() -> None:
 
 def test_prompt_after_reset_shows_nothing_from_before() -> None:
     world = _world(Settings(summary_message_threshold=2, summary_cooldown_seconds=60))
-    for n in range(30):
+    for n in range(12):
         world.post(f"fact-{n}", HUSAM)
         _quiet(world, 60)
     assert SUMMARY in _shown(world)
     world.post("reset", HUSAM)
     assert (world.stored_chat().summary, world.stored_chat().pinned) == (None, None)
-    for n in range(30):
+    for n in range(12):
         told = "".join(_shown(world).values())
         assert "fact-" not in told.replace("fact-new", "")
         world.post(f"fact-new-{n}", HUSAM)
         _quiet(world, 60)
     record = world.stored_chat().summary
     assert record is not None
-    assert record.from_seq >= 31
+    assert record.from_seq >= 13
 
 
 def test_next_session_after_a_reset_shows_nothing_from_before() -> None:
@@ -454,7 +454,7 @@ def test_unanswered_message_of_an_earlier_session_is_shown() -> None:
 
 def test_long_sms_session_shows_few_messages_beside_a_summary() -> None:
     world = _world()
-    for n in range(40):
+    for n in range(20):
         world.post(f"fact-{n}", HUSAM)
         _quiet(world, 60)
         shown = _shown(world)["CHAT HISTORY"].count("fact-")

@@ -115,7 +115,7 @@ def cost(world: World, action: Callable[[], object]) -> list[str]:
     return [call.method for call in world.table.log]
 
 
-@pytest.mark.parametrize("length", [10, 300])
+@pytest.mark.parametrize("length", [10, 120])
 def test_the_number_of_calls_does_not_depend_on_the_length_of_the_chat(length: int) -> None:
     world = with_messages(length)
     views = world.app.views

@@ -155,10 +155,11 @@ def test_a_page_never_outgrows_an_answer_but_is_never_empty() -> None:
     assert fitting([]) == []
 
 
-def test_large_records_come_in_more_pages() -> None:
+def test_large_records_come_in_more_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skein.services.common.pagination.MAX_PAGE_BYTES", 100_000)
     world = World()
     for n in range(100):
-        world.agent(f"agt_{n:03d}", system_prompt="\U0001f600" * 50_000)
+        world.agent(f"agt_{n:03d}", system_prompt="\U0001f600" * 2_000)
     first = world.app.agents.list(TENANT, limit=100)
     assert 1 <= len(first.items) < 100
     ids = [agent.id for agent in first.items]

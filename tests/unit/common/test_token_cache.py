@@ -53,7 +53,7 @@ def test_a_text_is_counted_once_while_it_is_among_those_asked_for_last() -> None
 
 
 def test_token_cache_stays_within_its_memory() -> None:
-    limit = 750_000
+    limit = 300_000
     tracemalloc.start()
     remembered = RememberedTokens(CounterWrites(), limit)
     try:
@@ -71,7 +71,7 @@ def test_token_cache_stays_within_its_memory() -> None:
 
 def test_several_threads_may_count_at_once() -> None:
     remembered = RememberedTokens(CounterWrites(), 50 * ENTRY_BYTES)
-    texts = [str(n % 100) * (n % 7) for n in range(20_000)]
+    texts = [str(n % 100) * (n % 7) for n in range(4_000)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(remembered.count, texts)) == [1_000 + len(text) for text in texts]
 
@@ -88,11 +88,11 @@ def test_next_prompt_counts_only_new_texts() -> None:
     world = World(overrides={"tokens": counter})
     world.agent(history_format="timeline")
     world.chat(person(), bot())
-    for n in range(20):
+    for n in range(10):
         world.post(f"{MESSAGE} {n}", person())
         world.drain()
     counter.asked.clear()
-    world.post(f"{MESSAGE} 20", person())
+    world.post(f"{MESSAGE} 10", person())
     world.drain()
     again = [text for text in counter.asked if text.startswith("  [msg:")]
     # The question and its mark that flipped, the answer, the new question; some as the last line.

@@ -10,6 +10,7 @@ from skein.models.common.person_names import tagged
 from skein.models.common.storage import Put, Update
 from skein.models.config.overrides import TenantSettings
 from skein.models.runs.step import PromptRecord
+from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.recalling import DEPOSIT, FailingVectors, indexed
 
@@ -18,7 +19,7 @@ HUSAM, COACH = person(), bot()
 
 def long_chat(**agent: Any) -> World:
     """A direct chat whose window does not show the message about the deposit."""
-    world = World()
+    world = World(Settings(message_history_limit=20))
     world.agent(**agent)
     world.chat(HUSAM, COACH, kind="direct", visibility="private", respond="manual", title=None)
     world.post(DEPOSIT, HUSAM)
@@ -103,7 +104,7 @@ def test_prompt_without_recall_is_complete_and_counted() -> None:
     assert world.metrics.counts["RecallMissing"] == 1
 
 
-@pytest.mark.parametrize("length", [10, 300])
+@pytest.mark.parametrize("length", [10, 120])
 def test_prompt_of_any_length_takes_the_same_calls_of_recall(length: int) -> None:
     world = long_chat()
     for number in range(length):

@@ -134,7 +134,7 @@ def _runs_of_coach(world: World) -> int:
 
 def test_agents_start_eight_runs_of_an_agent_in_five_minutes_then_it_pauses() -> None:
     world = _chatty()
-    assert _woken(world, 20) == 8
+    assert _woken(world, 10) == 8
     assert world.membership(COACH).paused
     world.clock.advance(3_600)
     assert _woken(world, 3) == 0
@@ -146,7 +146,7 @@ def test_message_of_a_person_ends_the_pause_and_resets_the_count() -> None:
     world.post("Go on", HUSAM)
     world.run_ready()
     assert not world.membership(COACH).paused
-    assert _woken(world, 20) == 8
+    assert _woken(world, 10) == 8
 
 
 def test_message_of_a_person_that_starts_no_run_ends_the_pause() -> None:
@@ -158,14 +158,14 @@ def test_message_of_a_person_that_starts_no_run_ends_the_pause() -> None:
 
 def test_runs_below_the_rate_are_not_paused() -> None:
     world = _chatty()
-    for _ in range(20):
+    for _ in range(12):
         assert _woken(world, 1) == 1
         world.clock.advance(60)
 
 
 def test_message_that_joins_a_queued_run_does_not_count_as_wakeup() -> None:
     world = _chatty()
-    for _ in range(30):
+    for _ in range(12):
         world.post("Ping", DESIGNER, depth=1)
     assert len(world.runs()) == 1
     assert len(world.membership(COACH).agent_wakes) == 1
@@ -196,7 +196,7 @@ def test_a_pause_does_not_keep_a_question_from_being_answered() -> None:
 @pytest.mark.parametrize("respond", ["mention", "manual"])
 def test_message_that_starts_no_run_pauses_no_agent(respond: str) -> None:
     world = _chatty(respond=respond)
-    assert _woken(world, 20) == 0
+    assert _woken(world, 10) == 0
     membership = world.membership(COACH)
     assert (membership.paused, membership.agent_wakes) == (False, ())
 

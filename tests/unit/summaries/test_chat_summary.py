@@ -79,9 +79,12 @@ def test_direct_chats_have_a_record_as_well(chat: dict[str, Any]) -> None:
     assert record.audience.open is not bool(chat)
 
 
-def test_large_backlog_is_summarized_in_several_requests_without_gaps() -> None:
+def test_large_backlog_is_summarized_in_several_requests_without_gaps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("skein.summaries.chat_summary.MESSAGES_PER_PAGE", 40)
     world = _world()
-    for n in range(450):
+    for n in range(90):
         world.post(f"fact-{n:03d}", HUSAM)
     world.model.summaries.extend([_facts] * 100)
     world.run_ready()
@@ -91,10 +94,10 @@ def test_large_backlog_is_summarized_in_several_requests_without_gaps() -> None:
         assert record is not None
         covered.append(record.seq)
         _later(world)
-    assert covered == [200, 400, 450, 450, 450]
+    assert covered == [40, 80, 90, 90, 90]
     record = world.stored_chat().summary
     assert record is not None
-    assert [n for n in range(440) if f"fact-{n:03d}" not in record.text] == []
+    assert [n for n in range(80) if f"fact-{n:03d}" not in record.text] == []
     assert len(_chat_summaries_asked(world)) == 3
 
 
