@@ -8,7 +8,6 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from skein.models.visibility.ownership import OwnedItem, Readers
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
 from skein.workspace.models.document import Document
+from tests.support.trees import trees
 
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
@@ -38,22 +38,21 @@ TELLING = {
     "Thread",
 }
 
-PREFIXES = {"LIVE_RUN"} | {
-    f"{kind}.PREFIX"
-    for kind in (
-        "BorrowedContext",
-        "Document",
-        "Goal",
-        "Memory",
-        "Message",
-        "Plan",
-        "Thread",
-        "self.kind",
-    )
+# The classes and attributes whose `PREFIX` names where such items lie; that of runs is `LIVE_RUN`.
+PREFIXED = {
+    "BorrowedContext",
+    "Document",
+    "Goal",
+    "Memory",
+    "Message",
+    "Plan",
+    "Thread",
+    "self.kind",
 }
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 NOT_CHECKED = {"adapters", "bootstrap", "models"}  # folders that decide nothing
+FOLDERS_OF_AGENTS = ("agent", "interface", "sections", "tools")
 
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
@@ -162,14 +161,21 @@ OTHERS = {
 }
 
 
-@cache
-def _modules() -> dict[str, ast.Module]:
-    paths = {path.relative_to(PACKAGE): path for path in sorted(PACKAGE.rglob("*.py"))}
-    return {
-        str(name): ast.parse(path.read_text(encoding="utf-8"))
-        for name, path in paths.items()
-        if len(name.parts) > 1 and NOT_CHECKED.isdisjoint(name.parts)
-    }
+PATHS = {
+    path.relative_to(PACKAGE).as_posix(): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.parent != PACKAGE and NOT_CHECKED.isdisjoint(path.relative_to(PACKAGE).parts)
+}
+
+
+def _modules(containing: str, *folders: str) -> dict[str, ast.Module]:
+    """The trees of modules that have a match of `containing`, all or those in `folders`."""
+    names = {path: name for name, path in PATHS.items() if not folders or _is_in(name, *folders)}
+    return {names[path]: tree for path, tree in trees(names, containing)}
+
+
+def _module(name: str) -> ast.Module:
+    return ast.parse(PATHS[name].read_text(encoding="utf-8"))
 
 
 def _is_in(name: str, *folders: str) -> bool:
@@ -191,11 +197,18 @@ def _makes(node: ast.AST) -> bool:
             return ast.unparse(node.value) in TELLING
         case ast.Call(func=ast.Attribute(attr="new" | "old"), args=[kind]):
             return ast.unparse(kind) in TELLING
-    return isinstance(node, ast.Attribute) and ast.unparse(node) == "found.stored"
+        case ast.Attribute(attr="stored"):
+            return ast.unparse(node) == "found.stored"
+    return False
 
 
 def _names(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute | ast.Name) and ast.unparse(node) in PREFIXES
+    match node:
+        case ast.Name(id="LIVE_RUN"):
+            return True
+        case ast.Attribute(attr="PREFIX"):
+            return ast.unparse(node.value) in PREFIXED
+    return False
 
 
 def _calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
@@ -207,20 +220,22 @@ def _calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
 
 
 def test_module_that_reads_content_is_listed() -> None:
-    reading = {name for name, tree in _modules().items() if _reads(tree)}
+    made = rf"\b(?:{'|'.join(TELLING)})\s*\.\s*(?:{'|'.join(READS)})\b|\.(?:new|old)\("
+    modules = _modules(rf"{made}|found\.stored|LIVE_RUN|\.PREFIX\b")
+    reading = {name for name, tree in modules.items() if _reads(tree)}
     assert reading == SHOWN_TO_AGENTS.keys() | OTHERS.keys()
     assert not SHOWN_TO_AGENTS.keys() & OTHERS.keys()
 
 
 @pytest.mark.parametrize("name", SHOWN_TO_AGENTS)
 def test_content_for_agents_passes_may_show(name: str) -> None:
-    assert any(_calls(_modules()[name], "may_show", "shows", "shown"))
+    assert any(_calls(_module(name), "may_show", "shows", "shown"))
 
 
 def test_owned_items_of_a_section_pass_may_show() -> None:
     [shown] = [
         node
-        for node in ast.walk(_modules()["interface/reading.py"])
+        for node in ast.walk(_module("interface/reading.py"))
         if isinstance(node, ast.FunctionDef) and node.name == "shown"
     ]
     assert any(_calls(shown, "shows"))
@@ -232,8 +247,7 @@ def test_owned_items_of_a_section_pass_may_show() -> None:
 def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
     showing = {
         name
-        for name, tree in _modules().items()
-        if _is_in(name, "agent", "interface", "sections", "tools")
+        for name, tree in _modules(r"\.(?:summary|pinned)\b", *FOLDERS_OF_AGENTS).items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
         if ast.unparse(node) != "document.pinned"  # whether prompts always show the document
@@ -242,15 +256,14 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         "interface/history.py",
         "agent/sections/other_conversations.py",
     }
-    assert all(any(_calls(_modules()[name], "may_show")) for name in showing)
+    assert all(any(_calls(_module(name), "may_show")) for name in showing)
 
 
 def test_agent_package_reads_the_table_only_in_listed_modules() -> None:
     """Sections and other tools are given what was let through; they do not look for themselves."""
     reading = {
         name
-        for name, tree in _modules().items()
-        if _is_in(name, "agent", "interface", "sections", "tools")
+        for name, tree in _modules(r"table", *FOLDERS_OF_AGENTS).items()
         for call in _calls(tree, "get", "get_many", "query")
         if "table" in ast.unparse(call.func)
     }
@@ -265,7 +278,7 @@ def test_agent_package_reads_the_table_only_in_listed_modules() -> None:
 
 
 def test_tool_names_the_readers_of_its_reads() -> None:
-    tools = {name: tree for name, tree in _modules().items() if _is_in(name, "interface", "tools")}
+    tools = _modules(r"Reach\(|OwnRuns", "interface", "tools")
     reaches = [call for tree in tools.values() for call in _calls(tree, "Reach", "DocumentReach")]
     looks = [
         call
@@ -285,7 +298,7 @@ def test_only_disclosure_compares_people_of_audiences() -> None:
     """Nobody compares people by hand; `disclosure` alone does, for posts."""
     by_hand = {
         name
-        for name, tree in _modules().items()
+        for name, tree in _modules(r"\.people\b").items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr == "people"
     }

@@ -140,8 +140,7 @@ def test_aws_clients_work_with_the_pruned_layer(tmp_path: Path) -> None:
     spec = find_spec("botocore")
     assert spec is not None
     [folder] = spec.submodule_search_locations or [""]
-    compiled = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(folder, tmp_path / "botocore", ignore=compiled, copy_function=os.symlink)
+    shutil.copytree(folder, tmp_path / "botocore", copy_function=os.symlink)
     services = layer.aws_services()
     layer.prune_sdk(tmp_path, services)
     kept = {path.name for path in (tmp_path / "botocore" / "data").iterdir() if path.is_dir()}
@@ -236,6 +235,7 @@ def test_pruning_keeps_imported_files(tmp_path: Path) -> None:
 
 def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layer is built without its dependencies; a function's folder is shipped as it is."""
+    monkeypatch.setattr(layer, "compile_bytecode", lambda _site, _version: None)
     (tmp_path / "dependencies").mkdir()
     here = "{}.{}".format(*sys.version_info[:2])
     monkeypatch.setattr(layer, "runtime_version", lambda _template: here)
@@ -440,14 +440,14 @@ def test_value_is_quoted_for_sam(tmp_path: Path, given: str, passed: str) -> Non
 
 
 def test_address_whose_subscription_is_not_confirmed_is_named(
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sam = FakeSam()
     sam.values |= {"PageTopicArn": "arn:page", "TicketTopicArn": "arn:ticket"}
     confirmed = {"Endpoint": "a@example.com", "SubscriptionArn": "arn:page:1"}
     pending = {"Endpoint": "b@example.com", "SubscriptionArn": "PendingConfirmation"}
     sam.subscriptions = {"arn:page": [confirmed], "arn:ticket": [pending]}
-    assert deploy.main(["sam"], sam) == 0
+    assert deploy.main(["sam"], sam, tmp_path) == 0
     printed = capsys.readouterr().out
     assert "b@example.com gets no alarms" in printed
     assert "a@example.com" not in printed
@@ -464,14 +464,14 @@ def _warm(reads: int, writes: int) -> dict[str, Any]:
 
 
 def test_warm_throughput_is_raised_where_it_is_lower_and_never_lowered(
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sam = FakeSam()
     sam.values["TableName"] = "skein-table"
     first = {"IndexName": "gsi1", **_warm(12_000, 4_000)}
     second = {"IndexName": "gsi2", **_warm(30_000, 12_000)}
     sam.table = {**_warm(30_000, 4_000), "GlobalSecondaryIndexes": [first, second]}
-    assert deploy.main(["--warm", "20000,12000", "sam"], sam) == 0
+    assert deploy.main(["--warm", "20000,12000", "sam"], sam, tmp_path) == 0
     command, *options = sam.aws[-1]
     given = dict(zip(options[::2], options[1::2], strict=True))
     assert (command, given["--table-name"]) == ("update-table", "skein-table")
@@ -487,7 +487,7 @@ def test_warm_throughput_is_raised_where_it_is_lower_and_never_lowered(
     ]
     calls = len(sam.aws)
     sam.table = {**_warm(30_000, 12_000), "GlobalSecondaryIndexes": [second]}
-    assert deploy.main(["--warm", "20000,12000", "sam"], sam) == 0
+    assert deploy.main(["--warm", "20000,12000", "sam"], sam, tmp_path) == 0
     assert "update-table" not in {command for command, *_ in sam.aws[calls:]}
     assert "the table was as warm before" in capsys.readouterr().out
 
@@ -608,7 +608,7 @@ def test_stack_policy_stays_if_the_table_is_not_the_stacks(tmp_path: Path) -> No
 
 def test_parameter_wins_over_that_of_its_profile(tmp_path: Path) -> None:
     sam = FakeSam()
-    assert deploy.main(["--profile", "small", "sam", "Live=on"], sam) == 0
+    assert deploy.main(["--profile", "small", "sam", "Live=on"], sam, tmp_path) == 0
     assert {'Live="on"', 'Alarms="off"'} < {*sam.deployed[0]}
     assert 'Live="off"' not in sam.deployed[0]
     assert deploy.with_profile(None, ["A=1"]) == ["A=1"]
@@ -664,9 +664,11 @@ def test_name_that_cloudformation_refuses_is_an_error(
     assert "is no name of a stack" in capsys.readouterr().err
 
 
-def test_deploy_prints_the_outputs_of_the_stack(capsys: pytest.CaptureFixture[str]) -> None:
+def test_deploy_prints_the_outputs_of_the_stack(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sam = FakeSam()
-    assert deploy.main(["--env", "staging", "--yes", "sam", "JwtAudience=a"], sam) == 0
+    assert deploy.main(["--env", "staging", "--yes", "sam", "JwtAudience=a"], sam, tmp_path) == 0
     assert "ApiUrl                      https://api" in capsys.readouterr().out
     assert sam.deployed[0][:2] == ["--stack-name", "skein-staging"]
 

@@ -20,7 +20,7 @@ WEBHOOKS = {"sms_webhook", "sms_status", "service_webhook"}
 WITHOUT_AWS = {"console"}
 WITHOUT_RANDOM = {"console"}  # it only serves files
 LIVE = {"live_connect", "live_disconnect", "live_frames", "push_worker"}
-OFTEN = WEBHOOKS | {"admin_api", "mobile_api", "run_worker"}  # the others are tried more rarely
+OFTEN = {"mobile_api", "run_worker", "sms_webhook"}  # the check tries the others, too
 WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large library
 
 # Who may load what is heavy or none of their business, and who surely does.

@@ -330,7 +330,7 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str], run: Run = run) -> int:
+def main(argv: Sequence[str], run: Run = run, build: Path = BUILD) -> int:
     """Deploy as the command line says, print the outputs, and return the exit status."""
     parser = arguments()
     parser.add_argument("--warm", type=WarmThroughput.parse, metavar="READS,WRITES")
@@ -343,7 +343,7 @@ def main(argv: Sequence[str], run: Run = run) -> int:
             stack=given.stack, environment=given.env, tags=given.tag, confirm=confirm
         )
         parameters = with_profile(given.profile, given.parameters)
-        found = deploy(given.sam, target, parameters, run)
+        found = deploy(given.sam, target, parameters, run, build)
         for name, value in found.items():
             print(f"{name:<28}{value}")
         if given.warm is not None:
