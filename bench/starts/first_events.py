@@ -29,7 +29,6 @@ from local.events import (
     sqs_event,
 )
 from local.intrinsics import queue_arn
-from local.template import Template
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.routes import Routes
 from skein.adapters.system import UlidIds
@@ -60,6 +59,7 @@ from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
 from tests.support.feed import TableFeed
 from tests.support.services import AllServices, build_services
+from tests.support.template import deployed_template
 
 TENANT, LINE, PHONE = "bench", "+15005550006", "+15005550100"
 OPENAI = "openai"
@@ -270,7 +270,7 @@ class _Story:
     def _http_event(
         self, request: Request, scope: str = "", claims: Mapping[str, str] | None = None
     ) -> Event:
-        match = Routes(Template.load().functions).match(request.method, request.path)
+        match = Routes(deployed_template().functions).match(request.method, request.path)
         if match is None:
             raise LookupError(f"route not found: {request.path}")
         claimed = {"tenant": TENANT, "scope": scope, **(claims or {})}

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from bench.starts.first_events import scene
 from local.environment import CREDENTIALS
-from local.template import ROOT, Template
+from local.template import ROOT
+from tests.support.template import deployed_template
 
 TIMES = 3
 SECONDS = 60
@@ -50,7 +51,9 @@ class ColdStart:
 
 def modules() -> list[str]:
     """Return the modules of all deployed functions."""
-    return sorted({function.handler.rpartition(".")[0] for function in Template.load().functions})
+    return sorted(
+        {function.handler.rpartition(".")[0] for function in deployed_template().functions}
+    )
 
 
 def cold_starts(names: Sequence[str], *, times: int = TIMES) -> dict[str, ColdStart]:
@@ -99,7 +102,7 @@ def cold_start(name: str, scene_path: Path) -> ColdStart:
 
 def environment(name: str) -> Mapping[str, str]:
     """Return a function's environment variables, except for those that only a deployment knows."""
-    functions = {one.handler.rpartition(".")[0]: one for one in Template.load().functions}
+    functions = {one.handler.rpartition(".")[0]: one for one in deployed_template().functions}
     given = functions[name].environment
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     return {

@@ -21,6 +21,7 @@ from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
 from tests.support.parameters import OTHER
 from tests.support.reached_ports import reached_ports
 from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.template import deployed_template
 from tools.deployment import deploy, layer, size
 from tools.install import debian, runtime_python
 
@@ -243,7 +244,7 @@ def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         layer, "dependencies", lambda _part, _version, _platforms: tmp_path / "dependencies"
     )
     layer.build(tmp_path / "layer")
-    folders = {function.code for function in Template.load().functions} | {tmp_path / "layer"}
+    folders = {function.code for function in deployed_template().functions} | {tmp_path / "layer"}
     shipped = [path.read_text() for folder in folders for path in folder.rglob("*.py")]
     fakes = [path.read_text() for path in (layer.ROOT / "tests" / "fakes").glob("*.py")]
     names = {
@@ -314,7 +315,7 @@ def test_every_pin_is_in_the_layer_or_in_a_function_that_has_packages_of_its_own
 
 
 def test_functions_with_packages_of_their_own_are_built_by_the_makefile() -> None:
-    resources = Template.load().document["Resources"]
+    resources = deployed_template().document["Resources"]
     made = {name for name, each in resources.items() if "BuildMethod" in each.get("Metadata", {})}
     assert made == {layer.LAYER, *OWN}
     [targets] = re.findall(r"^BUILT := \$\(addprefix build-,(.*)\)$", MAKEFILE, re.MULTILINE)
@@ -552,7 +553,7 @@ def documented() -> list[tuple[str, str]]:
 
 @pytest.mark.slow  # makes one call of make for each command
 def test_documented_parameters_are_accepted_as_the_shell_passes_them() -> None:
-    declared = Template.load().document["Parameters"]
+    declared = deployed_template().document["Parameters"]
     found = documented()
     assert {"ModelProviders", "JwtClaims", "ExistingTable", "AlarmEmail"} <= dict(found).keys()
     for name, value in found:

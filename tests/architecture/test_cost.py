@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from local.template import Template
 from skein.adapters.sqlite_table.calls import Call
 from tests.support.template import deployed_template, ops_template
 from tools.deployment.deploy import PROFILES
@@ -52,7 +51,7 @@ def test_units_follow_the_rules_of_dynamodb() -> None:
 
 
 def test_alarm_is_billed_for_each_of_its_metrics() -> None:
-    canary = Template.load().document["Resources"]["CanaryAlarm"]["Properties"]
+    canary = deployed_template().document["Resources"]["CanaryAlarm"]["Properties"]
     assert cost._metrics(canary) == 8
     assert cost._metrics({"MetricName": "Throttles"}) == 1
 

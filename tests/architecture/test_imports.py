@@ -27,25 +27,29 @@ def _files(*folders: Path) -> list[Path]:
     return found
 
 
+# As `ruff format` writes them; a hundred times faster to find than to parse a module.
+IMPORT = re.compile(
+    r"^ *(?:import (?P<module>[\w.]+)|from (?P<package>[\w.]+) import (?P<names>\([^)]*\)|.*))",
+    re.MULTILINE,
+)
+
+
 @cache
 def _imports(path: Path) -> tuple[str, ...]:
     names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names += (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide the way"
-            names += (f"{node.module}.{alias.name}" for alias in node.names)
+    for found in IMPORT.finditer(path.read_text(encoding="utf-8")):
+        if found["module"]:
+            names.append(found["module"])
+            continue
+        assert found["package"][0] != ".", f"{path}: relative imports hide the way"
+        listed = re.sub(r"#.*| as \w+", "", found["names"])
+        names += (f"{found['package']}.{name}" for name in re.findall(r"[\w*]+", listed))
     return tuple(names)
 
 
 def test_imports_keep_the_contracts() -> None:
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from importlinter.cli import lint_imports; exit(lint_imports(no_cache=True))",
-        ],
+        [sys.executable, "-c", LINT],
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT / "shared"), "PATH": "/usr/bin:/bin"},
         capture_output=True,

@@ -4,13 +4,14 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
-from local.template import ROOT, TEMPLATE, Template
+from local.template import ROOT, TEMPLATE
+from tests.support.template import deployed_template
 from tests.support.trees import trees
 
 FOLDER = ROOT / "requirements"
@@ -67,9 +68,9 @@ def test_local_stack_imports_only_packages_of_its_run_list() -> None:
     files = [*(ROOT / "local").rglob("*.py"), *client.rglob("*.py")]
     functions = {path.stem for path in (ROOT / "functions").iterdir()}
     ours = {"local", "skein", "skein_client", "tools", *functions}
-    imported = {found for path in files for found in imports(path)}
+    imported = imports(files, but=ours | sys.stdlib_module_names)
     assert imported & pins("run.txt").keys()
-    assert not not_among(imported - ours - sys.stdlib_module_names, pins("run.txt"))
+    assert not not_among(imported, pins("run.txt"))
 
 
 def not_among(imported: set[str], pinned: Collection[str]) -> set[str]:
@@ -97,7 +98,7 @@ def test_wheel_has_one_package_with_all_that_runs_and_needs_the_run_list() -> No
         "skein_stack/clients/python/src/skein_client",
         "skein_stack/shared/skein",
     }
-    read = {each.code for each in Template.load().functions} | {ROOT / "shared", TEMPLATE}
+    read = {each.code for each in deployed_template().functions} | {ROOT / "shared", TEMPLATE}
     assert not [path for path in read if not _is_in(path, included)]
 
 
@@ -116,7 +117,7 @@ def test_deployed_code_imports_declared_packages_only() -> None:
     functions = ROOT / "functions"
     files = [*(ROOT / "shared").rglob("*.py"), *functions.rglob("*.py")]
     ours = {"skein", *(path.stem for path in functions.iterdir())}
-    imported = {name for path in files for name in imports(path)} - ours - sys.stdlib_module_names
+    imported = imports(files, but=ours | sys.stdlib_module_names)
     declared = {
         line.partition("[")[0]
         for name in ("layer.in", "runtime.in")
@@ -139,21 +140,24 @@ def test_private_modules_of_libraries_are_those_that_contract_tests_pin() -> Non
     assert private - {"_typeshed.wsgi"} == {"mcp.client._probe"}
 
 
-def imports(path: Path) -> set[str]:
-    """The packages that a file imports when it runs, wherever in it; not those for types alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def imports(paths: Iterable[Path], but: Collection[str]) -> set[str]:
+    """The packages other than `but` that files import when they run; not those for types alone."""
+    known = "|".join(map(re.escape, but))
+    others = rf"(?m)^\s*(?:import|from) (?!(?:{known})\b)"
+    return {name for _, tree in trees(paths, others) for name in _imports(tree)} - {*but}
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
     for_types = {
         inner
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    found = set()
     for node in ast.walk(tree):
         if node in for_types:
             continue
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found
+            yield node.module.split(".")[0]

@@ -1,11 +1,13 @@
 """mypy reports changes of a model that name no field, or that do not have the field's type."""
 
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from mypy import api
 
 ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache" / "mypy"  # of what the trials import; the trials differ in their last line
 HEAD = """
 from typing import Self, TypedDict, TypeVar
 from pydantic import BaseModel
@@ -63,10 +65,10 @@ TRIALS = {
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
     """What mypy reports on the trials, by line."""
     trial = tmp_path_factory.mktemp("trial") / "trial.py"
-    trial.write_text(HEAD + "".join(f"    {statement}\n" for statement in TRIALS))
+    statements = "".join(f"    {statement}\n" for statement in TRIALS)
+    trial.write_text(f"{HEAD}{statements}# {uuid4()}\n")
     config = str(ROOT / "pyproject.toml")
-    cache = str(trial.parent / "cache")
-    found, errors, _ = api.run(["--config-file", config, "--cache-dir", cache, str(trial)])
+    found, errors, _ = api.run(["--config-file", config, "--cache-dir", str(CACHE), str(trial)])
     assert not errors
     lines = (line.split(":", 2) for line in found.splitlines() if line.startswith(str(trial)))
     return {int(number): text for _, number, text in lines}

@@ -9,10 +9,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import get_args, get_origin
 
-from local.template import Template
 from skein.bootstrap.ports import APP, port_types
 from skein.bootstrap.wiring import _is_service, _needs
 from skein.interface.extensions import EFFECTS
+from tests.support.template import deployed_template
 
 GETTERS = frozenset({"service", "get"})
 
@@ -22,7 +22,7 @@ def reached_ports() -> dict[str, frozenset[str]]:
     """Return the ports by the logical id of the function."""
     return {
         function.logical_id: frozenset(_ports(function.handler.rpartition(".")[0]))
-        for function in Template.load().functions
+        for function in deployed_template().functions
     }
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from local.template import Template
 from skein.memory.consolidation import MAX_CLOSE
 from skein.memory.extraction import ANSWER_TOKENS, MAX_MEMORY
 from skein.memory.shown import CORE_MEMORY_TOKENS
@@ -23,6 +22,7 @@ from skein.summaries.summary_task import SummaryTask
 from tests.patterns import chats, runs, summaries, texts
 from tests.patterns.meter import Meter
 from tests.support.builders import World, bot, person, tokens
+from tests.support.template import deployed_template
 from tools.reference.markdown import table
 
 HEADING = "## The largest bill"
@@ -141,7 +141,7 @@ class Bills:
         return self.settings.max_prompt_tokens + SummaryTask.answer_tokens
 
     def _at_once(self, name: str) -> int:
-        sizes = Template.load().document["Mappings"]["Sizes"]
+        sizes = deployed_template().document["Mappings"]["Sizes"]
         return int(sizes[str(self.parameters["Size"])][name])
 
     def _bucket(self, size: int, minutes: int) -> int:
@@ -178,7 +178,7 @@ def _most(rate: Rate, minutes: int) -> int:
 
 def bill() -> str:
     """Return the table and text of the section in docs/limits.md, in Markdown."""
-    bills = Bills(Settings(), Template.load().parameters())
+    bills = Bills(Settings(), deployed_template().parameters())
     who: dict[str, Callable[[int], Bill]] = {
         "a stranger, without a token": bills.stranger,
         "a phone number that texts a line": bills.texter,

@@ -14,14 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from local.template import ROOT, Template
+from local.template import ROOT
 from skein.adapters.sqlite_table.calls import Call
 from tests.patterns import chats, consolidation, events, live, recall, runs, texts, visits
 from tests.patterns.meter import Log, Pattern
 from tests.support.builders import World
 from tests.support.feed import TableFeed
+from tests.support.template import deployed_template, ops_template
 from tools.deployment.deploy import PROFILES
-from tools.deployment.families import OPS, expanded
 from tools.reference.markdown import table
 
 PRICES = tomllib.loads((Path(__file__).parent / "prices.toml").read_text(encoding="utf-8"))
@@ -325,7 +325,7 @@ def used_by(kind: str) -> Units:
 def provisioned(kind: str, volume: int) -> float:
     """Return the cost of a month of provisioned capacity in dollars, with the load curve `DAY`."""
     used, least = used_by(kind), dict[str, float]()
-    resources = Template.load().document["Resources"].values()
+    resources = deployed_template().document["Resources"].values()
     for each in (one["Properties"] for one in resources if "AutoScaling" in one["Type"]):
         if "ScalableDimension" in each:
             what = each["ScalableDimension"].split(":")[-1]
@@ -345,7 +345,7 @@ def provisioned(kind: str, volume: int) -> float:
 
 def _target() -> float:
     """Return the utilization that auto scaling of provisioned capacity aims at, in percent."""
-    scaling = Template.load().document["Resources"]["TableWritesScaling"]["Properties"]
+    scaling = deployed_template().document["Resources"]["TableWritesScaling"]["Properties"]
     return float(scaling["TargetTrackingScalingPolicyConfiguration"]["TargetValue"])
 
 
@@ -385,7 +385,7 @@ def _visits() -> dict[str, object]:
 
 def run_memory() -> int:
     """Return the memory size of RunWorker in the template, in MiB."""
-    return next(f.memory for f in Template.load().functions if f.logical_id == "RunWorker")
+    return next(f.memory for f in deployed_template().functions if f.logical_id == "RunWorker")
 
 
 def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]:
@@ -396,7 +396,7 @@ def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]
         secrets: How many secrets the user gives to the stack. The stack creates its other secrets
             itself.
     """
-    template = Template.load()
+    template = deployed_template()
     document = template.document
     values = template.parameters(dict(parameters))
 
@@ -436,7 +436,7 @@ def idle(parameters: Mapping[str, str], *, secrets: int = 2) -> dict[str, float]
     canary = document["Resources"]["CanaryAlarm"]
     metrics = _metrics(canary["Properties"]) if on(canary["Condition"]) else 0
     if on("HasAlarms"):
-        ops = expanded(Template.load(OPS))
+        ops = ops_template()
         left_out = set() if on("HasWidget") else {"VisitTokensNearLimitAlarm"}
         alarms = ops.resources("AWS::CloudWatch::Alarm")
         metrics += sum(_metrics(each) for name, each in alarms if name not in left_out)
@@ -553,9 +553,9 @@ def _provisioned(base: float) -> str:
 
 
 def _snapstart() -> str:
-    resources = Template.load().document["Resources"]
+    resources = deployed_template().document["Resources"]
     named = {name for name, each in resources.items() if "SnapStart" in each.get("Properties", {})}
-    memory = [f.memory for f in Template.load().functions if f.logical_id in named]
+    memory = [f.memory for f in deployed_template().functions if f.logical_id in named]
     kept = sum(memory) / 1_024 * MONTH_MINUTES * 60 * COMPUTE["snapshot_gb_second"]
     restored = 1_000 * COMPUTE["snapshot_gb_restored"]
     return SNAPSTART.format(count=len(memory), kept=_dollars(kept), restored=_dollars(restored))

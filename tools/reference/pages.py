@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from local.template import Template
 from routes.document import openapi
 from skein.adapters.tokens import Tokens
-from tools.deployment.families import OPS, expanded
+from tests.support.template import deployed_template, ops_template
 from tools.reference import (
     calls,
     channels,
@@ -26,7 +25,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "prompts.md": prompts.page,
     "reasons.md": reasons.page,
     "settings.md": settings.page,
-    "stack.md": lambda: stack.page(Template.load(), expanded(Template.load(OPS))),
+    "stack.md": lambda: stack.page(deployed_template(), ops_template()),
     "tools.md": lambda: tools.page(Tokens()),
 }
 
