@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import logging
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -36,6 +37,10 @@ httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 if in_memory := folder_in_memory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(in_memory))
 
+# The handler of the logs keeps the standard output of the first test that logs. When that is closed,
+# Python would print a traceback for each line.
+logging.raiseExceptions = False
+
 CONSOLE = Path(__file__).with_name("console")
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -52,6 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if sys.version_info >= (3, 13):
         ignored = "ignore::pytest.PytestUnraisableExceptionWarning"
         config.addinivalue_line("filterwarnings", ignored)
+
+
+def pytest_sessionfinish() -> None:
+    """Leave out what pytest's last search for garbage would visit: everything that is left."""
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -8,6 +8,7 @@ timeline. Models vary the token and copy the labels. Both are removed here befor
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 NO_REPLY = "[silence]"
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
@@ -85,6 +86,7 @@ def without_labels(text: str, names: Iterable[str]) -> str:
     return text
 
 
+@lru_cache(maxsize=64)
 def labels_of(names: frozenset[str]) -> re.Pattern[str]:
     """Return a pattern that matches a label with one of these names at the start of a text."""
     return re.compile(label_pattern(rf"(?:{'|'.join(label_forms(names))})"))
