@@ -93,26 +93,15 @@ class Logged(logging.Handler):
 
 
 @pytest.fixture
-def logged(_listening: Logged) -> Logged:
-    _listening.records.clear()
-    return _listening
-
-
-@pytest.fixture(scope="module")
-def _listening() -> Iterator[Logged]:
-    """Listen to all loggers once: to set the level of one takes as long as there are loggers."""
-    _configured()  # sets all levels at the first invocation of a function
-    handler = Logged()
-    names = [name for name in logging.root.manager.loggerDict if name.startswith("skein")]
-    loggers = [logging.getLogger(name) for name in names]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
+def logged() -> Iterator[Logged]:
+    _configured()  # sets the level at the first invocation of a function
+    handler, logger = Logged(), logging.getLogger("skein")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
     yield handler
-    for logger, level in zip(loggers, before, strict=True):
-        logger.removeHandler(handler)
-        logger.setLevel(level)
+    logger.removeHandler(handler)
+    logger.setLevel(before)
 
 
 # ---------------------------------------------------------------------- what an operator asks
