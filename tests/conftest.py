@@ -37,8 +37,8 @@ httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 if in_memory := folder_in_memory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(in_memory))
 
-# The handler of the logs keeps the standard output of the first test that logs. When that is closed,
-# Python would print a traceback for each line.
+# The handler of the logs keeps the output of the first test that logs. Once that is closed, Python
+# would print a traceback for each line.
 logging.raiseExceptions = False
 
 CONSOLE = Path(__file__).with_name("console")
