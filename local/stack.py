@@ -106,6 +106,7 @@ STOP_SECONDS = 3.0
 NEXT_PORTS = 10  # how many ports are tried, if the user has chosen none
 NO_KEY = "none"
 FILES_FOLDER = "media"
+KEY_FILE = "signing-key.pem"  # signs the tokens of the local issuer
 MAX_PEOPLE = 20  # shown on the sign-in page
 LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # someone watches, and calls are cheap
 
@@ -305,7 +306,7 @@ class Stack:
         push = LocalPush(clock)
         files = LocalFiles(folder / FILES_FOLDER, self.url, clock)
         signer = TokenSigner(
-            folder / "signing-key.pem",
+            folder / KEY_FILE,
             issuer=environment.issuer,
             audience=AUDIENCE,
             other=_provider(settings, environment),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +17,7 @@ from bench.eval.recording import ANSWER, Exchange, RecordingModel
 from local.config import LOOPBACK, Config
 from local.events import Request, Response, json_response
 from local.stack import Stack
+from local.template import Template
 from local.web.server import Server
 from skein.agent.tools import TOOLS
 from skein.models.runs.tool_arguments import json_object, repeatable
@@ -388,6 +390,14 @@ def stage(
             settings=dict(settings),
         )
         exchanges: list[Exchange] = []
-        stack = Stack(config, model=lambda model: RecordingModel(model, exchanges))
+        stack = Stack(
+            config, template=_template(), model=lambda model: RecordingModel(model, exchanges)
+        )
         url = parts.enter_context(stack).url
         yield parts.enter_context(closing(kind(url, exchanges)))
+
+
+@cache
+def _template() -> Template:
+    """Return the template, which the stacks of all situations share."""
+    return Template.load()

@@ -12,6 +12,7 @@ from local.stack import Stack
 from tests.e2e.client import Client
 from tests.e2e.process import running_stack, stop_forking
 from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.signing_key import put_signing_key
 from tests.support.template import deployed_template
 
 StartStack = Callable[..., Client]
@@ -81,9 +82,11 @@ def start(stop: ExitStack, model: ScriptedOpenAI, tmp_path: Path) -> StartStack:
     """
 
     def started(*, agent: PythonAgent | None = None, **settings: object) -> Client:
+        data_dir = tmp_path / "data"
+        put_signing_key(data_dir)
         config = Config(
             port=0,
-            data_dir=tmp_path / "data",
+            data_dir=data_dir,
             openai_base_url=model.base_url,
             settings={f"SKEIN_{name.upper()}": str(value) for name, value in settings.items()},
         )

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,17 @@ def node() -> list[str]:
     program = shutil.which("node")
     if program is None:
         pytest.skip("Node is not installed")
-    for options in ([], ["--experimental-websocket"]):
+    options = _websocket_options(program)
+    if options is None:
+        pytest.skip("this Node has no WebSocket; Node 22 has one")
+    return [program, *options]
+
+
+@cache
+def _websocket_options(program: str) -> tuple[str, ...] | None:
+    """The options with which a Node has WebSockets, or None if it has none."""
+    for options in ((), ("--experimental-websocket",)):
         probe = [program, *options, "-e", "process.exit(typeof WebSocket === 'function' ? 0 : 1)"]
         if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
-            return [program, *options]
-    pytest.skip("this Node has no WebSocket; Node 22 has one")
+            return options
+    return None

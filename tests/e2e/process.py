@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from local.command import main
+from tests.support.signing_key import put_signing_key
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60
@@ -48,6 +49,7 @@ class LocalProcess:
         environment: Mapping[str, str],
         arguments: Sequence[str] = (),
     ) -> None:
+        put_signing_key(data_dir)
         self._output = data_dir.with_suffix(".out")
         self._output.write_bytes(b"")  # there may be that of an earlier start
         variables = {
