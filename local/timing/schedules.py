@@ -10,7 +10,7 @@ import logging
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -140,7 +140,7 @@ class Schedules:
     def next_useful(self) -> datetime | None:
         """Return the next time at which a rule fires and its function finds work; None if never."""
         with self._firing:
-            earliest = self._earliest()
+            earliest = self._earliest(self._rules)
             times = [rule.next_useful(earliest) for rule in self._rules]
             return min((time for time in times if time is not None), default=None)
 
@@ -151,13 +151,13 @@ class Schedules:
             early: Whether to fire also rules whose scheduled time has not come.
         """
         with self._firing:
-            now, earliest = self._clock.now(), self._earliest()
+            now = self._clock.now()
+            rules = [rule for rule in self._rules if early or rule.due_at <= now]
+            earliest = self._earliest(rules)
             useful = [
                 rule
-                for rule in self._rules
-                if (early or rule.due_at <= now)
-                and (first := rule.first_due(earliest)) is not None
-                and first <= now
+                for rule in rules
+                if (first := rule.first_due(earliest)) is not None and first <= now
             ]
             self._fire_all(useful, now)
             return len(useful)
@@ -168,8 +168,8 @@ class Schedules:
             for rule in self._rules:
                 rule.due_at += by
 
-    def _earliest(self) -> dict[DuePart, datetime]:
-        parts = {part: None for rule in self._rules for part in rule.parts or ()}
+    def _earliest(self, rules: Iterable[_Rule]) -> dict[DuePart, datetime]:
+        parts = {part: None for rule in rules for part in rule.parts or ()}
         return self._due_index.earliest(parts)
 
     def _fire_all(self, rules: Sequence[_Rule], now: datetime) -> None:
