@@ -25,7 +25,8 @@ class Stack:
     """Answers HTTP requests with the functions of the template.
 
     Attributes:
-        world: What the functions work in; a new one for each request, unless it is kept.
+        world: What the functions work in. A request after one that has written gets a new one,
+            unless it is kept.
         keeps: Whether what one request has done is there for the next.
         served: How many requests were answered.
     """
@@ -52,10 +53,11 @@ class Stack:
             authorizer=Authorizer(callers, invoker, clock, cache_seconds=seconds),
             clock=clock,
         )
-        self.world = self._new_world()
+        self._renew()
 
-    def _new_world(self) -> Neighbours:
-        return Neighbours(overrides={"identity_provider": self._signer})
+    def _renew(self) -> None:
+        self.world = Neighbours(overrides={"identity_provider": self._signer})
+        self._unchanged = self.world.table.changes
 
     def token(self, scope: str = "chat admin") -> str:
         """A token of Ann's."""
@@ -64,8 +66,8 @@ class Stack:
 
     def answer(self, request: Request) -> Response:
         """What the gateway answers."""
-        if not self.keeps:
-            self.world = self._new_world()
+        if not self.keeps and self.world.table.changes != self._unchanged:
+            self._renew()
         self.served += 1
         bootstrap.use(self.world.app)
         return self._gateway.answer(request)
