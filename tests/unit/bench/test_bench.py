@@ -33,7 +33,7 @@ from tests.patterns.visits import patterns
 from tests.support.builders import NOON, tokens
 
 MESSAGES = 10
-RECALLABLE = 40  # messages, so that some are older than those that a prompt shows
+RECALLABLE = 24  # messages, so that some are older than those that a prompt shows
 
 
 def a_chat(kind: Kind = "direct") -> tuple[Stand, SkeinChat]:
@@ -273,7 +273,7 @@ def test_imports_are_those_of_the_functions_that_are_deployed() -> None:
 def test_prompts_of_an_indexed_conversation_have_recalled_messages() -> None:
     names = []
     for indexed in (False, True):
-        asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=20, indexed=indexed)
+        asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=14, indexed=indexed)
         names.append({section.name for one in asked for section in one.prompt.sections})
     assert names[1] - names[0] == {"RECALLED"}
 
@@ -287,7 +287,7 @@ def test_share_of_the_token_limit_must_be_under_40_percent() -> None:
 
 
 def test_cache_serves_a_quick_conversation_and_costs_a_slow_one_nothing() -> None:
-    requests = [one.request for one in conversation("direct", LONG_PROMPT, tokens(), turns=30)]
+    requests = [one.request for one in conversation("direct", LONG_PROMPT, tokens(), turns=20)]
     found = caches.measured(requests, caches.assumed_gaps(), tokens())
     claude, nova = found["Claude Sonnet 4.5"], found["Nova Lite"]
     assert claude.allowed

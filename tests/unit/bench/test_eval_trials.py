@@ -1,5 +1,7 @@
 """The situations of the eval are cases of trials, unless they use what worlds do not have."""
 
+from typing import Any
+
 import pytest
 
 from bench.eval import trials
@@ -9,15 +11,20 @@ from bench.eval.situations import SITUATIONS
 BY_NAME = {each.name: each for each in SITUATIONS}
 
 
+def also(name: str) -> Any:
+    """A situation that `make test` leaves out; `make eval SCRIPTED=trials` plays all."""
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     "name",
     [
         "knows who said something first",  # in a group
-        "answers in the language of the question",  # by SMS
-        "waits for a person in the same chat",  # in two messages
-        "finds a fact in a long document",  # with what an operator wrote
         "edits one line of a long document",  # by a call of a tool
-        "answers in a short SMS",  # by its length
+        "answers in a short SMS",  # by SMS, by its length
+        also("answers in the language of the question"),  # by SMS
+        also("waits for a person in the same chat"),  # in two messages
+        also("finds a fact in a long document"),  # with what an operator wrote
     ],
 )
 def test_trial_blames_the_wrong_script_of_a_situation_and_not_the_right_one(name: str) -> None:
@@ -43,8 +50,8 @@ def test_situation_that_needs_more_than_a_world_has_is_no_case(name: str, why: s
 @pytest.mark.parametrize(
     "name",
     [
-        "answers in the group that asked",  # by the chat of a call
-        "leaves a question to the agent that was asked",  # of two agents
+        also("answers in the group that asked"),  # by the chat of a call
+        also("leaves a question to the agent that was asked"),  # of two agents
         "drops a reminder whose reason is gone",  # after another run was judged
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from bench.recall import gate, long_answers
+from bench.recall.long_answers import conversations
 
 SEED = long_answers.TUNING
 
@@ -15,6 +16,7 @@ def test_measure_counts_what_is_shown_with_and_without_the_gate(
     # With the gate, words that would match a message alone do not open it.
     idle = long_answers.GateCase("idle", found[0].conversation, "Sounds perfect!", "")
     monkeypatch.setattr(gate, "gate_cases", lambda _: [*found, thanks, idle])
+    monkeypatch.setattr(gate, "conversations", lambda seed: conversations(seed, 1))
     counts = gate.measure(SEED)
     assert counts["question"] == {
         "all": 1,
