@@ -1,20 +1,28 @@
 """After a yes to forget, no prompt shows what was made from the forgotten words alone."""
 
+from collections import Counter
+
 import pytest
 
 from skein.privacy import erasure_rules
-from tests.attacks.cast import CONFIDED, SECRETS
+from tests.attacks.cast import CONFIDED, SECRETS, words
 from tests.attacks.known import FORGETS_A_SECRET_AND_SPEAKS_OF_IT as STORY
-from tests.attacks.search import recite
+from tests.attacks.stage import Prompt
+from tests.stories.town import Town
 
 ANSWERED = 3  # steps of the story until the yes
 
 
 def prompts_after_the_yes() -> list[str]:
-    """Return what the malicious model was shown after the yes; a story runs alike each time."""
-    before = recite(STORY[:ANSWERED], SECRETS[0]).stage.prompts
-    after = recite(STORY, SECRETS[0]).stage.prompts
-    return [text for place, texts in after.items() for text in texts[len(before[place]) :]]
+    """Return what the malicious model was shown after the yes."""
+    stage, before = Town(words=words(SECRETS[0]), honest=False), Counter[Prompt]()
+
+    def count() -> None:
+        if stage.step == ANSWERED + 1:
+            before.update({place: len(texts) for place, texts in stage.prompts.items()})
+
+    stage.play(STORY, before=count)
+    return [text for place, texts in stage.prompts.items() for text in texts[before[place] :]]
 
 
 def test_forgotten_words_reach_no_prompt() -> None:

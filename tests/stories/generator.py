@@ -153,7 +153,7 @@ class Search:
 
     def sample(self, part: int) -> None:
         """Play some stories that are always the same; a few in part 0, which `make test` plays."""
-        self.play(part, 25 if part else 5)
+        self.play(part, 25 if part else 2)
 
     def found(self, seed: object, number: int) -> Story | None:
         """The first of some stories that fails."""

@@ -6,7 +6,7 @@ from tests.stories import pairs
 from tests.stories.moves import MOVES
 from tests.stories.pairs import Share
 
-SAMPLE = 0.01  # of the pairs, in `make test`
+SAMPLE = 0.003  # of the pairs, in `make test`
 SAMPLED, ALL = pairs.shares(SAMPLE), pairs.shares()
 
 
