@@ -4,6 +4,7 @@ import re
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from sqlite3 import Connection
 
 from local.sqlite.database import SCHEMA, Database
@@ -14,10 +15,12 @@ from skein.adapters.dynamodb.attributes import StoredItem
 from skein.adapters.sqlite_table import database
 from skein.adapters.sqlite_table.calls import Call
 from skein.models.common.storage import Item, Key, Query, Write
+from skein.models.outbox.due import due_before
 from skein.ports import Clock
 
 TABLES = (*re.findall(r"CREATE TABLE (\w+)", SCHEMA), "sqlite_sequence")
 ROW = "SELECT size, item, expires_at FROM items WHERE pk = ? AND sk = ?"
+DUE = "SELECT 1 FROM items WHERE gsi2pk IS NOT NULL AND gsi2sk < ? LIMIT 1"
 INDEXED = " UNION ".join(
     f"SELECT {pk} FROM items WHERE {pk} IS NOT NULL AND {sk} IS NOT NULL"
     for pk, sk in INDEXES.values()
@@ -148,6 +151,11 @@ class MemoryTable(SqliteTable):
                 found = {pk for (pk,) in connection.execute(INDEXED)}
             self._indexed = as_of, found
         return super()._query_index(query) if query.pk in found else []
+
+    def has_due(self, now: datetime) -> bool:
+        """Return whether an item of the due index is due."""
+        with self._database.reading() as connection:
+            return connection.execute(DUE, [due_before(now)]).fetchone() is not None
 
     def _all_changed(self) -> None:
         self._rows.clear()

@@ -487,6 +487,10 @@ class World:
         raise AssertionError("the queues never become empty")
 
     def tick(self) -> int:
+        """What the tick does; without a due item, it only reads the 128 parts of the due index."""
+        table = self.overrides.get("table", self.table)
+        if isinstance(table, MemoryTable) and not table.has_due(self.clock.now()):
+            return 0
         until = self.clock.now() + timedelta(seconds=45)
         with running("Tick"):
             return self.app.tick.run(self.app.firing, until=until)
