@@ -29,7 +29,6 @@ _DETAIL = rf"(?:msg:\d+|{_TIME}|reply to msg:\d+|waited for a reply|{_ASKED})"
 _DETAILS = rf"{_DETAIL}(?:[ ,]{{1,2}}{_DETAIL})*"
 _KIND = r" \((?:human|agent)(?:, ?(?:you|id:? ?[^()\[\]]{1,200}))?\)"
 _ORIGIN = rf"\[sent because [^\[\]\n]{{1,200}} asked {_QUOTED} in {_QUOTED}\]"
-_LABELED = re.compile(r"[*_`]{0,3}\[|.* \((?:human|agent)", re.DOTALL)
 _FLAGS = re.compile(r"\s*(?:\[(?:SEEN|NEW)\])?\s*(?:\u2190 [A-Z]+(?: \(timeout\))?)?\s*")
 
 
@@ -75,11 +74,10 @@ def without_labels(text: str, names: Iterable[str]) -> str:
     Args:
         names: The names in the prompt. Other names in brackets are kept.
     """
+    pattern = labels_of(frozenset(names))
     for _ in range(MAX_LABELS):
         start = text.lstrip(f"{INVISIBLE} \t\r\n")
-        if not _LABELED.match(start):  # as most texts; the pattern of all names takes long to make
-            break
-        found = labels_of(frozenset(names)).match(start)
+        found = pattern.match(start)
         if found is None:
             break
         text = start[found.end() :].lstrip()
