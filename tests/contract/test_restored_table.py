@@ -8,16 +8,32 @@ from skein.models.outbox.jobs import ErasureJob
 from skein.privacy.models.erasure import Erasure
 from tests.contract.conftest import NOW
 from tests.fakes.system import FixedClock
-from tests.support.api_client import everything
+from tests.fakes.table import MemoryTable
 from tests.support.builders import LONG_INVOCATION, TENANT, World
-from tests.support.erasure import BEN, MARK, OPEN, TRACES, ZOE, group, settle, text, world_of
+from tests.support.erasure import (
+    BEN,
+    MARK,
+    OPEN,
+    TRACES,
+    ZOE,
+    group,
+    restoration,
+    settle,
+    text,
+    world_of,
+)
 from tests.support.template import deployed_template
-from tools.stack.restore_erasures import Restoration
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 BEFORE, RESTORED, REGISTER = "rehearsed", "rehearsed-restored", "rehearsed-register"
+
+
+def put(client: "DynamoDBClient", table_name: str, table: MemoryTable) -> None:
+    """Put the items of a table in memory into a table of moto."""
+    for item in table.all_items().values():
+        client.put_item(TableName=table_name, Item=marshal_item(item))
 
 
 def stack_on(client: "DynamoDBClient", table_name: str) -> World:
@@ -55,18 +71,16 @@ def test_restored_backup_is_erased_again_by_the_register(moto_client: "DynamoDBC
     group(planted, OPEN, ZOE, BEN)
     planted.post(f"I love {MARK}", ZOE, chat_id=OPEN)
     settle(planted)
-    for item in everything(planted).values():
-        moto_client.put_item(TableName=BEFORE, Item=marshal_item(item))
+    put(moto_client, BEFORE, planted.table)
     backup = moto_client.create_backup(TableName=BEFORE, BackupName="before")
-    erasure = erase(stack_on(moto_client, BEFORE))
-    assert traces(moto_client, BEFORE) == []
+    erasure = erase(planted)
+    put(moto_client, REGISTER, planted.register)
 
     moto_client.restore_table_from_backup(
         TargetTableName=RESTORED, BackupArn=backup["BackupDetails"]["BackupArn"]
     )
     assert traces(moto_client, RESTORED) == list(TRACES)
     world, said = stack_on(moto_client, RESTORED), list[str]()
-    restoration = Restoration(world.app.ports, report=said.append, sleep=world.clock.advance)
-    assert restoration.run() == {"done": 1}
+    assert restoration(world, said).run() == {"done": 1}
     assert traces(moto_client, RESTORED) == []
     assert said[-1] == f"{erasure.id} done: nothing is left"

@@ -8,9 +8,8 @@ from tests.faults.erasures import METHODS, Erasing
 from tests.faults.sampling import FaultShare
 from tests.support.api_client import everything
 from tests.support.builders import World
-from tests.support.erasure import settle, traces
+from tests.support.erasure import restoration, settle, traces
 from tests.support.fakes import Fuse, Killed
-from tools.stack.restore_erasures import Restoration
 
 
 @cache
@@ -48,11 +47,8 @@ class Restoring(World):
         if strike is not None:
             self.fuse.arm(strike.call, after=strike.after)
         while True:
-            restoration = Restoration(
-                self.app.ports, report=lambda _: None, sleep=self.clock.advance
-            )
             try:
-                assert restoration.run() == {"done": 1}
+                assert restoration(self).run() == {"done": 1}
             except Killed:
                 self.deaths += 1
                 self.fuse.disarm()

@@ -204,6 +204,10 @@ def restored(old: World, items: dict[Key, Item]) -> World:
 
 
 def restoration(world: World, said: list[str] | None = None) -> Restoration:
-    """The command that applies the register to a restored table."""
+    """The command that applies the register to a restored table, in large steps of time."""
     lines: list[str] = [] if said is None else said
-    return Restoration(world.app.ports, report=lines.append, sleep=world.clock.advance)
+
+    def sleep(_seconds: float) -> None:
+        world.clock.advance(1_000)
+
+    return Restoration(world.app.ports, report=lines.append, sleep=sleep)
