@@ -63,7 +63,8 @@ class Provider:
         given = {name: value for name, value in claims.items() if value is not None}
         key = self.keys.keys[0]
         assert isinstance(key, RSAKey)
-        return jwt.encode(given, key.as_pem(private=True), ALGORITHM, headers={"kid": key.kid})
+        assert key.private_key is not None
+        return jwt.encode(given, key.private_key, ALGORITHM, headers={"kid": key.kid})
 
 
 @dataclass(frozen=True)
