@@ -12,6 +12,7 @@ from decimal import (
     Rounded,
     Underflow,
 )
+from functools import lru_cache
 from typing import Any
 
 AttributeValue = dict[str, Any]
@@ -25,6 +26,7 @@ _NUMBERS = Context(
 )
 _EXACT = 10**38  # whole numbers below this have at most 38 digits
 _SMALLEST_PLAIN = 1e-4  # Python writes smaller fractions with an exponent
+REMEMBERED_NUMBERS = 10_000  # most components of vectors, which have four decimal places
 
 
 def marshal(value: Any) -> AttributeValue:
@@ -144,6 +146,7 @@ def _name(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=REMEMBERED_NUMBERS, typed=True)
 def _number(value: float | Decimal) -> str:
     if type(value) is float and _SMALLEST_PLAIN <= abs(value) < 1:
         return repr(value)  # Python writes these without an exponent

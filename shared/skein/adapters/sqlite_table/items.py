@@ -44,6 +44,7 @@ COLLECTION_OVERHEAD = 3
 ELEMENT_OVERHEAD = 1
 REMEMBERED = 2_000  # items; the same agents, chats and members are read again and again
 MAX_REMEMBERED_TEXT = 10_000  # characters
+REMEMBERED_NUMBERS = 10_000  # most components of vectors, which have four decimal places
 
 
 def to_text(item: StoredItem) -> str:
@@ -190,7 +191,7 @@ def _size(spelled: AttributeValue) -> int:
     if kind == "S":  # most values are strings
         return _text_size(value)
     if kind == "N":  # as the hundreds of components of a vector are
-        return (_digits(value) + 1) // 2 + 1
+        return _number_size(value)
     match kind:
         case "B":
             return len(value)
@@ -203,9 +204,11 @@ def _size(spelled: AttributeValue) -> int:
             return 1
 
 
-def _digits(number: str) -> int:
-    """Return how many digits a number has, without leading and trailing zeros."""
-    return len(number.replace(".", "").strip("-0")) or 1
+@lru_cache(maxsize=REMEMBERED_NUMBERS)
+def _number_size(number: str) -> int:
+    """Return the size of a number, which depends on its digits between the outer zeros."""
+    digits = len(number.replace(".", "").strip("-0")) or 1
+    return (digits + 1) // 2 + 1
 
 
 def _text_size(text: str) -> int:
