@@ -1,5 +1,6 @@
 """Operators see private content only with the role `privacy` and a reason, which is audited."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -76,6 +77,11 @@ CALLS: tuple[Call, ...] = (
 
 @pytest.fixture
 def world() -> World:
+    return World(model=ScriptedModel.saying(default="Rest it")).continue_from(_private())
+
+
+@cache
+def _private() -> World:
     world = World(model=ScriptedModel.saying(default="Rest it"))
     world.agent()
     world.known(HUSAM)

@@ -31,7 +31,7 @@ from tests.support.builders import LINE, PHONE, TENANT, bot, person
 from tests.support.choices import POST
 from tests.support.fakes import says
 from tests.support.sms_choices import REPLY, SMS, WORDS, Phone
-from tests.support.webhooks import invoke
+from tests.support.webhooks import invoke, signed_world
 
 SECOND_LINE = "+15005550007"
 WRONG, ALONE = render("notice_wrong_code"), render("notice_code_alone")
@@ -42,6 +42,12 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def phone() -> Phone:
     return Phone()
+
+
+@pytest.fixture
+def limited() -> Phone:
+    """A phone that may send eight messages a minute."""
+    return Phone(signed_world(user_messages_per_minute=8))
 
 
 def wrong(codes: dict[str, str], number: int = 0) -> str:
@@ -388,29 +394,29 @@ def test_six_digits_a_day_after_the_last_question_are_an_ordinary_message(phone:
     assert phone.messages[-2].kind == "text"
 
 
-def test_answer_over_the_limit_counts_and_starts_its_run(phone: Phone) -> None:
-    codes = phone.ask()
-    now = phone.world.clock.now()
-    for _ in range(25):
-        phone.text("Hello?")
-        phone.world.clock.set(now)
-    before = len(phone.runs)
-    phone.text(codes["Yes"])
-    assert phone.asked.answer is not None
-    assert phone.messages[-1].reason is None
-    assert len(phone.runs) == before + 1
+def test_answer_over_the_limit_counts_and_starts_its_run(limited: Phone) -> None:
+    codes = limited.ask()
+    now = limited.world.clock.now()
+    for _ in range(12):
+        limited.text("Hello?")
+        limited.world.clock.set(now)
+    before = len(limited.runs)
+    limited.text(codes["Yes"])
+    assert limited.asked.answer is not None
+    assert limited.messages[-1].reason is None
+    assert len(limited.runs) == before + 1
 
 
-def test_answer_that_reaches_the_limit_causes_no_notice(phone: Phone) -> None:
-    codes = phone.ask()
-    now = phone.world.clock.now()
-    for _ in range(phone.world.settings.user_messages_per_minute):
-        phone.text("Hello?")
-        phone.world.clock.set(now)
-    notices = [message.text for message in phone.messages if message.kind == "notice"]
-    phone.text(codes["Yes"])
-    assert phone.asked.answer is not None
-    assert [each.text for each in phone.messages if each.kind == "notice"] == notices
+def test_answer_that_reaches_the_limit_causes_no_notice(limited: Phone) -> None:
+    codes = limited.ask()
+    now = limited.world.clock.now()
+    for _ in range(limited.world.settings.user_messages_per_minute):
+        limited.text("Hello?")
+        limited.world.clock.set(now)
+    notices = [message.text for message in limited.messages if message.kind == "notice"]
+    limited.text(codes["Yes"])
+    assert limited.asked.answer is not None
+    assert [each.text for each in limited.messages if each.kind == "notice"] == notices
 
 
 def test_wrong_number_over_the_limit_gets_one_notice_in_all(phone: Phone) -> None:

@@ -29,10 +29,15 @@ class Multi(dict[str, list[str]]):
         return self[name]
 
 
-def signed_world() -> World:
-    """A world that knows Twilio's signature, with an agent on a line."""
+def signed_world(**changed: Any) -> World:
+    """A world that knows Twilio's signature, with an agent on a line.
+
+    Args:
+        changed: Settings with other values.
+    """
     secrets = MemorySecrets({"twilio": ACCOUNT})
-    world = World(SETTINGS, overrides={"verifier": TwilioSignature(secrets, SETTINGS)})
+    settings = SETTINGS.model_copy(update=changed)
+    world = World(settings, overrides={"verifier": TwilioSignature(secrets, settings)})
     world.secret_values["twilio"] = ACCOUNT
     world.agent()
     world.line()
