@@ -156,12 +156,8 @@ def test_each_alarm_leads_to_a_section_of_the_runbook_and_each_section_has_an_al
 def test_queries_of_the_log_name_lines_and_fields_that_there_are() -> None:
     pages = page("alarms.md") + page("reasons.md")
     lines = re.findall(r'message = "([^"]+)"', pages)
-    texts = {
-        node.value
-        for _, tree in trees(SOURCES, "|".join(map(re.escape, lines)))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    code = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    texts = {line for line in lines if f'"{line}"' in code}
     known = logged_fields() | SPREAD_FIELDS | LOG_FIELDS
     for query in re.findall(r"^ *insights '(.+)'", pages, flags=re.MULTILINE):
         assert set(re.findall(r'message = "([^"]+)"', query)) <= texts, query
@@ -426,11 +422,12 @@ def test_glossary_is_alphabetical_with_one_term_an_entry() -> None:
 
 def test_each_term_of_the_glossary_is_used_by_another_page() -> None:
     others = [path for path in PAGES if path.name not in {"glossary.md", "CHANGELOG.md"}]
-    text = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in others)
+    text = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in others).lower()
+    # A pattern that begins with plain characters is found ten times as fast.
     unused = [
         term
-        for term in glossary()
-        if not re.search(rf"\b{re.escape(term)}(?:s|es)?\b", text, flags=re.IGNORECASE)
+        for term, said in ((term, re.escape(term.lower())) for term in glossary())
+        if not re.search(rf"{said}(?<!\w{said})(?:s|es)?\b", text)
     ]
     assert unused == [], "no page of the docs uses these terms"
 

@@ -4,7 +4,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 
 from local.template import ROOT, TEMPLATE
 from tests.support.template import deployed_template
-from tests.support.trees import trees
+from tests.support.trees import imported, trees
 
 FOLDER = ROOT / "requirements"
 LOCKED = sorted(FOLDER.glob("*.txt"))
@@ -68,17 +68,17 @@ def test_local_stack_imports_only_packages_of_its_run_list() -> None:
     files = [*(ROOT / "local").rglob("*.py"), *client.rglob("*.py")]
     functions = {path.stem for path in (ROOT / "functions").iterdir()}
     ours = {"local", "skein", "skein_client", "tools", *functions}
-    imported = imports(files, but=ours | sys.stdlib_module_names)
-    assert imported & pins("run.txt").keys()
-    assert not not_among(imported, pins("run.txt"))
+    found = {name for path in files for name in imports(path)} - ours - sys.stdlib_module_names
+    assert found & pins("run.txt").keys()
+    assert not not_among(found, pins("run.txt"))
 
 
-def not_among(imported: set[str], pinned: Collection[str]) -> set[str]:
+def not_among(packages: set[str], pinned: Collection[str]) -> set[str]:
     """The imported packages whose distributions are not among the pinned ones."""
     distributions = packages_distributions()
     return {
         name
-        for name in imported
+        for name in packages
         if not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & set(pinned)
     }
 
@@ -117,14 +117,14 @@ def test_deployed_code_imports_declared_packages_only() -> None:
     functions = ROOT / "functions"
     files = [*(ROOT / "shared").rglob("*.py"), *functions.rglob("*.py")]
     ours = {"skein", *(path.stem for path in functions.iterdir())}
-    imported = imports(files, but=ours | sys.stdlib_module_names)
+    found = {name for path in files for name in imports(path)} - ours - sys.stdlib_module_names
     declared = {
         line.partition("[")[0]
         for name in ("layer.in", "runtime.in")
         for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()
     }
-    assert imported
-    assert not not_among(imported, declared)
+    assert found
+    assert not not_among(found, declared)
 
 
 def test_private_modules_of_libraries_are_those_that_contract_tests_pin() -> None:
@@ -140,24 +140,7 @@ def test_private_modules_of_libraries_are_those_that_contract_tests_pin() -> Non
     assert private - {"_typeshed.wsgi"} == {"mcp.client._probe"}
 
 
-def imports(paths: Iterable[Path], but: Collection[str]) -> set[str]:
-    """The packages other than `but` that files import when they run; not those for types alone."""
-    known = "|".join(map(re.escape, but))
-    others = rf"(?m)^\s*(?:import|from) (?!(?:{known})\b)"
-    return {name for _, tree in trees(paths, others) for name in _imports(tree)} - {*but}
-
-
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for_types = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if node in for_types:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.split(".")[0]
+def imports(path: Path) -> set[str]:
+    """The packages that a file imports when it runs, wherever in it; not those for types alone."""
+    text = re.sub(r"(?m)^( *)if TYPE_CHECKING:.*\n(?:\1 .*\n|\n)+", "", path.read_text("utf-8"))
+    return {name.split(".")[0] for name in imported(text)}

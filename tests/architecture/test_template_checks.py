@@ -1,10 +1,10 @@
 """The checks of the template notice what is missing."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.support.template import deployed_template
 from tools.deployment import template_checks
@@ -19,7 +19,7 @@ def template_without(tmp_path: Path, remove: str) -> Path:
         if remove == "DeletionPolicy":
             each.pop(remove, None)
     path = tmp_path / "template.yaml"
-    path.write_text(yaml.safe_dump(document | {"Resources": resources}), encoding="utf-8")
+    path.write_text(json.dumps(document | {"Resources": resources}), encoding="utf-8")  # is YAML
     return path
 
 

@@ -1,9 +1,25 @@
-"""The syntax trees of modules, for tests of the code."""
+"""The syntax trees and the imports of modules, for tests of the code."""
 
 import ast
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+# As `ruff format` writes them; a hundred times faster to find than to parse a module.
+_IMPORT = re.compile(
+    r"^ *(?:import (?P<module>[\w.]+)|from (?P<package>[\w.]+) import (?P<names>\([^)]*\)|.*))",
+    re.MULTILINE,
+)
+
+
+def imported(text: str) -> Iterator[str]:
+    """Yield what a module's text imports, such as `json` and `collections.abc.Iterator`."""
+    for found in _IMPORT.finditer(text):
+        if found["module"]:
+            yield found["module"]
+            continue
+        listed = re.sub(r"#.*| as \w+", "", found["names"])
+        yield from (f"{found['package']}.{name}" for name in re.findall(r"[\w*]+", listed))
 
 
 def trees(paths: Iterable[Path], containing: str) -> Iterator[tuple[Path, ast.Module]]:
