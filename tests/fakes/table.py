@@ -5,6 +5,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from sqlite3 import Connection
 
 from local.sqlite.database import SCHEMA, Database
@@ -19,13 +20,17 @@ from skein.models.outbox.due import due_before
 from skein.ports import Clock
 
 TABLES = (*re.findall(r"CREATE TABLE (\w+)", SCHEMA), "sqlite_sequence")
-ROW = "SELECT size, item, expires_at FROM items WHERE pk = ? AND sk = ?"
+ROWS = (
+    "WITH wanted(pk, sk) AS (VALUES {})"
+    " SELECT pk, sk, size, item, expires_at FROM wanted CROSS JOIN items USING (pk, sk)"
+)
 DUE = "SELECT 1 FROM items WHERE gsi2pk IS NOT NULL AND gsi2sk < ? LIMIT 1"
 INDEXED = " UNION ".join(
     f"SELECT {pk} FROM items WHERE {pk} IS NOT NULL AND {sk} IS NOT NULL"
     for pk, sk in INDEXES.values()
 )
 Row = tuple[int, str, float | None]
+UNREAD: Row = (0, "", None)
 Changed = Callable[[Mapping[Key, StoredItem | None], Mapping[Key, StoredItem | None], bool], None]
 # Databases of tables that are gone. To empty one is 30 times faster than to create one, and a world
 # has three.
@@ -77,7 +82,7 @@ class MemoryTable(SqliteTable):
         self.changes = 0
         self.touched: dict[Key, None] = {}
         self.changed: Changed | None = None
-        self._rows: dict[Key, Row] = {}
+        self._rows: dict[Key, Row | None] = {}
         self._indexed: tuple[int, set[str]] = (-1, set())
         self._changed_in: Counter[str] = Counter()
         self._changed_everywhere = 0
@@ -128,19 +133,20 @@ class MemoryTable(SqliteTable):
 
     def _living(self, keys: Sequence[Key]) -> list[tuple[int, str]]:
         """See `SqliteTable`; a row is read again only if it was written."""
-        now, living = self._now(), []
-        for key in keys:
-            row = self._rows.get(key) or self._row(key)
-            if row is not None and (row[2] is None or row[2] > now):
-                living.append(row[:2])
-        return living
+        now, rows = self._now(), self._rows_of(keys)
+        return [row[:2] for row in rows if row and (row[2] is None or row[2] > now)]
 
-    def _row(self, key: Key) -> Row | None:
-        with self._database.reading() as connection:  # nobody else writes meanwhile
-            row: Row | None = connection.execute(ROW, key).fetchone()
-            if row is not None:
-                self._rows[key] = row
-        return row
+    def _rows_of(self, keys: Sequence[Key]) -> list[Row | None]:
+        """Return the row of each key; None if there is none."""
+        rows = {key: self._rows.get(key, UNREAD) for key in keys}
+        if new := [key for key, row in rows.items() if row is UNREAD]:
+            wanted = ", ".join(["(?, ?)"] * len(new))
+            with self._database.reading() as connection:  # nobody else writes meanwhile
+                found = connection.execute(ROWS.format(wanted), [*chain(*new)])
+                read = dict.fromkeys(new) | {Key(pk, sk): (*row,) for pk, sk, *row in found}
+                self._rows |= read
+            rows |= read
+        return [*rows.values()]
 
     def _query_index(self, query: Query) -> list[tuple[int, Item]]:
         """See `SqliteTable`; a tick asks for dozens of partitions that are empty."""
@@ -173,8 +179,8 @@ class MemoryTable(SqliteTable):
 
     def all_touched(self) -> dict[Key, str | None]:
         """Return the stored texts of the items in `touched`, in order; None if one is deleted."""
-        rows = {key: self._rows.get(key) or self._row(key) for key in sorted(self.touched)}
-        return {key: row and row[1] for key, row in rows.items()}
+        keys = sorted(self.touched)
+        return {key: row and row[1] for key, row in zip(keys, self._rows_of(keys), strict=True)}
 
     def all_keys(self) -> list[Key]:
         """Return the keys of all stored items, in order, expired ones included."""
