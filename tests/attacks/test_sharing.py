@@ -28,11 +28,7 @@ from tests.stories.searches import SEARCHES
 from tests.stories.town import Town
 
 SHARING_SEARCH = SEARCHES["sharing"]
-QUICK = (
-    "told_words_go_no_further",
-    "reader_turned_it_off",
-    "rule_is_withdrawn_before_tools_save",
-)
+QUICK = ("told_words_go_no_further", "rule_is_withdrawn_before_tools_save")
 TELLING = 0.25  # of the stories, at least, in which a rule tells words
 
 

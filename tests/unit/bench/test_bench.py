@@ -157,13 +157,13 @@ def test_calls_of_a_visit_are_as_many_as_its_access_patterns_say(
     client, wire = client_of(None), Wire()
     make_table(client, "skein")
     wire.listen(client)
-    found = list(rows(client, wire, "skein", visits=2))
+    found = list(rows(client, wire, "skein", visits=1))
     names = ("open a visit", "post the first message of a visit", "post a message of a visit")
     for row, name in zip(found, names, strict=True):
         meter = Meter()
         patterns[name](meter)
         assert meter.cost is not None
-        assert (row.turns, row.calls) == (2, meter.cost.rounds)
+        assert (row.turns, row.calls) == (1, meter.cost.rounds)
     text = page(Results((), {}, {}, None, {}, (), visits=found), "now")
     assert "| visit opened | 5 | 5 |" in text
 

@@ -60,6 +60,7 @@ def test_run_that_decides_a_situation_becomes_a_case(name: str) -> None:
         assert trials.tried_as_run(BY_NAME[name], scripted) == "regressed"
 
 
+@pytest.mark.slow
 def test_situation_that_has_its_prompts_forgotten_is_no_case_of_a_run() -> None:
     forgets = BY_NAME["has a person's words forgotten without telling a group"]
     with scripted_model() as scripted, pytest.raises(trials.NotInWorldError):

@@ -111,11 +111,11 @@ class Life:
     def come_to_rest(self) -> None:
         """People fall silent, the model has nothing more to say, and time goes by."""
         self.world.model.default = END
-        for _ in range(60):
+        for _ in range(30):
             self.world.run_ready()
             self.world.tick()
             self.world.run_ready()
-            self.world.clock.advance(61)
+            self.world.clock.advance(122)
 
 
 @given(seed=st.integers(0, 2**32))
