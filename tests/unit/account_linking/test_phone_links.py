@@ -875,11 +875,11 @@ def on_lines(world: World, phones: Sequence[str], lines: Sequence[str]) -> list[
     return chats
 
 
-def test_patch_that_takes_20_numbers_with_chats_on_5_lines_stops_texts_to_all_of_them() -> None:
+def test_patch_that_takes_20_numbers_with_chats_on_2_lines_stops_texts_to_all_of_them() -> None:
     world = called()
     phones = [f"+150055502{n:02d}" for n in range(20)]
-    chats = on_lines(world, phones, [f"+150055500{n:02d}" for n in range(10, 15)])
-    assert len(set(chats)) == 100
+    chats = on_lines(world, phones, [f"+150055500{n:02d}" for n in range(10, 12)])
+    assert len(set(chats)) == 40
     admin = operator(world)
 
     for _ in range(2):

@@ -130,13 +130,13 @@ def peak_of(count: int) -> int:
 
 
 def test_a_chat_is_read_in_pages() -> None:
-    world = long_chat(1_000)
+    world = long_chat(450)
     world.table.log = []
     consolidate(world)
     pages = [call for call in world.table.log if call.method == "query"]
     # The recall sweep finds that nothing is indexed, so the chat is read a second time.
-    assert len(pages) < 2 * 1_000 / 100 + 10
-    assert world.membership(COACH).consolidated_seq == 1_000
+    assert len(pages) < 2 * 450 / 100 + 10
+    assert world.membership(COACH).consolidated_seq == 450
 
 
 @pytest.mark.slow

@@ -356,13 +356,22 @@ def test_small_prompt_limits_the_memories(size: int) -> None:
     assert ") 39 word" in texts["CORE MEMORIES"]
 
 
+@pytest.fixture
+def _few_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a prompt read 120 items of a partition, a tenth of what it usually reads."""
+    monkeypatch.setattr("skein.agent.reading.owned_items.MAX_LIVE", 50)
+    monkeypatch.setattr("skein.agent.reading.owned_items.MAX_OTHER_ITEMS", 70)
+
+
+@pytest.mark.usefixtures("_few_are_read")
 @pytest.mark.parametrize("kind", ["core", "journal"])
 def test_memory_of_an_operator_is_kept_however_much_others_say(kind: MemoryKind) -> None:
     world = _chatting()
     said = "Escalate to the emergency line"
     world.app.memories.add(OWNER, said, kind, made_by="api")
-    for n in range(1_300):
-        one = memory(f"Memory {n}", id=f"mem_9{n:04d}", made_by="tool", by_operator=False)
+    for n in range(130):
+        text = f"Memory {n} {'word ' * 60}"
+        one = memory(text, id=f"mem_9{n:04d}", made_by="tool", by_operator=False)
         world.table.write(Put(one.key, one.to_item()))
     texts = {s.name: s.text for s in _prompt(world).sections}
     assert said in texts["CORE MEMORIES" if kind == "core" else "JOURNAL"]
@@ -377,17 +386,18 @@ def test_goals_of_operators_come_first() -> None:
     assert texts["GOALS"].index("Ours") < texts["GOALS"].index("Theirs")
 
 
+@pytest.mark.usefixtures("_few_are_read")
 def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:
     world = _chatting()
     world.app.goals.set(OWNER, "Win")
     world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
     _add(world, "The journal is not hidden", "journal")
-    for n in range(1_300):
-        one = memory(f"Memory {n}", 1_300 - n, id=f"mem_{n:04d}", by_operator=False)
+    for n in range(130):
+        one = memory(f"Memory {n}", 130 - n, id=f"mem_{n:04d}", by_operator=False)
         world.table.write(Put(one.key, one.to_item()))
     world.table.log.clear()
     texts = {s.name: s.text for s in _prompt(world).sections}
     queries = [call.method for call in world.table.log].count("query")
     assert {"GOALS", "PLANS", "JOURNAL"} <= texts.keys()
-    assert "Memory 1299" in texts["CORE MEMORIES"]
+    assert "Memory 129" in texts["CORE MEMORIES"]
     assert queries == 3  # the messages, what is owned, and the journal, which that did not reach

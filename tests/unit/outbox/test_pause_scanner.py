@@ -132,12 +132,12 @@ def test_ended_pause_is_forgotten_after_all_work_was_resumed() -> None:
 def test_pause_of_more_than_a_day_is_counted_each_hour(scope: str) -> None:
     world = answering()
     switch(world, scope, "texts", on=True)
-    minutes_pass(world, 24 * 60, step=10)
+    minutes_pass(world, 24 * 60, step=30)
     assert world.metrics.counts["PausesForgotten"] == 0
-    minutes_pass(world, 3 * 60, step=10)
+    minutes_pass(world, 3 * 60, step=30)
     assert world.metrics.counts["PausesForgotten"] == 3
     switch(world, scope, "texts", on=False)
-    minutes_pass(world, 3 * 60, step=10)
+    minutes_pass(world, 3 * 60, step=30)
     assert world.metrics.counts["PausesForgotten"] == 3
 
 

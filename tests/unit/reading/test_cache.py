@@ -179,7 +179,7 @@ def test_erasure_invalidates_the_whole_cache() -> None:
     assert [m.text for m in container.read().of(History).messages] == ["[erased]"]
 
 
-@pytest.mark.parametrize("rounds", [60, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_two_containers_never_read_stale_data(rounds: int) -> None:
     chance = random.Random(11)
     world = talking()

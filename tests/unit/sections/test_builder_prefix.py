@@ -20,7 +20,7 @@ from tests.support.fakes import ScriptedModel
 
 HUSAM, SARAH = person(), person("usr_sarah", "Sarah")
 COACH = bot()
-MESSAGES = 100
+MESSAGES = 80
 SETTLED = 50
 
 QUESTION = (

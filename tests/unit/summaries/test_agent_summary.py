@@ -216,8 +216,8 @@ def test_a_failure_keeps_the_old_note_and_is_retried_after_the_cooldown() -> Non
 def test_a_model_that_never_gives_a_fit_answer_is_asked_less_and_less_often() -> None:
     world = _world(*["unfit"] * 1_000)
     _talk(world, "Hello", "There")
-    for _ in range(24 * 12):
-        world.clock.advance(300)
+    for _ in range(24 * 4):
+        world.clock.advance(900)
         world.tick()
         world.run_ready()
     assert len(_agent_summaries_asked(world)) < 15

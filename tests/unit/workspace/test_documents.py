@@ -15,7 +15,6 @@ from skein.workspace.models.document import (
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,
     MAX_PINNED,
-    MAX_SOURCES,
     Document,
     DocumentReach,
     Folder,
@@ -475,17 +474,20 @@ def test_documents_of_a_merged_person_move_without_loss() -> None:
     assert world.table.query(Query(caller.partition)).items == ()
 
 
-def test_document_records_up_to_a_hundred_source_chats() -> None:
+def test_document_records_a_limited_number_of_source_chats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("skein.workspace.document_edits.MAX_SOURCES", 10)
     world = World()
     write(world)
-    for n in range(MAX_SOURCES):
+    for n in range(10):
         author = Author(made_from=MadeFrom.messages(f"chat_{n:03}", 1, 1, ()))
         for _ in range(2):
             world.app.documents.revise(REACH, "plan", Revision(append="x"), author=author)
     document = world.app.documents.get(REACH, "plan")
-    assert document.made_from.chats == tuple(f"chat_{n:03}" for n in range(MAX_SOURCES))
+    assert document.made_from.chats == tuple(f"chat_{n:03}" for n in range(10))
     late = Author(made_from=MadeFrom.messages("chat_late", 1, 1, ()))
-    with pytest.raises(Conflict, match="100 chats"):
+    with pytest.raises(Conflict, match="10 chats"):
         world.app.documents.revise(REACH, "plan", Revision(append="x"), author=late)
     known = Author(made_from=MadeFrom.messages("chat_005", 1, 1, ()))
     world.app.documents.revise(REACH, "plan", Revision(append="x"), author=known)
