@@ -53,7 +53,7 @@ class Walk:
         while caller is not None and not _is_ours(caller.f_code):
             caller = caller.f_back
         self.moves += caller is None or caller.f_code.co_filename != code.co_filename
-        self.modules[str(Path(code.co_filename).relative_to(ROOT))] += 1
+        self.modules[code.co_filename.removeprefix(f"{ROOT}/")] += 1
         self.functions.add(code)
 
     @contextmanager
