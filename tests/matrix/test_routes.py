@@ -1,7 +1,7 @@
 """No route tells or changes anything for other tenants, other scopes or those not in a chat."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -122,13 +122,19 @@ ABROAD = [STRANGER, "ACME", "acme#CHAT", TWIN]  # whose calls succeed: the last
 
 every_route = pytest.mark.parametrize("route", ROUTES, ids=str)
 guarded = [route for route in ROUTES if not route.public]
-every_guarded_route = pytest.mark.parametrize("route", guarded, ids=str)
-every_naming_route = pytest.mark.parametrize(
-    "route", [route for route in ROUTES if route.names_something], ids=str
-)
-every_chat_route = pytest.mark.parametrize(
-    "route", [route for route in ROUTES if "chat_id" in route.path_names], ids=str
-)
+
+
+def each_subject(routes: Iterable[Route]) -> pytest.MarkDecorator:
+    """Give a test the routes of one subject at a time, the first part of their paths, by name."""
+    subjects: dict[str, dict[str, Route]] = {}
+    for route in routes:
+        subject = route.path.removeprefix("/v1/").strip("/").split("/")[0]
+        subjects.setdefault(subject, {})[str(route)] = route
+    return pytest.mark.parametrize("routes", list(subjects.values()), ids=list(subjects))
+
+
+Routes = Mapping[str, Route]
+TOO_MANY = 429  # would tell nothing about a call
 
 
 @pytest.fixture
@@ -136,8 +142,31 @@ def world() -> Neighbours:
     return Neighbours()
 
 
+class Worlds:
+    """Worlds for several calls: each is used again until a call has changed it."""
+
+    def __init__(self) -> None:
+        self._last = Neighbours()
+
+    def at_first(self) -> Neighbours:
+        """A world in which nothing has happened but looks; it is new only if need be."""
+        changed = [key for key, _ in self._last.changed()]
+        looks = all(tells_who_looked(key) or "#LIMIT#" in key.pk for key in changed)
+        if self._last.queues.sent or not looks:
+            self._last = Neighbours()
+        elif changed:
+            self._last.begin()
+        return self._last
+
+
+@pytest.fixture
+def worlds() -> Worlds:
+    return Worlds()
+
+
 def _told(answer: Answer, home: TenantData, request: Request) -> list[str]:
     """Which marks of a tenant an answer tells, but for those that were asked with."""
+    assert answer.status != TOO_MANY
     text = json.dumps([answer.body, dict(answer.raw.get("headers") or {})], ensure_ascii=False)
     for given in request.given:
         text = text.replace(given, "")
@@ -151,16 +180,6 @@ def _owned_changes(world: Neighbours, home: TenantData) -> list[str]:
         for key, item in world.changed()
         if home.owns(key, item) and not tells_who_looked(key) and "#LIMIT#" not in key.pk
     ]
-
-
-def _as_at_first(world: Neighbours) -> Neighbours:
-    """A world in which nothing has happened but looks; it is new only if need be."""
-    changed = [key for key, _ in world.changed()]
-    if world.queues.sent or not all(tells_who_looked(k) or "#LIMIT#" in k.pk for k in changed):
-        return Neighbours()
-    if changed:
-        world.begin()
-    return world
 
 
 def _happened(world: Neighbours) -> list[Any]:
@@ -206,11 +225,14 @@ def test_authorized_caller_succeeds(world: Neighbours, route: Route) -> None:
 # ---------------------------------------------------------------------- the query
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.query_names], ids=str)
-def test_route_with_a_documented_query_parameter_accepts_it(route: Route) -> None:
-    world = Neighbours()
+@each_subject(route for route in ROUTES if route.query_names)
+def test_route_with_a_documented_query_parameter_accepts_it(worlds: Worlds, routes: Routes) -> None:
+    check_each(routes, lambda route: _assert_query_is_accepted(worlds, route))
+
+
+def _assert_query_is_accepted(worlds: Worlds, route: Route) -> None:
     for name in set(route.query_names) - {"cursor"}:
-        world = _as_at_first(world)
+        world = worlds.at_first()
         request = route.request(world.ours.own, queries=(name,))
         answer = route.send(caller(world, route), request)
         elsewhere = name in {"chat_id", "user_id"} and answer.status == 404  # in another scope
@@ -234,11 +256,14 @@ def test_each_route_documents_the_query_parameters_that_it_accepts() -> None:
 # ---------------------------------------------------------------------- the wrong tenant
 
 
-@every_guarded_route
-def test_call_of_another_tenant_returns_and_changes_no_data(route: Route) -> None:
-    world = Neighbours()
+@each_subject(guarded)
+def test_call_of_another_tenant_returns_and_changes_no_data(worlds: Worlds, routes: Routes) -> None:
+    check_each(routes, lambda route: _assert_other_tenants_get_nothing(worlds, route))
+
+
+def _assert_other_tenants_get_nothing(worlds: Worlds, route: Route) -> None:
     for tenant in ABROAD:
-        world = _as_at_first(world)
+        world = worlds.at_first()
         world.assign(NEW_LINE, tenant=tenant)
         request = route.request(world.ours.own)
         answer = route.send(caller(world, route, tenant=tenant), request)
@@ -255,14 +280,18 @@ def test_call_of_another_tenant_returns_and_changes_no_data(route: Route) -> Non
             assert [key for key, _ in world.changed() if "#LIMIT#" not in key.pk] == [], tenant
 
 
-@every_guarded_route
-def test_ids_of_another_tenant_are_not_found(world: Neighbours, route: Route) -> None:
+@each_subject(guarded)
+def test_ids_of_another_tenant_are_not_found(worlds: Worlds, routes: Routes) -> None:
     """One thing at a time is theirs, in path, query or body; everything else is one's own."""
-    plain = route.request(world.ours.own)
+    check_each(routes, lambda route: _assert_their_ids_are_not_found(worlds, route))
+
+
+def _assert_their_ids_are_not_found(worlds: Worlds, route: Route) -> None:
+    plain = route.request(worlds.at_first().ours.own)
     asked: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in sorted(plain.named)]
     asked += [(name, (name,)) for name in route.query_names if name in {"chat_id", "user_id"}]
     for (name, queries), neighbour in product(asked, (0, 1)):
-        world = _as_at_first(world)
+        world = worlds.at_first()
         theirs = world.others[neighbour]
         if theirs.own[name] == world.ours.own[name]:
             continue
@@ -287,31 +316,37 @@ def _naming(
     return Request(request.path, request.body, query, request.named)
 
 
-@every_naming_route
-def test_id_with_key_separators_is_rejected_or_not_found(route: Route) -> None:
+@each_subject(route for route in ROUTES if route.names_something)
+def test_id_with_key_separators_is_rejected_or_not_found(worlds: Worlds, routes: Routes) -> None:
     """`#` stands between the parts of a key; an id with one reaches no other part."""
-    world = Neighbours()
-    asked: list[Request] = []
+    check_each(routes, lambda route: _assert_separators_are_rejected(worlds, route))
+
+
+def _assert_separators_are_rejected(worlds: Worlds, route: Route) -> None:
+    world, asked = worlds.at_first(), list[Request]()
     for name in sorted(route.request(world.ours.own).named):
         for ending in ("#META", "#AUD#user:usr_qann", "%23META", "/../x"):
             request = route.request(world.ours.own | {name: world.ours.own[name] + ending})
             if request in asked:  # a path has `#` as `%23`
                 continue
             asked.append(request)
-            world = _as_at_first(world)
+            world = worlds.at_first()
             answer = route.send(caller(world, route), request)
             if name not in FREE_NAMES.get(str(route), ()):
                 assert answer.status in {404, 422}, (name, ending, answer.body)
             _assert_untouched(world, *world.others)
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if "cursor" in r.query_names], ids=str)
-def test_foreign_cursor_returns_no_data_of_its_origin(route: Route) -> None:
+@each_subject(route for route in ROUTES if "cursor" in route.query_names)
+def test_foreign_cursor_returns_no_data_of_its_origin(worlds: Worlds, routes: Routes) -> None:
     """We ask with the cursors of all: the tenants are alike, so the reverse is the same."""
-    world = Neighbours()
-    plain = route.request(world.ours.own)
+    check_each(routes, lambda route: _assert_cursors_return_no_data(worlds, route))
+
+
+def _assert_cursors_return_no_data(worlds: Worlds, route: Route) -> None:
+    plain = route.request(worlds.at_first().ours.own)
     for cursor in _cursors():
-        world = _as_at_first(world)
+        world = worlds.at_first()
         query = {**plain.query, "cursor": cursor}
         request = Request(plain.path, plain.body, query, plain.named)
         answer = route.send(caller(world, route), request)
@@ -348,12 +383,12 @@ def _cursors() -> tuple[str, ...]:
 # ---------------------------------------------------------------------- unchanged lists
 
 
-@pytest.mark.parametrize(
-    "route",
-    [r for r in ROUTES if {"items", "next_cursor"} <= r.fields and r.method == "GET"],
-    ids=str,
-)
-def test_list_answers_its_etag_with_304_until_it_changes(world: Neighbours, route: Route) -> None:
+@each_subject(route for route in ROUTES if route.lists)
+def test_list_answers_its_etag_with_304_until_it_changes(worlds: Worlds, routes: Routes) -> None:
+    check_each(routes, lambda route: _assert_has_etag(worlds.at_first(), route))
+
+
+def _assert_has_etag(world: Neighbours, route: Route) -> None:
     request, client = route.request(world.ours.own), caller(world, route)
     first = client.call("GET", request.path, query=request.query)
     tag = first.raw["headers"]["etag"]
@@ -462,8 +497,12 @@ def _assert_refused(world: Neighbours, route: Route, refused: Refused) -> None:
         assert answer.body["details"]["reasons"] == reasons
 
 
-@every_route
-def test_rejected_call_reveals_and_changes_no_data(world: Neighbours, route: Route) -> None:
+@each_subject(ROUTES)
+def test_rejected_call_reveals_and_changes_no_data(worlds: Worlds, routes: Routes) -> None:
+    check_each(routes, lambda route: _assert_refusals(worlds.at_first(), route))
+
+
+def _assert_refusals(world: Neighbours, route: Route) -> None:
     cases = {refused.case: refused for refused in _refused(route)}
     check_each(cases, lambda refused: _assert_refused(world, route, refused))
     if route.scope == "admin":
@@ -486,13 +525,17 @@ def _assert_other_roles_are_refused(world: Neighbours, route: Route) -> None:
     answer = route.send(caller(world, route, scope=others), request)
     assert (answer.status, answer.code) == FORBIDDEN
     assert _told(answer, world.ours, request) == []
-    [entry] = [each for each in _audited(world) if each.refused]
-    assert entry.scope == route.role
+    entry = _audited(world)[-1]
+    assert (entry.refused, entry.route, entry.scope) == (True, str(route), route.role)
     assert _owned_changes(world, world.ours) == []
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.role == "support"], ids=str)
-def test_support_scope_reveals_no_private_content(world: Neighbours, route: Route) -> None:
+@each_subject(route for route in ROUTES if route.role == "support")
+def test_support_scope_reveals_no_private_content(worlds: Worlds, routes: Routes) -> None:
+    check_each(routes, lambda route: _assert_nothing_private_is_told(worlds.at_first(), route))
+
+
+def _assert_nothing_private_is_told(world: Neighbours, route: Route) -> None:
     ours = world.ours
     private = {ours.words[name] for name in ("anns", "pair", "joined")} | {ours.profile_word}
     places = [{}, *(ours.places[name].ids for name in ("anns", "pair"))]
@@ -510,11 +553,15 @@ def test_support_scope_reveals_no_private_content(world: Neighbours, route: Rout
 # ---------------------------------------------------------------------- not in the chat
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.scope == "chat"], ids=str)
-def test_routes_of_a_chat_reveal_nothing_to_others(world: Neighbours, route: Route) -> None:
+@each_subject(route for route in ROUTES if route.scope == "chat")
+def test_routes_of_a_chat_reveal_nothing_to_others(worlds: Worlds, routes: Routes) -> None:
     """Cara never was, Dan has left, and an agent's id is no person's."""
+    check_each(routes, lambda route: _assert_others_see_nothing(worlds, route))
+
+
+def _assert_others_see_nothing(worlds: Worlds, route: Route) -> None:
     for who in ("cara", "dan", "coach", "somebody"):
-        world = _as_at_first(world)
+        world = worlds.at_first()
         known = world.ours.people | world.ours.agents
         sub = known[who].id if who in known else "usr_somebody"
         request = route.request(world.ours.own)
@@ -533,12 +580,14 @@ def test_routes_of_a_chat_reveal_nothing_to_others(world: Neighbours, route: Rou
             assert answer.status < 300, who
 
 
-@pytest.mark.parametrize(
-    "route", [r for r in ROUTES if r.scope == "chat" and "chat_id" in r.path_names], ids=str
-)
+@each_subject(route for route in ROUTES if route.scope == "chat" and "chat_id" in route.path_names)
 def test_member_of_one_chat_cannot_access_other_chats_of_its_agent(
-    world: Neighbours, route: Route
+    worlds: Worlds, routes: Routes
 ) -> None:
+    check_each(routes, lambda route: _assert_ben_has_no_access(worlds.at_first(), route))
+
+
+def _assert_ben_has_no_access(world: Neighbours, route: Route) -> None:
     for name in ("anns", "pair", "designers", "left"):
         request = route.request(
             world.ours.own | {"chat_id": world.ours.places[name].ids["chat_id"]}
@@ -551,14 +600,17 @@ def test_member_of_one_chat_cannot_access_other_chats_of_its_agent(
 # ---------------------------------------------------------------------- no owner of the chat
 
 
-@pytest.mark.parametrize(
-    "route", [r for r in ROUTES if r.scope == "chat" and "chat_id" in r.path_names], ids=str
-)
+@each_subject(route for route in ROUTES if route.scope == "chat" and "chat_id" in route.path_names)
 def test_member_without_ownership_is_403_only_on_owner_routes(
-    world: Neighbours, route: Route
+    worlds: Worlds, routes: Routes
 ) -> None:
+    check_each(routes, lambda route: _assert_only_owners_may(worlds.at_first(), route))
+
+
+def _assert_only_owners_may(world: Neighbours, route: Route) -> None:
     request = route.request(world.ours.own | {"member_id": world.ours.people["ann"].id})
     answer = route.send(caller(world, route, sub=world.ours.people["ben"].id), request)
+    assert answer.status != TOO_MANY
     if str(route) not in OF_OWNERS:
         assert "only an owner" not in str(answer.body)
         return
@@ -587,10 +639,14 @@ def test_operator_acts_as_owner_only_in_chats_without_owner(
 # ---------------------------------------------------------------------- discarded and deleted
 
 
-@every_chat_route
+@each_subject(route for route in ROUTES if "chat_id" in route.path_names)
 def test_routes_of_discarded_chat_are_refused_and_change_nothing(
-    world: Neighbours, route: Route
+    worlds: Worlds, routes: Routes
 ) -> None:
+    check_each(routes, lambda route: _assert_refused_in_discarded(worlds.at_first(), route))
+
+
+def _assert_refused_in_discarded(world: Neighbours, route: Route) -> None:
     discarded = world.ours.places["discarded"].ids
     there = dict.fromkeys(("chat_id", "desk_chat_id", "direct_chat_id"), discarded["chat_id"])
     request = route.request(world.ours.own | there)
