@@ -275,7 +275,10 @@ class Deployment(World):
         for _ in range(MAX_MINUTES):
             if until is None:
                 self._skip_idle_minutes()
-            if self._minute_passes(until) or (until is None and self.at_rest):
+            if self._minute_passes(until):
+                return
+            if until is None and self.at_rest:
+                self._tick()  # which finds all parts empty; it stands for those of all idle minutes
                 return
         raise AssertionError(f"it never comes to rest: {self.queued} {self.due}")
 
@@ -309,8 +312,12 @@ class Deployment(World):
                     return True
             coming = [waiting.due_at for waiting in self.queued]
             self.clock.advance((min([*coming, end]) - self.clock.now()).total_seconds())
-        self.invoke(tick, {}, seconds=TICK_SECONDS)
+        if self.table.has_due(self.clock.now()):
+            self._tick()
         return until is not None and until()
+
+    def _tick(self) -> None:
+        self.invoke(tick, {}, seconds=TICK_SECONDS)
 
     def _work(self) -> bool:
         """Let each worker have the jobs that are there for it; whether there were any."""

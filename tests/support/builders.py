@@ -93,7 +93,7 @@ from tests.fakes.sms import MemorySecrets, MemorySms, MemoryVerifier
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
 from tests.fakes.table import MemoryTable
-from tests.support.fakes import ScriptedModel, in_turn
+from tests.support.fakes import Fused, ScriptedModel, in_turn
 from tests.support.feed import TableFeed
 from tests.support.services import AllServices, build_services
 from tests.support.template import permissions, running, worker_of
@@ -489,7 +489,7 @@ class World:
     def tick(self) -> int:
         """What the tick does; without a due item, it only reads the 128 parts of the due index."""
         table = self.overrides.get("table", self.table)
-        if isinstance(table, MemoryTable) and not table.has_due(self.clock.now()):
+        if isinstance(table, MemoryTable | Fused) and not table.has_due(self.clock.now()):
             return 0
         until = self.clock.now() + timedelta(seconds=45)
         with running("Tick"):
