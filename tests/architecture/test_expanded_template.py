@@ -6,6 +6,7 @@ chosen parameters leave out fails a deployment, and no linter finds it in combin
 
 import copy
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -80,7 +81,29 @@ def test_providers_that_are_no_json_of_urls_are_refused(value: str) -> None:
     assert not re.fullmatch(PARAMETERS["ModelProviders"]["AllowedPattern"], value)
 
 
-@pytest.mark.parametrize("name", list(with_other_parts()))
+CHOICES = list(with_other_parts())
+ALONE = [name for name in CHOICES if name in OTHER]
+SAMPLE = "sample"
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of a stack; a sample depends on the test and on the seed of the run."""
+    if not request.param.startswith(SAMPLE):
+        return str(request.param)
+    seed = request.config.getoption("randomly_seed", default=0)
+    return random.Random(f"{seed} {request.node.nodeid}").choice(ALONE)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in CHOICES if name not in ALONE),
+        *(f"{SAMPLE} {n}" for n in range(6)),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ALONE),
+    ],
+    indirect=True,
+)
 def test_stack_refers_only_to_what_it_has_and_nothing_depends_on_itself(name: str) -> None:
     document = stack_of(name)
     made = document["Resources"]
