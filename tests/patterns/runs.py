@@ -409,7 +409,7 @@ def _time_out(meter: Meter) -> None:
 def _tick(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.tick()
+        world.whole_tick()
 
 
 @patterns.named("a tick with three runs due")
