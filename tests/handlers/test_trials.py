@@ -25,6 +25,8 @@ HOURS: dict[str, Any] = {
 }
 WORSE = {"candidate": {"changes": {"system_prompt": "You are closed."}}}
 BETTER = {"candidate": {"changes": {"system_prompt": "You open at 9:00. Be brief."}}}
+ONCE: dict[str, Any] = BETTER | {"repeats": 1}  # fewer plays, where they do not matter
+
 WHY = "to see what the new version says"
 
 
@@ -136,10 +138,10 @@ def test_trial_stops_when_its_tokens_are_spent() -> None:
 def test_fourth_running_trial_is_refused_and_a_stopped_one_makes_room() -> None:
     here = world()
     keep(here)
-    ids = [start(here, BETTER).body["id"] for _ in range(3)]
-    assert start(here, BETTER).status == 409
+    ids = [start(here, ONCE).body["id"] for _ in range(3)]
+    assert start(here, ONCE).status == 409
     assert operator(here).delete(f"/v1/agents/agt_a/trials/{ids[0]}").status == 204
-    assert start(here, BETTER).status == 202
+    assert start(here, ONCE).status == 202
     here.drain()
     listed = operator(here).get("/v1/agents/agt_a/trials").body["items"]
     assert [each["state"] for each in listed] == ["ended", "ended", "ended", "stopped"]
@@ -183,7 +185,7 @@ def test_trial_waits_while_the_model_is_down() -> None:
     keep(here)
     model: Any = here.app.ports.model
     answer, model.complete = model.complete, raising(Unavailable("down"))
-    start(here, BETTER)
+    start(here, ONCE)
     here.drain()
     model.complete = answer
     here.clock.advance(120)
@@ -301,7 +303,7 @@ def test_blocking_gate_refuses_a_change_without_a_trial_that_held() -> None:
     assert refusal(client.patch(PATH, SPOILED)) == "trial_required"
     worse = ended(here, WORSE)["id"]
     assert refusal(client.patch(PATH, SPOILED, trial_id=worse)) == "trial_required"
-    better = ended(here, BETTER)["id"]
+    better = ended(here, ONCE)["id"]
     assert refusal(client.patch(PATH, SPOILED, trial_id=better)) == "trial_required"
     assert client.patch(PATH, PROMPT, trial_id=better).status == 200
     assert client.get(PATH).body["system_prompt"] == PROMPT["system_prompt"]
@@ -309,13 +311,13 @@ def test_blocking_gate_refuses_a_change_without_a_trial_that_held() -> None:
 
 def test_trial_of_an_older_version_or_other_cases_is_stale() -> None:
     here = gated("block")
-    client, trial = operator(here), ended(here, BETTER)["id"]
+    client, trial = operator(here), ended(here, ONCE)["id"]
     keep(here, name="New")
     assert refusal(client.patch(PATH, PROMPT, trial_id=trial)) == "trial_stale"
-    again = ended(here, BETTER)["id"]
+    again = ended(here, ONCE)["id"]
     client.patch(PATH, {"description": "Open"}, override_reason="The lake wants a description")
     assert refusal(client.patch(PATH, PROMPT, trial_id=again)) == "trial_required"
-    both = {"candidate": {"changes": PROMPT}, "baseline": 1}
+    both = {"candidate": {"changes": PROMPT}, "baseline": 1, "repeats": 1}
     stale = ended(here, both)["id"]
     assert refusal(client.patch(PATH, PROMPT, trial_id=stale)) == "trial_stale"
 
