@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import get_args
 from urllib.parse import unquote
 
-import pytest
-
 from local.template import ROOT
 from skein import errors
 from skein.models.common.prompt_sections import SECTIONS
@@ -23,6 +21,7 @@ from skein.services.outbox.tick import BACKGROUND_KINDS, RETRY
 from skein.services.quotas.usage import COUNTS
 from skein.settings import PREFIX, Settings, variable
 from tests.support.background import DUE_TASKS
+from tests.support.each import check_each
 from tests.support.template import deployed_template, ops_template
 from tests.support.trees import trees
 from tools.reference.alarms import alarms_of, described
@@ -97,6 +96,10 @@ def rows(text: str) -> list[Row]:
         for position, row in enumerate(cells)
         if position not in {*heads, *(h + 1 for h in heads)}
     ]
+
+
+def by_name(paths: Iterable[Path]) -> dict[str, Path]:
+    return {str(path.relative_to(ROOT)): path for path in paths}
 
 
 def named(table: Iterable[Row]) -> set[str]:
@@ -271,8 +274,11 @@ def test_limits_are_documented_with_their_defaults() -> None:
     assert background in " ".join(page("limits.md").split())
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_pages_name_only_alarms_that_there_are(path: Path) -> None:
+def test_pages_name_only_alarms_that_there_are() -> None:
+    check_each(by_name(PAGES), _check_alarms)
+
+
+def _check_alarms(path: Path) -> None:
     assert set(re.findall(r"`([A-Za-z]+Alarm)`", path.read_text(encoding="utf-8"))) <= alarms()
 
 
@@ -293,8 +299,11 @@ def test_error_codes_are_documented() -> None:
 # ---------------------------------------------------------------------- all pages
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_have_existing_targets(path: Path) -> None:
+def test_links_have_existing_targets() -> None:
+    check_each(by_name(PAGES), _check_links)
+
+
+def _check_links(path: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", target):
             continue
@@ -324,8 +333,11 @@ def test_every_page_is_reached_from_the_readme() -> None:
     assert set(DOCS.rglob("*.md")) <= reached
 
 
-@pytest.mark.parametrize("path", [*PAGES, *MEASURED], ids=lambda path: path.name)
-def test_files_and_targets_that_pages_name_are_there(path: Path) -> None:
+def test_files_and_targets_that_pages_name_are_there() -> None:
+    check_each(by_name([*PAGES, *MEASURED]), _check_files_and_targets)
+
+
+def _check_files_and_targets(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"`make ([a-z0-9-]+)", text):
@@ -339,8 +351,11 @@ def test_files_and_targets_that_pages_name_are_there(path: Path) -> None:
         assert (ROOT / "shared" / "skein" / name).exists(), f"{path.name} names {name}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_tests_that_pages_name_are_there(path: Path) -> None:
+def test_tests_that_pages_name_are_there() -> None:
+    check_each(by_name(PAGES), _check_tests)
+
+
+def _check_tests(path: Path) -> None:
     for name, function in TEST_NAME.findall(path.read_text(encoding="utf-8")):
         assert (ROOT / name).is_file(), f"{path.name} names {name}"
         found = (ROOT / name).read_text(encoding="utf-8")
@@ -357,8 +372,11 @@ def test_each_threat_names_its_defense_and_a_test() -> None:
         assert TEST_NAME.search(shown_by), who
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_shell_blocks_of_pages_are_valid_bash(path: Path) -> None:
+def test_shell_blocks_of_pages_are_valid_bash() -> None:
+    check_each(by_name(PAGES), _check_shell_blocks)
+
+
+def _check_shell_blocks(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     blocks = re.findall(r"^( *)```sh\n(.*?)^ *```$", text, flags=re.DOTALL | re.MULTILINE)
     if blocks:
@@ -369,8 +387,11 @@ def test_shell_blocks_of_pages_are_valid_bash(path: Path) -> None:
         assert not done.stderr
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_pages_name_only_variables_that_there_are(path: Path) -> None:
+def test_pages_name_only_variables_that_there_are() -> None:
+    check_each(by_name(PAGES), _check_variables)
+
+
+def _check_variables(path: Path) -> None:
     known = {variable(name) for name in Settings.model_fields} | LOCAL_VARIABLES
     told = set(re.findall(r"\bSKEIN_[A-Z_]+\b", path.read_text(encoding="utf-8")))
     of_clients = {"SKEIN_URL", "SKEIN_TOKEN"}
@@ -378,8 +399,11 @@ def test_pages_name_only_variables_that_there_are(path: Path) -> None:
     assert told <= known | of_clients | for_tests
 
 
-@pytest.mark.parametrize("path", [*CURRENT, ROOT / "bench" / "results.md"], ids=lambda p: p.name)
-def test_pages_name_only_functions_that_there_are(path: Path) -> None:
+def test_pages_name_only_functions_that_there_are() -> None:
+    check_each(by_name([*CURRENT, ROOT / "bench" / "results.md"]), _check_functions)
+
+
+def _check_functions(path: Path) -> None:
     template = deployed_template()
     names = {function.logical_id for function in template.functions}
     ends = {re.findall(r"[A-Z][a-z]+", name)[-1] for name in names}
@@ -396,8 +420,11 @@ def test_bench_has_measured_each_function_and_names_its_commit() -> None:
     assert re.search(r"^\d{4}-\d\d-\d\d, commit [0-9a-f]{10}, ", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", CODE, ids=lambda path: f"{path.relative_to(ROOT)}")
-def test_pages_and_headings_that_the_code_names_are_there(path: Path) -> None:
+def test_pages_and_headings_that_the_code_names_are_there() -> None:
+    check_each(by_name(CODE), _check_pages_and_headings)
+
+
+def _check_pages_and_headings(path: Path) -> None:
     text = re.sub(r"\s+(# )?", " ", path.read_text(encoding="utf-8"))
     for name, heading in re.findall(r"\b(docs/[\w/-]+\.md)(?:, \"([^\"]+)\")?", text):
         assert (ROOT / name).is_file(), name

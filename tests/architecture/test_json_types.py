@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-import pytest
 from pydantic import BaseModel, Strict
 
 from skein.agent.tools import TOOLS
@@ -11,6 +10,7 @@ from skein.models.api.base import Request
 from skein.models.common.json_types import NUMBER, JsonTrue
 from skein.models.config.overrides import ChatOverridesChange, TenantOverridesChange
 from tests.matrix.calls import ROUTES
+from tests.support.each import check_each
 
 WHERE = "use a type of skein.models.common.json_types, and NUMBER last in the field's Annotated"
 
@@ -65,11 +65,13 @@ def test_every_body_of_a_route_is_known() -> None:
     assert {route.body for route in ROUTES} - {None} <= BODIES.keys()
 
 
-@pytest.mark.parametrize("name", sorted(BODIES))
-def test_body_numbers_and_truth_values_are_exact(name: str) -> None:
-    assert not list(loose(BODIES[name])), WHERE
+def test_body_numbers_and_truth_values_are_exact() -> None:
+    check_each(BODIES, _assert_exact)
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
-def test_tool_arguments_numbers_and_truth_values_are_exact(name: str) -> None:
-    assert not list(loose(TOOLS[name].arguments)), WHERE
+def _assert_exact(model: type[BaseModel]) -> None:
+    assert not list(loose(model)), WHERE
+
+
+def test_tool_arguments_numbers_and_truth_values_are_exact() -> None:
+    check_each({name: tool.arguments for name, tool in TOOLS.items()}, _assert_exact)

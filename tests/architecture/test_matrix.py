@@ -3,12 +3,11 @@
 `tests/matrix` tries every one with the wrong tenant, the wrong scope, a non-member and so on.
 """
 
-import pytest
-
 from skein.agent.tools import TOOLS
 from tests.matrix.arguments import OWN, SAMPLES, values_of
 from tests.matrix.calls import BODIES, PATHS, QUERIES, ROUTES
 from tests.matrix.tenant_data import Neighbours
+from tests.support.each import check_each
 
 
 def test_the_matrix_can_call_every_route() -> None:
@@ -23,8 +22,11 @@ def names_of(tool: str) -> set[str]:
     return {field.alias or name for name, field in fields}
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_the_matrix_can_call_every_tool(tool: str) -> None:
+def test_the_matrix_can_call_every_tool() -> None:
+    check_each({tool: tool for tool in TOOLS}, _check_tool)
+
+
+def _check_tool(tool: str) -> None:
     assert values_of(tool).keys() == names_of(tool)
 
 
