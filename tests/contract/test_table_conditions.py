@@ -25,6 +25,7 @@ from skein.models.common.storage import (
     any_of,
 )
 from skein.ports import Table
+from tests.support.each import check_each
 
 ITEM: dict[str, Any] = {
     "count": 7,
@@ -92,24 +93,26 @@ FAIL: list[Condition] = [
 ]
 
 
-@pytest.mark.parametrize("condition", HOLD, ids=repr)
-def test_write_with_a_true_condition_succeeds(table: Table, pk: str, condition: Condition) -> None:
-    key = Key(pk, "META")
-    table.write(Put(key, ITEM))
-    table.write(Update(key, set={"changed": 1}, condition=condition))
-    assert table.get(key) == ITEM | {"pk": pk, "sk": "META", "changed": 1}
-
-
-@pytest.mark.parametrize("condition", FAIL, ids=repr)
-def test_a_condition_that_fails_changes_nothing(
-    table: Table, pk: str, condition: Condition
-) -> None:
-    key = Key(pk, "META")
-    table.write(Put(key, ITEM))
-    with pytest.raises(ConditionFailed) as caught:
+def test_write_with_a_true_condition_succeeds(table: Table, pk: str) -> None:
+    def check(condition: Condition) -> None:
+        key = Key(pk, "META")
+        table.write(Put(key, ITEM))
         table.write(Update(key, set={"changed": 1}, condition=condition))
-    assert caught.value.failed == {0}
-    assert table.get(key) == ITEM | {"pk": pk, "sk": "META"}
+        assert table.get(key) == ITEM | {"pk": pk, "sk": "META", "changed": 1}
+
+    check_each({repr(condition): condition for condition in HOLD}, check)
+
+
+def test_a_condition_that_fails_changes_nothing(table: Table, pk: str) -> None:
+    def check(condition: Condition) -> None:
+        key = Key(pk, "META")
+        table.write(Put(key, ITEM))
+        with pytest.raises(ConditionFailed) as caught:
+            table.write(Update(key, set={"changed": 1}, condition=condition))
+        assert caught.value.failed == {0}
+        assert table.get(key) == ITEM | {"pk": pk, "sk": "META"}
+
+    check_each({repr(condition): condition for condition in FAIL}, check)
 
 
 @pytest.mark.parametrize(
