@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from skein.agent.tools import offered
@@ -59,20 +60,17 @@ class Scene:
     agent_fields: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.world = World()
+        self.world = World().continue_from(_day())
+        self.agent = self._analyst()
+
+    def _analyst(self) -> Agent:
         fields = {
             "system_prompt": "You answer questions about the company's numbers.",
             "time_zone": "Asia/Amman",
             "reply_mode": None,
             "history_format": None,
         }
-        self.agent: Agent = self.world.agent(
-            ANALYST.id, ANALYST.name, **(fields | self.agent_fields)
-        )
-        self._chats()
-        self._notes()
-        self._intents()
-        self.world.clock.set(at("15:07:00"))
+        return self.world.agent(ANALYST.id, ANALYST.name, **(fields | self.agent_fields))
 
     def _chats(self) -> None:
         world = self.world
@@ -318,6 +316,23 @@ class Scene:
     def _asks(self) -> int:
         words = "@Designer please review the numbers"
         return self.say("15:06:57", words, ANALYST, expects_reply=True, depth=1)
+
+
+class _Day(Scene):
+    """The scene from which all others continue."""
+
+    def __post_init__(self) -> None:
+        self.world = World()
+        self.agent = self._analyst()
+        self._chats()
+        self._notes()
+        self._intents()
+        self.world.clock.set(at("15:07:00"))
+
+
+@cache
+def _day() -> World:
+    return _Day().world
 
 
 WAKING: dict[str, Callable[[Scene], Run]] = {

@@ -1,6 +1,7 @@
 """The tokens of prompts that are neither people's words nor the operator's."""
 
 import json
+from functools import cache
 
 import pytest
 
@@ -15,12 +16,17 @@ from tests.support.prompt_overhead import (
     without,
     without_recalled,
 )
-from tests.support.prompt_situations import SITUATIONS
+from tests.support.prompt_situations import SITUATIONS, Situation
+
+
+@cache
+def situation(name: str) -> Situation:
+    return SITUATIONS[name]()
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_prompt_does_not_grow(name: str) -> None:
-    now = overhead(SITUATIONS[name](), tokens())
+    now = overhead(situation(name), tokens())
     assert now.prompt <= OVERHEAD_LIMITS[name].prompt
     assert now.tools <= OVERHEAD_LIMITS[name].tools
 
@@ -33,9 +39,8 @@ def test_default_tools_take_at_most_900_tokens() -> None:
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_situation_shows_the_words_that_are_not_counted(name: str) -> None:
-    situation = SITUATIONS[name]()
-    texts = [message.content for message in situation.request.messages]
-    left = sum(map(tokens().count, without(texts, situation.words)))
+    texts = [message.content for message in situation(name).request.messages]
+    left = sum(map(tokens().count, without(texts, situation(name).words)))
     assert left < sum(map(tokens().count, texts)) - 20
     assert without(texts, ()) == texts
 
