@@ -1,6 +1,7 @@
 """A person has an agent forget: the words are found, shown to them alone, and gone after a yes."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -54,9 +55,14 @@ def world_of(*script: Any, **chat: Any) -> World:
 
 def told(*then: Any) -> World:
     """Zoë has told her PIN; the agent has saved and said it."""
+    return world_of(*then).continue_from(_told())
+
+
+@cache
+def _told() -> World:
     saved = ("save_memory", {"text": f"The PIN is {CODE}", "kind": "core"})
     aim = ("set_goal", {"text": f"Keep {CODE}"})
-    world = world_of(calls(saved, aim), f"I keep {CODE}", *then)
+    world = world_of(calls(saved, aim), f"I keep {CODE}")
     world.post(f"My PIN is {CODE}", ZOE, chat_id=HOME)
     settle(world)
     indexed(world)
