@@ -40,6 +40,18 @@ def _world(**settings: Any) -> World:
     return world
 
 
+def _talk(world: World, n: int) -> None:
+    """A question with a fact, and an answer for which no model is asked."""
+    for text, sender in ((f"fact-{n:03d} is true", HUSAM), ("Hello!", COACH)):
+        world.post(text, sender)
+    world.run_ready()
+
+
+def _answers(world: World, respond: str) -> None:
+    """Let the agent answer each message ("every"), or none ("manual")."""
+    world.table.write(Update(world.stored_chat().key, set={"respond": respond}))
+
+
 def _sections(world: World) -> dict[str, str]:
     """The sections of the newest run's prompt."""
     newest = max(world.runs(), key=lambda run: run.id)
@@ -138,10 +150,10 @@ def test_long_conversation_keeps_every_fact_and_a_stable_prompt_prefix() -> None
 def test_prompt_shows_the_pinned_summary_while_the_chat_summary_is_renewed() -> None:
     world = _world()
     world.model.summaries.extend([_facts] * 500)
+    _answers(world, "manual")
     pins, records = [], []
     for n in range(26):
-        world.post(f"fact-{n:03d} is true", HUSAM)
-        world.drain()
+        _talk(world, n)
         chat = world.stored_chat()
         pins.append(chat.pinned.text if chat.pinned else None)
         records.append(chat.summary.text if chat.summary else None)
@@ -170,10 +182,13 @@ def test_summary_before_join_is_hidden_from_new_member_of_private_chat() -> None
     world.agent(history_format="timeline")
     world.chat(HUSAM, COACH, visibility="private")
     world.model.summaries.extend([_facts] * 50)
+    _answers(world, "manual")
     for n in range(24):
-        world.post(f"fact-{n:03d} is true", HUSAM)
-        world.run_ready()
+        _talk(world, n)
         _pass(world, 1)
+    _answers(world, "every")
+    world.post("fact-024 is true", HUSAM)
+    world.drain()
     assert "fact-000" in _sections(world)[SUMMARY]
     world.known(AHMAD)
     world.add(AHMAD)
@@ -186,10 +201,11 @@ def test_summary_before_join_is_hidden_from_new_member_of_private_chat() -> None
 def test_a_pin_that_is_taken_away_comes_back_with_the_next_move() -> None:
     world = _world()
     world.model.summaries.extend([_facts] * 50)
+    _answers(world, "manual")
     for n in range(15):
-        world.post(f"fact-{n:03d}", HUSAM)
-        world.drain()
+        _talk(world, n)
         world.clock.advance(301)
+    _answers(world, "every")
     chat = world.stored_chat()
     world.table.write(Update(chat.key, set={"pinned": None}))
     for n in range(15, 20):
