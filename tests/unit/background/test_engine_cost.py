@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from skein.models.outbox.jobs import Job, RecallJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from tests.support.builders import NOON, World, bot, person, tokens
 from tests.support.fakes import ScriptedModel
@@ -33,9 +34,17 @@ class MeasuredModel(ScriptedModel):
         return answer.model_copy(update={"usage": usage})
 
 
+class Unsearched(World):
+    """A world whose messages are not indexed for recall, which takes no tokens."""
+
+    def handle(self, job: Job) -> None:
+        if not isinstance(job, RecallJob):
+            super().handle(job)
+
+
 def crowd(visibility: str) -> World:
     """A chat of one person with 20 agents."""
-    world = World(model=MeasuredModel())
+    world = Unsearched(model=MeasuredModel())
     world.known(HUSAM)
     for agent in AGENTS:
         world.agent(agent.id, agent.name, system_prompt="You help with projects. " * 200)

@@ -102,7 +102,7 @@ def test_query_of_a_time_phrase_selects_the_messages_of_that_time() -> None:
     assert prepared("What did we talk about last March?").only_during
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_gate_leaves_out_small_talk_and_keeps_questions_and_statements(seed: int) -> None:
     opened = Counter(case.sort for case in gate_cases(seed) if needs_recall(case.text))
     assert opened["small talk"] <= 5
