@@ -1,5 +1,7 @@
 """Agents that act through tools, and what tests look at once they have."""
 
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from skein.agent.tools import TOOLS
@@ -124,7 +126,12 @@ def settle(world: World) -> None:
 
 def waiting_here(*script: Script, **agent: Any) -> World:
     """Husam has said something, and the agent has asked back and waits."""
-    world = stage(ASK, *script, **agent)
+    return _continued(_asking_here(), script, agent)
+
+
+@cache
+def _asking_here() -> World:
+    world = stage(ASK)
     world.chat(HUSAM, AHMAD, COACH)
     world.post("Publish", HUSAM)
     settle(world)
@@ -133,11 +140,24 @@ def waiting_here(*script: Script, **agent: Any) -> World:
 
 def waiting_elsewhere(*script: Script, **agent: Any) -> World:
     """Husam has said something in one chat, and the agent has asked back in another."""
-    world = stage(ASK_SALES, *script, **agent)
+    return _continued(_asking_elsewhere(), script, agent)
+
+
+@cache
+def _asking_elsewhere() -> World:
+    world = stage(ASK_SALES)
     world.chat(HUSAM, COACH)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales")
     world.post("Pull the numbers", HUSAM)
     settle(world)
+    return world
+
+
+def _continued(first: World, script: Sequence[Script], agent: Mapping[str, Any]) -> World:
+    """A copy of a world, in which the agent has these fields from now on."""
+    world = stage(*script).continue_from(first)
+    world.model.requests.extend(first.model.requests)
+    actor(world, **agent)
     return world
 
 
