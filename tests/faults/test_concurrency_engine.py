@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-WRITERS = 50
-ROUNDS = 20
+
+def few_or(many: int, *, few: int) -> pytest.MarkDecorator:
+    """Let few of them race, and all in `make test-slow`."""
+    return pytest.mark.parametrize("number", [few, pytest.param(many, marks=pytest.mark.slow)])
 
 
 @pytest.fixture
@@ -41,19 +43,21 @@ def world(engine_client: "DynamoDBClient") -> Rivals:
     return Rivals(engine_client)
 
 
-def test_fifty_writers_at_once_are_numbered_without_a_gap(world: Rivals) -> None:
-    seqs = at_once(*[partial(world.say, f"Number {number}") for number in range(WRITERS)])
-    assert sorted(seqs) == list(range(1, WRITERS + 1))
+@few_or(50, few=16)
+def test_writers_at_once_are_numbered_without_a_gap(world: Rivals, number: int) -> None:
+    seqs = at_once(*[partial(world.say, f"Number {n}") for n in range(number)])
+    assert sorted(seqs) == list(range(1, number + 1))
     assert [message.seq for message in world.messages(world.here)] == sorted(seqs)
     [run] = world.runs(world.here)
     slot = world.membership(world.coach, world.here).queued_run
     assert slot is not None
-    assert (slot.run_id, slot.trigger.from_seq, slot.trigger.seq) == (run.id, 1, WRITERS)
+    assert (slot.run_id, slot.trigger.from_seq, slot.trigger.seq) == (run.id, 1, number)
 
 
-def test_one_message_fifty_times_at_once_is_one_message(world: Rivals) -> None:
-    seqs = at_once(*[lambda: world.say("Hello", "the same")] * WRITERS)
-    assert seqs == [1] * WRITERS
+@few_or(50, few=16)
+def test_one_message_many_times_at_once_is_one_message(world: Rivals, number: int) -> None:
+    seqs = at_once(*[lambda: world.say("Hello", "the same")] * number)
+    assert seqs == [1] * number
     assert world.texts(world.here) == ["Hello"]
     assert world.stored_chat(world.here).last_seq == 1
     assert len(world.runs(world.here)) == 1
@@ -95,8 +99,9 @@ def test_concurrent_claims_of_a_run_grant_one_lease(world: Rivals) -> None:
     assert (stored.fence, stored.attempts, claim.run.fence) == (1, 1, 1)
 
 
+@few_or(20, few=8)
 def test_concurrent_messages_claims_and_ends_leave_at_most_one_running_and_one_queued_run(
-    world: Rivals,
+    world: Rivals, number: int
 ) -> None:
     chance, held = random.Random(0), list[Claim]()
 
@@ -112,7 +117,7 @@ def test_concurrent_messages_claims_and_ends_leave_at_most_one_running_and_one_q
         world.say("And another thing")
         return []
 
-    for _ in range(ROUNDS):
+    for _ in range(number):
         completion = [partial(end, claim) for claim in held]
         deeds: list[Callable[[], list[Claim]]] = [
             *[say] * chance.randint(1, 3),
@@ -183,11 +188,12 @@ def test_a_reply_and_the_end_of_the_wait_at_once_resume_the_run_once(
     ) == (None,) * 3 + (3,)
 
 
-def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
+@few_or(8, few=3)
+def test_ticks_at_once_fire_a_plan_once(world: Rivals, number: int) -> None:
     owner = Owner(tenant=TENANT, agent_id=world.coach.id)
     world.app.plans.set(owner, "Report", "Post the numbers", run_after="1 minute")
     world.clock.advance(60)
-    at_once(*[world.tick] * 8)
+    at_once(*[world.tick] * number)
     page = world.table.query(Query.under(f"{TENANT}#AGENT#{world.coach.id}", "RUN#"))
     [run] = [Run.from_item(item) for item in page.items]
     mine = [waiting.job for waiting in world.queues.waiting("turns")]
@@ -197,9 +203,8 @@ def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
     assert live(world.app.plans, owner.reach) == ()
 
 
-def test_concurrent_messages_upkeep_and_summaries_lose_no_write(
-    world: Rivals,
-) -> None:
+@few_or(5, few=2)
+def test_concurrent_messages_upkeep_and_summaries_lose_no_write(world: Rivals, number: int) -> None:
     of = {"tenant": TENANT, "chat_id": world.here}
     record, note = SummaryJob(**of), SummaryJob(**of, agent_id=world.coach.id)
     world.chat_elsewhere(HUSAM, world.coach)
@@ -216,7 +221,7 @@ def test_concurrent_messages_upkeep_and_summaries_lose_no_write(
 
     renewals = [partial(renew, record), partial(renew, note)]
     cooldown = world.settings.summary_cooldown_seconds
-    for _ in range(5):
+    for _ in range(number):
         asked = len(world.model.summary_requests)
         at_once(*[say] * 6, *[keep] * 3, *renewals * 3)
         assert len(world.model.summary_requests) - asked <= len(renewals)
@@ -226,10 +231,10 @@ def test_concurrent_messages_upkeep_and_summaries_lose_no_write(
         world.run_ready()
         world.clock.advance(cooldown)
     chat, membership = world.stored_chat(world.here), world.membership(world.coach, world.here)
-    assert [message.seq for message in world.messages(world.here)] == list(range(1, 31))
+    assert [message.seq for message in world.messages(world.here)] == list(range(1, 6 * number + 1))
     assert chat.summary is not None
     assert membership.summary is not None
-    assert (chat.last_seq, chat.summary.seq, membership.summary.seq) == (30, 30, 30)
+    assert (chat.last_seq, chat.summary.seq, membership.summary.seq) == (6 * number,) * 3
     assert (chat.upkeep_at, chat.listed_hour) == (None, chat.activity_hour)
 
 
