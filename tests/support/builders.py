@@ -228,6 +228,7 @@ class World:
         """
         for mine, theirs in ((self.table, first.table), (self.register, first.register)):
             mine.copy(theirs)
+        self.files.contents, self.files.types = dict(first.files.contents), dict(first.files.types)
         self.clock.set(first.clock.now())
         self.ids._last, self.ids._codes = first.ids._last, first.ids._codes
         self.queues._waiting = list(first.queues._waiting)

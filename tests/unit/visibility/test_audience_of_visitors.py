@@ -1,6 +1,7 @@
 """Visitors are shown their own chat and public content, whatever agents do, and nothing else."""
 
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -60,6 +61,13 @@ def visit(
 @pytest.fixture
 def world() -> World:
     """A tenant with the secret in all kinds of open content, and public content beside it."""
+    world = World(model=ScriptedModel.saying(default="Fine.")).continue_from(_shop())
+    world.attach_feed()
+    return world
+
+
+@cache
+def _shop() -> World:
     world = World(model=ScriptedModel.saying(default="Fine."))
     world.attach_feed()
     world.agent()
