@@ -8,7 +8,7 @@ from skein.models.chats.choice import YES
 from tests.support.api_client import Client
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, says
-from tests.support.sms_choices import REPLY, Phone
+from tests.support.sms_choices import REPLY, ready_phone
 
 ALICE, BEN = person("alice", "Alice"), person("ben", "Ben")
 COACH = bot()
@@ -101,7 +101,7 @@ def test_model_learns_that_words_were_not_posted(world: World) -> None:
 
 
 def test_sms_asks_once_and_posts_once() -> None:
-    phone = Phone()
+    phone = ready_phone()
     world = phone.world
     texter = world.messages(phone.chat_id)[0].sender
     world.chat(texter, BEN, COACH, visibility="private", **TEAM)

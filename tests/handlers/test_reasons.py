@@ -67,7 +67,7 @@ from tests.support.first_contact import contact, reachable
 from tests.support.media import posted, stored
 from tests.support.routes import sms_route
 from tests.support.sms import Texting
-from tests.support.sms_choices import Phone
+from tests.support.sms_choices import ready_phone
 from tests.support.webhooks import Webhook, invoke, signed_world
 
 SMS = Webhook.recorded("sms_webhook")
@@ -466,7 +466,7 @@ def _choice(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.WRONG_CODE)
 def _wrong_code(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    phone = Phone()
+    phone = ready_phone()
     phone.ask()
     phone.text("100000")
     return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
@@ -474,7 +474,7 @@ def _wrong_code(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.CODE_ALONE)
 def _code_alone(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    phone = Phone()
+    phone = ready_phone()
     [code] = phone.ask(options=()).values()
     phone.text(code)
     return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
@@ -482,7 +482,7 @@ def _code_alone(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.TYPED_ANSWER)
 def _typed_answer(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    phone = Phone()
+    phone = ready_phone()
     phone.ask()
     phone.text("yes")
     return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
@@ -490,7 +490,7 @@ def _typed_answer(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.CHOICE_OVER)
 def _choice_over(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    phone = Phone()
+    phone = ready_phone()
     codes = phone.ask()
     phone.text(codes["Yes"])
     phone.text(codes["No"])
@@ -499,7 +499,7 @@ def _choice_over(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.SMS_ANSWERS_CLOSED)
 def _sms_answers_closed(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    phone = Phone()
+    phone = ready_phone()
     phone.ask()
     for number in range(5):
         phone.text(f"10000{number}")

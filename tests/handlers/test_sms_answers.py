@@ -30,7 +30,7 @@ from tests.support.api_client import Client
 from tests.support.builders import LINE, PHONE, TENANT, bot, person
 from tests.support.choices import POST
 from tests.support.fakes import says
-from tests.support.sms_choices import REPLY, SMS, WORDS, Phone
+from tests.support.sms_choices import REPLY, SMS, WORDS, Phone, ready_phone
 from tests.support.webhooks import invoke, signed_world
 
 SECOND_LINE = "+15005550007"
@@ -41,7 +41,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def phone() -> Phone:
-    return Phone()
+    return ready_phone()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.builders import LINE, PHONE, World
 from tests.support.choices import AHMAD, COACH, HUSAM, answer, ask, choice_in, choices_of
 from tests.support.fakes import calls
 from tests.support.own_tools import BOOK, own_tool
-from tests.support.sms_choices import Phone
+from tests.support.sms_choices import Phone, ready_phone
 from tests.support.webhooks import signed_world
 
 MESSAGES = "/v1/chats/chat_1/messages"
@@ -272,7 +272,7 @@ def test_question_is_not_repeated_to_somebody_who_joins_meanwhile(
 
 
 def test_typed_answer_by_sms_repeats_the_question_with_its_numbers() -> None:
-    phone = Phone()
+    phone = ready_phone()
     codes = phone.ask()
     phone.text("Yes please")
     assert phone.asked.repeats == phone.messages[-3].seq
@@ -286,7 +286,7 @@ def test_typed_answer_by_sms_repeats_the_question_with_its_numbers() -> None:
 
 
 def test_second_typed_answer_by_sms_is_ordinary() -> None:
-    phone = Phone()
+    phone = ready_phone()
     phone.ask()
     phone.text("yes")
     runs = len(phone.runs)
@@ -296,7 +296,7 @@ def test_second_typed_answer_by_sms_is_ordinary() -> None:
 
 
 def test_sms_with_a_typed_answer_that_is_delivered_again_repeats_nothing() -> None:
-    phone = Phone()
+    phone = ready_phone()
     phone.ask()
     phone.text("yes")
     count = len(phone.messages)

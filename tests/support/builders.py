@@ -222,13 +222,14 @@ class World:
         return MemoryTable(self.clock)
 
     def continue_from(self, first: "World") -> Self:
-        """Take over all that another world has stored and queued, its time and its ids.
+        """Take over all that another world has stored, queued and sent by SMS, its time and ids.
 
         A world that takes long to make is made once, and each test continues from it on its own.
         """
         for mine, theirs in ((self.table, first.table), (self.register, first.register)):
             mine.copy(theirs)
         self.files.contents, self.files.types = dict(first.files.contents), dict(first.files.types)
+        self.sms.taken, self.sms.asked = list(first.sms.taken), first.sms.asked
         self.clock.set(first.clock.now())
         self.ids._last, self.ids._codes = first.ids._last, first.ids._codes
         self.queues._waiting = list(first.queues._waiting)

@@ -1,6 +1,7 @@
 """Alice asks an agent to ask Sarah, who is reached by text and answers with a number."""
 
 import re
+from functools import cache
 from typing import Any
 
 from skein.errands.models.errand import Errand
@@ -110,6 +111,16 @@ class Errands(World):
 def asked(*script: Script, **given: Any) -> Errands:
     """Sarah was asked, with Alice's yes, and has the text."""
     world = Errands(**given)
-    world.orders()
+    if given:
+        world.orders()
+    else:
+        world.continue_from(_asked())
     world.model.script.extend(script)
+    return world
+
+
+@cache
+def _asked() -> Errands:
+    world = Errands()
+    world.orders()
     return world

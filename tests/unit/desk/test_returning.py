@@ -12,7 +12,7 @@ from tests.support.api_client import operator
 from tests.support.builders import TENANT, World
 from tests.support.desk import Desk
 from tests.support.fakes import says
-from tests.support.sms_choices import Phone
+from tests.support.sms_choices import ready_phone
 
 LEFT = "Mia has left the conversation. I can answer again."
 
@@ -73,7 +73,7 @@ def test_silent_holder_loses_the_chat_with_one_notice() -> None:
 
 
 def test_sms_of_the_team_has_the_holders_name_and_stop_holds_for_it() -> None:
-    phone = Phone()
+    phone = ready_phone()
     world = phone.world
     assert operator(world).patch("/v1/settings", {"team_name": "Acme"}).status == 200
     mia = Desk(world, phone.chat_id)
