@@ -245,7 +245,7 @@ class ApiRouter:
             if "repeated" in options:
                 responses[OK] = {**responses[status], "description": options["repeated"]}
             if options.get("public"):
-                kept = {status, 404, 422, *errors}
+                kept = {status, 404, 422, *usual, *errors}
                 responses = {each: what for each, what in responses.items() if each in kept}
             role = options.get("role", self._role if method == "GET" else self._writes)
             instead = (options["instead"],) if "instead" in options else ()
