@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import ValidationError
+from tenacity import RetryError, Retrying, retry_if_exception_type
 
 from skein.errors import Ambiguous, ConditionFailed, Contention, LostLease, Unprocessable
 from skein.models.common.retry import Retry, doubling
@@ -62,16 +63,18 @@ def optimistic(
     Raises:
         Contention: All 20 tries failed.
     """
-    retried = (ConditionFailed, Ambiguous) if finds_own_write else (ConditionFailed,)
-    tries = 0
-    while True:
-        try:
-            return attempt()
-        except retried as error:
-            tries += 1
-            if LOCK_RETRY.is_over(tries=tries):
-                raise Contention(f"an optimistic lock failed {tries} times") from error
-            clock.sleep(LOCK_RETRY.random_wait(tries))
+    retrying = Retrying(
+        retry=retry_if_exception_type(
+            (ConditionFailed, Ambiguous) if finds_own_write else ConditionFailed
+        ),
+        stop=LOCK_RETRY.stop,
+        wait=LOCK_RETRY.pause,
+        sleep=clock.sleep,
+    )
+    try:
+        return retrying(attempt)
+    except RetryError as error:
+        raise Contention(f"an optimistic lock failed {LOCK_RETRY.max_tries} times") from error
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:
