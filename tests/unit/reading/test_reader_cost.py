@@ -308,12 +308,12 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     assert len(reading.of(OtherSummaries).chats) == 10
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [1, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["direct", "group"])
 def test_a_context_costs_the_same_however_much_lies_behind(kind: str, times: int) -> None:
     few, some = Crowded(kind, chats=10), Crowded(kind, messages=100, chats=60)
-    many = Crowded(kind, messages=160 * times, chats=160 * times, ended=40 * times)
-    many.confide(60 * times)
+    many = Crowded(kind, messages=160 * times, chats=200 * times, ended=40 * times)
+    many.confide(80 * times)
     assert len(few.read().of(YourChats).listed) == 11
     assert [len(one.read().of(YourChats).listed) for one in (some, many)] == [20, 20]
     assert many.calls == some.calls == few.calls
