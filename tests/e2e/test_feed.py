@@ -9,6 +9,7 @@ from tests.e2e.client import Client
 from tests.e2e.process import LocalProcess
 from tests.e2e.watched import WatchedStack
 from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.template import deployed_template
 
 
 def indexed(engine: SqliteEngine) -> list[int]:
@@ -22,7 +23,7 @@ def test_drain_hands_all_changes_to_the_feed_and_indexes_the_messages(
     model: ScriptedOpenAI, tmp_path: Path
 ) -> None:
     config = Config(port=0, data_dir=tmp_path, openai_base_url=model.base_url)
-    with WatchedStack(config) as stack:
+    with WatchedStack(config, template=deployed_template()) as stack:
         client = Client(stack.url)
         client.drain()
         before = indexed(stack.engine)

@@ -7,6 +7,7 @@ from local.sqlite.engine import SqliteEngine
 from tests.e2e.client import Client
 from tests.e2e.watched import WatchedStack
 from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.template import deployed_template
 
 MESSAGES = 20  # fewer than a person may send in a minute
 
@@ -15,7 +16,7 @@ def test_full_disk_answers_503_and_work_continues_when_space_returns(
     model: ScriptedOpenAI, tmp_path: Path
 ) -> None:
     config = Config(port=0, data_dir=tmp_path, openai_base_url=model.base_url)
-    with WatchedStack(config) as stack:
+    with WatchedStack(config, template=deployed_template()) as stack:
         assert isinstance(stack.engine, SqliteEngine)
         database = stack.engine.database
         client = Client(stack.url)
@@ -45,7 +46,7 @@ def test_full_disk_answers_503_and_work_continues_when_space_returns(
         client.drain()
         assert client.texts() == ["Hello!"]
 
-    with WatchedStack(config) as stack:
+    with WatchedStack(config, template=deployed_template()) as stack:
         client = Client(stack.url)
         token = client.token("usr_ann")
         items = client.ok("GET", f"{path}?limit=100", token=token)["items"]

@@ -23,6 +23,7 @@ from local.demo import LINE
 from local.twilio.sms_log import SmsLog
 from tests.e2e.process import LocalProcess
 from tests.e2e.watched import WatchedStack
+from tests.support.template import deployed_template
 
 PHONES, USERS = 4, 3
 PAUSE_SECONDS = 1.0
@@ -124,7 +125,7 @@ def _at_rest(data: Path, port: int, model_url: str, *, acknowledged: Path) -> St
     It has the same port, because the addresses of pictures that are not fetched yet name it.
     """
     config = Config(port=port, data_dir=data, openai_base_url=model_url, settings=SETTINGS)
-    with WatchedStack(config) as stack:
+    with WatchedStack(config, template=deployed_template()) as stack:
         quiet = drain(stack, Api(stack.url, TENANT), DRAIN_SECONDS)
         found = StoredState(acknowledged=acknowledged_in(ledger_of(acknowledged)))
         found.take(stack.engine.all_items())

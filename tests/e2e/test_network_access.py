@@ -15,6 +15,7 @@ from local.twilio.sandbox import API
 from local.twilio.webhooks import PREFIX
 from tests.e2e.client import Client
 from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.template import deployed_template
 
 OTHER_MACHINE = "127.0.0.2"  # stands for another machine: /local answers 127.0.0.1 and ::1 alone
 
@@ -27,7 +28,7 @@ def exposed(model: ScriptedOpenAI, tmp_path: Path) -> Iterator[Client]:
     config = Config(
         port=0, host=OTHER_MACHINE, data_dir=tmp_path / "data", openai_base_url=model.base_url
     )
-    stack = Stack(config)
+    stack = Stack(config, template=deployed_template())
     try:
         stack.start()
     except BadConfigError:
