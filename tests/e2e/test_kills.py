@@ -91,7 +91,7 @@ def _wrong(verdict: Verdict, found: StoredState, kills: int) -> list[str]:
 
 @contextmanager
 def _writing(everybody: list[Person]) -> Iterator[None]:
-    """Let people write within the block; each finishes the current burst.
+    """Let people write within the block; each sends a burst, and finishes the current one.
 
     Raises:
         RefusedError: A message was refused, or not acknowledged in 25 tries.
@@ -101,6 +101,7 @@ def _writing(everybody: list[Person]) -> Iterator[None]:
 
     def live(person: Person) -> None:
         try:
+            person.burst()
             while not over.wait(PAUSE_SECONDS):
                 person.burst()
         except RefusedError as error:
