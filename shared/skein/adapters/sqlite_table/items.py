@@ -169,11 +169,14 @@ def item_size(stored: StoredItem) -> int:
     See "DynamoDB Item sizes and formats" in the developer guide. The size of a number is an
     approximation, as in the guide.
     """
-    total = 0
-    for name, spelled in stored.items():
+    texts, rest = [*stored], 0
+    for spelled in stored.values():
         text = spelled.get("S")  # most values are strings
-        total += _text_size(name) + (_size(spelled) if text is None else _text_size(text))
-    return total
+        if text is None:
+            rest += _size_without_texts(spelled, texts)
+        else:
+            texts.append(text)
+    return _text_size("".join(texts)) + rest
 
 
 def keys_size(keys: Mapping[str, str]) -> int:
@@ -186,20 +189,24 @@ def as_text(value: bytes) -> str:
     return b64encode(value).decode()
 
 
-def _size(spelled: AttributeValue) -> int:
+def _size_without_texts(spelled: AttributeValue, texts: list[str]) -> int:
+    """Append the texts of a value, to be measured at once, and return the size of the rest."""
     ((kind, value),) = spelled.items()
-    if kind == "S":  # most values are strings
-        return _text_size(value)
-    if kind == "N":  # as the hundreds of components of a vector are
-        return _number_size(value)
     match kind:
+        case "S":
+            texts.append(value)
+            return 0
+        case "N":
+            return _number_size(value)
+        case "L":
+            inner = sum([_size_without_texts(each, texts) for each in value])
+            return COLLECTION_OVERHEAD + len(value) * ELEMENT_OVERHEAD + inner
+        case "M":
+            texts += value
+            inner = sum([_size_without_texts(each, texts) for each in value.values()])
+            return COLLECTION_OVERHEAD + len(value) * ELEMENT_OVERHEAD + inner
         case "B":
             return len(value)
-        case "M":
-            inner = sum([_text_size(n) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items()])
-            return COLLECTION_OVERHEAD + inner
-        case "L":
-            return COLLECTION_OVERHEAD + sum([_size(v) + ELEMENT_OVERHEAD for v in value])
         case _:
             return 1
 
