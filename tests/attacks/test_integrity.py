@@ -5,7 +5,7 @@ import pytest
 from tests.attacks.integrity import breach_in
 from tests.attacks.known import ORDERED
 from tests.attacks.known_rights import CONTESTED
-from tests.attacks.sampling import a_tenth_of
+from tests.attacks.sampling import some_of
 from tests.attacks.search import tell_shortest
 from tests.stories.searches import SEARCHES
 
@@ -29,7 +29,7 @@ def test_thousands_of_new_stories_follow_no_orders_of_outsiders(
     ORDERS.play(f"{new_stories} {part}", 300)
 
 
-@pytest.mark.parametrize("name", a_tenth_of(ORDERED))
+@pytest.mark.parametrize("name", some_of(ORDERED))
 def test_known_story_follows_no_orders_of_outsiders(name: str) -> None:
     tell_shortest("breach", ORDERED[name], breach_in)
 
@@ -48,6 +48,6 @@ def test_hundreds_of_new_identity_claims_grant_no_name_role_or_access(
     CLAIMS.play(new_stories, 300)
 
 
-@pytest.mark.parametrize("name", a_tenth_of(CONTESTED))
+@pytest.mark.parametrize("name", some_of(CONTESTED))
 def test_known_story_grants_no_name_role_or_access(name: str) -> None:
     tell_shortest("wrong", CONTESTED[name], breach_in)

@@ -21,7 +21,7 @@ from bench.eval.stage import Stage
 from bench.eval.trials import tried_as_run
 from skein.trials.models.expectation import Played, PlayedCall
 
-SAMPLE = SITUATIONS[::26]
+SAMPLE = SITUATIONS[::48]
 
 
 def by_name(situation: Situation) -> str:
