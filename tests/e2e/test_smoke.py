@@ -11,8 +11,9 @@ TENANT = "smoke-of-tests"
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    """Return the result of each printed step by the step's name."""
-    printed = capsys.readouterr().out.splitlines()[:-1]
+    """Return the result of each printed step by the step's name; the stack may print metrics."""
+    out = capsys.readouterr().out.splitlines()
+    printed = [line for line in out if not line.startswith("{")][:-1]
     return {line[7:].split(":")[0]: line.split(" ")[0] for line in printed}
 
 
