@@ -1,28 +1,18 @@
-"""Stories of former defects keep all promises; each guard that ended one has a story here.
-
-`make test` plays those that prove a guard. The check plays the others, too.
-"""
+"""Stories of former defects keep all promises; each guard that ended one has a story here."""
 
 import pytest
 
 from tests.attacks.known import KNOWN as LEAKS
 from tests.attacks.known_codes import ENCODED
+from tests.attacks.sampling import some_of
 from tests.attacks.search import search
 from tests.attacks.steps import Story
 from tests.stories.judge import Verdict, judge
 from tests.stories.known import KNOWN, OPEN
 from tests.stories.town import Town
-from tools.quality.guards import TABLE, guards_in
-
-GUARDED = {test for guard in guards_in(TABLE) for test in guard.tests}
 
 
-def _marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    test = f"stories/test_known.py::test_known_story_ends_well[{name}]"
-    return () if test in GUARDED else (pytest.mark.slow,)
-
-
-@pytest.mark.parametrize("name", [pytest.param(each, marks=_marks(each)) for each in KNOWN])
+@pytest.mark.parametrize("name", some_of(KNOWN))
 def test_known_story_ends_well(name: str) -> None:
     town, known = Town(), KNOWN[name]
     town.play(known.story)
@@ -47,12 +37,14 @@ def test_open_defect_keeps_all_promises(story: Story) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "forget_with_full_places",
-        "question_shows_other_words_than_are_sent",
-        "trial_before_an_erasure",
-        "trial_of_a_private_run",
-    ],
+    some_of(
+        [
+            "forget_with_full_places",
+            "question_shows_other_words_than_are_sent",
+            "trial_before_an_erasure",
+            "trial_of_a_private_run",
+        ]
+    ),
 )
 def test_known_leak_is_closed(name: str) -> None:
     search((LEAKS | ENCODED)[name])

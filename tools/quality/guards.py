@@ -96,9 +96,10 @@ def failures(project: Path, tests: Iterable[str]) -> dict[str, str]:
     """
     report = project / ".guards.xml"
     report.unlink(missing_ok=True)
-    options = ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    options = ["-q", "-m", "", "-p", "no:randomly", "-p", "no:cacheprovider"]
     chosen = list(dict.fromkeys(tests))
-    command = [sys.executable, "-m", "pytest", *options, *(f"tests/{name}" for name in chosen)]
+    command = [sys.executable, "-m", "pytest", *options, f"--junitxml={report}"]
+    command += [f"tests/{name}" for name in chosen]
     try:
         ran = subprocess.run(
             command, cwd=project, capture_output=True, text=True, timeout=SECONDS, check=False

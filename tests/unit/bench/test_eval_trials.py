@@ -52,7 +52,7 @@ def test_situation_that_needs_more_than_a_world_has_is_no_case(name: str, why: s
     [
         also("answers in the group that asked"),  # by the chat of a call
         also("leaves a question to the agent that was asked"),  # of two agents
-        "drops a reminder whose reason is gone",  # after another run was judged
+        also("drops a reminder whose reason is gone"),  # after another run was judged
     ],
 )
 def test_run_that_decides_a_situation_becomes_a_case(name: str) -> None:

@@ -119,7 +119,7 @@ class Life:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(24), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
     life = Life(seed)
     world = life.world
@@ -140,7 +140,7 @@ def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(16), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_run_ends_even_if_runs_are_stopped_and_agents_come_and_go(seed: int) -> None:
     life = Life(seed, unrest=True)
     for _ in range(50):
