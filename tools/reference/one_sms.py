@@ -58,10 +58,15 @@ class Walk:
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """Record the calls within the block."""
+        """Record the calls within the block, without those that write logs."""
+        disabled = logging.root.manager.disable
+        logging.disable()
         sys.setprofile(self.add)
-        yield
-        sys.setprofile(None)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+            logging.disable(disabled)
 
 
 def _is_ours(code: CodeType) -> bool:
