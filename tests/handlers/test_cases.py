@@ -9,6 +9,7 @@ from skein.models.common.storage import Update
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.runs.run import Run
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.trials.models.case import MAX_CASES
 from tests.support.api_client import WHY, Answer, Client, everything
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, says
@@ -99,6 +100,7 @@ def test_case_needs_an_ended_run_of_its_agent() -> None:
 
 
 def test_agent_has_a_limited_number_of_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_CASES == 200
     most = DEFAULT_PAGE + 1
     monkeypatch.setattr("skein.trials.records.MAX_CASES", most)
     world = Shop()

@@ -11,7 +11,7 @@ import pytest
 
 import admin_api
 from skein.errors import Redirected, Unavailable
-from skein.knowledge.models.source import KnowledgeHead, Source, SourceVersion
+from skein.knowledge.models.source import MAX_SOURCES, KnowledgeHead, Source, SourceVersion
 from skein.models.common.http import HttpAnswer, HttpRequest
 from skein.models.common.storage import Query
 from tests.support.api_client import Answer, Client
@@ -356,6 +356,7 @@ def test_too_much_text_is_refused_and_the_rest_stays(
 def test_source_beyond_the_limit_of_a_tenant_is_refused(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert MAX_SOURCES == 200
     monkeypatch.setattr("skein.knowledge.records.MAX_SOURCES", 10)
     for n in range(10):
         shop.owner.call("POST", "/v1/sources", {"name": f"Page {n}", "text": "We open at nine."})

@@ -15,6 +15,7 @@ from skein.workspace.models.document import (
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,
     MAX_PINNED,
+    MAX_SOURCES,
     Document,
     DocumentReach,
     Folder,
@@ -477,6 +478,7 @@ def test_documents_of_a_merged_person_move_without_loss() -> None:
 def test_document_records_a_limited_number_of_source_chats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    assert MAX_SOURCES == 100
     monkeypatch.setattr("skein.workspace.document_edits.MAX_SOURCES", 10)
     world = World()
     write(world)
