@@ -33,22 +33,12 @@ TELLING = {
     "Plan",
     "PromptRecord",
     "Run",
-} | {
     "Step",
     "Thread",
 }
 
 # The classes and attributes whose `PREFIX` names where such items lie; that of runs is `LIVE_RUN`.
-PREFIXED = {
-    "BorrowedContext",
-    "Document",
-    "Goal",
-    "Memory",
-    "Message",
-    "Plan",
-    "Thread",
-    "self.kind",
-}
+PREFIXED = TELLING - {"PromptRecord", "Run", "Step"} | {"self.kind"}
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
 NOT_CHECKED = {"adapters", "bootstrap", "models"}  # folders that decide nothing

@@ -70,12 +70,19 @@ class LibraryMediaReader:
         return made or None
 
     def _decoded(self, content: bytes, task: str, *numbers: int) -> tuple[dict[str, Any], bytes]:
-        """Run the decoder on a file, and return what it found and made.
+        """Return what the decoder found and made.
 
         Raises:
             MediaRefused: The file is refused, or exceeded the limit of time or memory.
             RuntimeError: The decoder does not work.
         """
+        described, made = self._run(content, task, *numbers)
+        if "refused" in described:
+            raise MediaRefused(described["refused"])
+        return described, made
+
+    def _run(self, content: bytes, task: str, *numbers: int) -> tuple[dict[str, Any], bytes]:
+        """Run the decoder on a file in a process of its own."""
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         path = os.pathsep.join(filter(None, sys.path))
         arguments = (self.cpu_seconds, self.memory, task, *numbers)
@@ -98,10 +105,7 @@ class LibraryMediaReader:
         if done.returncode > 0:
             raise RuntimeError(f"the decoder failed: {done.stderr.decode(errors='replace')[-500:]}")
         line, _, made = done.stdout.partition(b"\n")
-        described: dict[str, Any] = json.loads(line)
-        if "refused" in described:
-            raise MediaRefused(described["refused"])
-        return described, made
+        return json.loads(line), made
 
 
 def _has_many_scans(content: bytes) -> bool:

@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 
 from skein.adapters.aws.rules import TABLE
 from skein.adapters.dynamodb.attributes import (
+    REMEMBERED_NUMBERS,
     AttributeValue,
     StoredItem,
     comparable,
@@ -44,7 +45,6 @@ COLLECTION_OVERHEAD = 3
 ELEMENT_OVERHEAD = 1
 REMEMBERED = 2_000  # items; the same agents, chats and members are read again and again
 MAX_REMEMBERED_TEXT = 10_000  # characters
-REMEMBERED_NUMBERS = 10_000  # most components of vectors, which have four decimal places
 
 
 def to_text(item: StoredItem) -> str:
