@@ -8,10 +8,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := shared/skein functions local tools tests bench clients/python/src
-# One worker more than cores, at most 4, because some tests wait; idle workers steal tests. On two
-# cores, a third worker takes about 15 CPU seconds more, and a tenth of the time less.
-SIDE_BY_SIDE := --numprocesses $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --maxprocesses 4 \
-	--dist worksteal
+# One worker for each core, at most 4, because hardly a test waits; idle workers steal tests.
+SIDE_BY_SIDE := --numprocesses logical --maxprocesses 4 --dist worksteal
 # Tests that ARGS selects run in one process, because starting workers takes longer than a few tests.
 # `ARGS="-k name"` alone may select hundreds, which two workers run in three quarters of the time.
 SELECTED = $(ARGS) $(if $(filter 1 2,$(words $(ARGS))),$(if $(filter -k,$(ARGS)),-n 2 --dist worksteal))
@@ -62,8 +60,12 @@ test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
 
 .PHONY: test-e2e
-test-e2e: $(DEVELOPMENT) $(FILES) ## Run the end-to-end tests
-	@$(BIN)/python -m pytest tests/e2e $(or $(ARGS),-n 2)
+test-e2e: $(DEVELOPMENT) $(FILES) ## Run the end-to-end tests on local stacks (a minute)
+	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 2 --dist worksteal)
+
+.PHONY: test-check
+test-check: $(DEVELOPMENT) $(FILES) ## Run what `make test` leaves to the check: end-to-end tests, pairs, known stories, cold starts (15 minutes)
+	@$(BIN)/python -m pytest -m "check and not slow" -n 2 --dist worksteal $(ARGS)
 
 .PHONY: test-console
 test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (five minutes; needs Debian's package chromium-headless-shell)
@@ -79,7 +81,7 @@ test-kills: $(DEVELOPMENT) $(FILES) ## Kill the local stack 200 times under load
 
 .PHONY: test-slow
 test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
-	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
+	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or check or hypothesis" $(ARGS)
 
 .PHONY: test-upgrade
 test-upgrade: $(DEVELOPMENT) $(FILES) ## Run the last release's code on newer items and jobs, and the reverse (two minutes; binds from 0.2.0)
@@ -118,7 +120,7 @@ figures: $(DEVELOPMENT) $(FILES) ## Print figures of the structure beside their 
 
 .PHONY: pairs
 pairs: $(DEVELOPMENT) $(FILES) ## Play every ordered pair of moves in one chat, with deaths of workers and without (minutes; .cache/pairs/pairs.md lists them)
-	@$(BIN)/python -m pytest -m slow -n 2 --dist worksteal -q tests/stories/test_pairs.py $(ARGS)
+	@$(BIN)/python -m pytest -m "slow or check" -n 2 --dist worksteal -q tests/stories/test_pairs.py $(ARGS)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tests.stories.pairs
 
 .PHONY: stories
@@ -205,7 +207,7 @@ build: $(SAM) ## Build the deployment package in .aws-sam, with the Python of th
 
 .PHONY: proofs
 proofs: $(DEVELOPMENT) $(FILES) $(SAM) ## Prove without an account what AWS would refuse: all expansions, SAM's parser, AWS's events (ten minutes)
-	@$(BIN)/python -m pytest -m slow --timeout 600 $(or $(ARGS),-n 2 tests/architecture/test_expanded_template.py tests/architecture/test_build.py \
+	@$(BIN)/python -m pytest -m "slow or check" --timeout 600 $(or $(ARGS),-n 2 tests/architecture/test_expanded_template.py tests/architecture/test_build.py \
 		tests/architecture/test_updates.py tests/handlers/test_published_events.py)
 
 .PHONY: runtime

@@ -41,7 +41,11 @@ if in_memory := folder_in_memory():
 # would print a traceback for each line.
 logging.raiseExceptions = False
 
-CONSOLE = Path(__file__).with_name("console")
+HERE = Path(__file__).parent
+CONSOLE = HERE / "console"
+# `make test` leaves to the check: local stacks, except for one, and the tests of `make bench`.
+IN_CHECK = (HERE / "e2e", HERE / "unit" / "bench")
+IN_MAKE_TEST = HERE / "e2e" / "test_smoke.py"
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
     "AWS_SECRET_ACCESS_KEY": "testing",
@@ -68,6 +72,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Read no tests of the console if all are left out: their imports take a second."""
     deselected = "not browser" in str(config.option.markexpr)
     return True if deselected and collection_path == CONSOLE else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the folders that are left to the check."""
+    for item in items:
+        if item.path != IN_MAKE_TEST and any(item.path.is_relative_to(each) for each in IN_CHECK):
+            item.add_marker(pytest.mark.check)
 
 
 @pytest.hookimpl(wrapper=True)

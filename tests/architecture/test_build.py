@@ -131,12 +131,14 @@ def test_twilio_sends_and_finds_messages_with_the_pruned_layer() -> None:
     run(pruned() + USE_TWILIO)
 
 
+@pytest.mark.check
 def test_model_answers_with_the_pruned_layer() -> None:
     with ScriptedOpenAI() as model:
         model.say("Hello!")
         run(pruned() + USE_OPENAI.format(base_url=model.base_url))
 
 
+@pytest.mark.check
 def test_aws_clients_work_with_the_pruned_layer(tmp_path: Path) -> None:
     spec = find_spec("botocore")
     assert spec is not None

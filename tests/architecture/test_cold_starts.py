@@ -20,7 +20,6 @@ WEBHOOKS = {"sms_webhook", "sms_status", "service_webhook"}
 WITHOUT_AWS = {"console"}
 WITHOUT_RANDOM = {"console"}  # it only serves files
 LIVE = {"live_connect", "live_disconnect", "live_frames", "push_worker"}
-OFTEN = {"mobile_api", "run_worker", "sms_webhook"}  # the check tries the others, too
 WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large library
 
 # Who may load what is heavy or none of their business, and who surely does.
@@ -99,10 +98,8 @@ def own(names: frozenset[str]) -> set[str]:
     return {name for name in ours if not (SHARED / Path(*name.split("."))).is_dir()}
 
 
-@pytest.mark.parametrize(
-    "function",
-    [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in modules()],
-)
+@pytest.mark.check
+@pytest.mark.parametrize("function", modules())
 def test_a_cold_start_loads_what_the_function_uses(function: str, scene_path: Path) -> None:
     start = started(function, scene_path)
     loaded = {name for name in LOADED_BY if name in start.in_all}
@@ -144,6 +141,7 @@ def test_modules_that_every_function_imports_load_no_service_or_adapter() -> Non
         assert not [name for name in names if ".".join(name.split(".")[:2]) in loaded], path.name
 
 
+@pytest.mark.check
 def test_run_worker_import_loads_recall_modules_but_not_their_libraries(
     scene_path: Path,
 ) -> None:

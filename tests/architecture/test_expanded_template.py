@@ -100,7 +100,7 @@ def name(request: pytest.FixtureRequest) -> str:
     [
         *(name for name in CHOICES if name not in ALONE),
         *(f"{SAMPLE} {n}" for n in range(6)),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ALONE),
+        *(pytest.param(name, marks=pytest.mark.check) for name in ALONE),
     ],
     indirect=True,
 )

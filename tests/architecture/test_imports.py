@@ -100,6 +100,7 @@ def _check_modules_named(package: Path) -> None:
     assert ast.get_docstring(tree)
 
 
+@pytest.mark.check  # in a process
 def test_importing_everything_reads_no_environment_and_opens_no_connection() -> None:
     modules = [
         ".".join(path.relative_to(ROOT / "shared").with_suffix("").parts)

@@ -14,7 +14,10 @@ LATER = ("errands", "events", "knowledge", "outreach", "sharing", "web_chat")
 
 @pytest.mark.parametrize(
     "subject",
-    ["desk", *(pytest.param(name, marks=pytest.mark.slow) for name in LATER)],
+    [
+        pytest.param("desk", marks=pytest.mark.check),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in LATER),
+    ],
 )
 def test_app_without_a_subject_answers_texts_groups_and_plans(subject: str) -> None:
     done = subprocess.run(

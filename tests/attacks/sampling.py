@@ -1,7 +1,4 @@
-"""Choose the known stories that `make test` plays: one in 20, always the same.
-
-The check plays the others beside seeded ones (`.ci/run`), and so does `make test-slow`.
-"""
+"""Choose the known stories that `make test` plays, and the seeded ones that the check plays."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,8 +9,16 @@ BLOCK = 20  # known stories of which `make test` plays the first
 
 
 def some_of(known: Iterable[str]) -> list[Any]:
-    """Mark as slow all stories but the first of each block."""
+    """Leave all stories but the first of each block to the check (`make test-check`)."""
     return [
-        pytest.param(name, marks=[pytest.mark.slow] * (n % BLOCK > 0))
+        pytest.param(name, marks=[pytest.mark.check] * (n % BLOCK > 0))
         for n, name in enumerate(known)
+    ]
+
+
+def seeded(parts: int) -> list[Any]:
+    """Number the parts of a search, of which the check plays the first."""
+    return [
+        pytest.param(part, marks=pytest.mark.slow if part else pytest.mark.check)
+        for part in range(parts)
     ]

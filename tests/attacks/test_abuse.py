@@ -283,6 +283,7 @@ def _check_work(world: Abuse, where: str) -> None:
     assert world.slow.seconds[f"/{LOOK}"] <= LOOK_SECONDS * most_calls(passed), where
 
 
+@pytest.mark.check
 def test_costs_that_a_person_causes_to_others_stay_within_the_limits() -> None:
     assert abuse(QUICK) > len(QUICK)  # or the search finds nothing
 
@@ -328,6 +329,7 @@ LIMITS: dict[str, tuple[Any, str, Any]] = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("limit", LIMITS)
 def test_quick_abuse_search_without_a_limit_finds_a_violation(
     limit: str, monkeypatch: pytest.MonkeyPatch

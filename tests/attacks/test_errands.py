@@ -11,17 +11,13 @@ from skein.models.common.storage import Write
 from skein.services.visibility import disclosure
 from tests.attacks.cast import ALICES, BOBS_PHONE, PAIR, words
 from tests.attacks.known_errands import ERRANDS
+from tests.attacks.sampling import some_of
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
 from tests.stories.searches import SEARCHES
 
-QUICK = "topic_after_someone_joined"
 
-
-@pytest.mark.parametrize(
-    "name",
-    [name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ERRANDS],
-)
+@pytest.mark.parametrize("name", some_of(ERRANDS))
 def test_known_errand_story_leaks_nothing_to_outsiders(name: str) -> None:
     search(ERRANDS[name])
 

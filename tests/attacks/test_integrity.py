@@ -5,7 +5,7 @@ import pytest
 from tests.attacks.integrity import breach_in
 from tests.attacks.known import ORDERED
 from tests.attacks.known_rights import CONTESTED
-from tests.attacks.sampling import some_of
+from tests.attacks.sampling import seeded, some_of
 from tests.attacks.search import tell_shortest
 from tests.stories.searches import SEARCHES
 
@@ -13,9 +13,7 @@ ORDERS, CLAIMS = SEARCHES["orders"], SEARCHES["claims"]
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 5))]
-)
+@pytest.mark.parametrize("part", seeded(4))
 def test_seeded_stories_follow_no_orders_of_outsiders(part: int) -> None:
     ORDERS.sample(part)
 
@@ -34,10 +32,10 @@ def test_known_story_follows_no_orders_of_outsiders(name: str) -> None:
     tell_shortest("breach", ORDERED[name], breach_in)
 
 
+@pytest.mark.check
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_seeded_identity_claims_grant_no_name_role_or_access(part: int) -> None:
-    CLAIMS.sample(part)
+def test_seeded_identity_claims_grant_no_name_role_or_access() -> None:
+    CLAIMS.sample(0)
 
 
 @pytest.mark.slow

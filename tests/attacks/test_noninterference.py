@@ -32,7 +32,7 @@ from tests.attacks.known import KNOWN, does
 from tests.attacks.known_codes import ENCODED, FULL
 from tests.attacks.known_visitors import VISITED
 from tests.attacks.moves import Code
-from tests.attacks.sampling import some_of
+from tests.attacks.sampling import seeded, some_of
 from tests.attacks.search import compare, leak_in, search
 from tests.attacks.services import shows
 from tests.attacks.stage import Stage
@@ -44,9 +44,7 @@ LEAKS = SEARCHES["leaks"]
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize(
-    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 5))]
-)
+@pytest.mark.parametrize("part", seeded(4))
 def test_seeded_stories_leak_nothing_to_outsiders(part: int) -> None:
     LEAKS.sample(part)
 

@@ -22,19 +22,18 @@ from skein.services.runs.claim import Claim
 from skein.services.visibility.sharing_rules import PersonRoles, ReaderRules, SaidMessage
 from tests.attacks.cast import BOBS, CAROL, words
 from tests.attacks.known_sharing import SHARED
+from tests.attacks.sampling import seeded, some_of
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
 from tests.stories.searches import SEARCHES
 from tests.stories.town import Town
 
 SHARING_SEARCH = SEARCHES["sharing"]
-QUICK = ("told_words_go_no_further", "rule_is_withdrawn_before_tools_save")
 TELLING = 0.25  # of the stories, at least, in which a rule tells words
 
 
-@pytest.mark.slow  # the check plays one of them
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize("part", range(1, 4))
+@pytest.mark.parametrize("part", seeded(3))
 def test_seeded_sharing_stories_share_only_what_the_rules_permit(part: int) -> None:
     SHARING_SEARCH.sample(part)
 
@@ -58,10 +57,7 @@ def test_at_least_a_quarter_of_seeded_sharing_stories_share_words_by_rule() -> N
     assert sum(telling) >= TELLING * len(telling)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SHARED],
-)
+@pytest.mark.parametrize("name", some_of(SHARED))
 def test_known_sharing_story_shares_only_what_the_rules_permit(name: str) -> None:
     search(SHARED[name])
 

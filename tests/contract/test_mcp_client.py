@@ -123,6 +123,7 @@ def test_answer_of_another_kind_is_a_refusal(status: int, kind: str, body: bytes
     assert got.refused
 
 
+@pytest.mark.check
 def test_client_works_without_the_packages_that_the_layer_leaves_out() -> None:
     lines = (ROOT / "requirements" / "overrides-layer.pip").read_text().splitlines()
     packages = {line.split(";")[0].strip() for line in lines if ";" in line}

@@ -67,6 +67,7 @@ IN_PROCESSES = {
 }
 
 
+@pytest.mark.check
 def test_decoder_in_a_process_finds_and_makes_the_same() -> None:
     check_each(IN_PROCESSES, _assert_alike)
 
@@ -227,6 +228,7 @@ def test_markers_that_belong_to_no_scan_are_not_counted(reader: LibraryMediaRead
     assert reader.check(inside + scans, "image/jpeg").width == 64
 
 
+@pytest.mark.check
 def test_file_that_takes_too_much_time_of_a_processor_is_refused() -> None:
     busy = document(f"Rest) Tj {'q Q ' * 500_000} (Run")
     with pytest.raises(MediaRefused, match="unreadable"):
@@ -241,6 +243,7 @@ def test_picture_that_takes_too_much_memory_is_too_large() -> None:
         reader.shrunk(large, 600_000)
 
 
+@pytest.mark.check
 def test_largest_picture_fits_into_the_memory() -> None:
     assert LibraryMediaReader().check(picture("JPEG", (5_000, 5_000)), "image/jpeg").width == 5_000
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from skein.adapters.dynamodb.attributes import marshal_item, unmarshal_item
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.outbox.jobs import ErasureJob
@@ -62,6 +64,7 @@ def erase(world: World) -> Erasure:
     return erasure
 
 
+@pytest.mark.check
 def test_restored_backup_is_erased_again_by_the_register(moto_client: "DynamoDBClient") -> None:
     template = deployed_template()
     moto_client.create_table(TableName=BEFORE, **template.table[1])

@@ -16,7 +16,11 @@ T = TypeVar("T")
 BLOCK = 120  # neighbouring faults of which a sample tries one
 PARTS = 5  # tests that share a whole sweep, so that workers run them side by side
 SAMPLE = "sample"
-SHARES = (SAMPLE, *(pytest.param(part, marks=pytest.mark.slow) for part in range(PARTS)))
+SHARES = (
+    SAMPLE,
+    pytest.param(0, marks=pytest.mark.check),
+    *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS)),
+)
 
 
 @dataclass(frozen=True)

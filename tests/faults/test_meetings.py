@@ -70,7 +70,7 @@ SWEEPS = {people: _sweep(people) for people in range(2, MAX_ASKED + 1)}
 
 
 @pytest.mark.parametrize(
-    "people", [2, *(pytest.param(size, marks=pytest.mark.slow) for size in SWEEPS if size > 2)]
+    "people", [2, *(pytest.param(size, marks=pytest.mark.check) for size in SWEEPS if size > 2)]
 )
 def test_meeting_death_sends_each_question_and_report_once(people: int, share: FaultShare) -> None:
     """A death in groups of 2 to 10 people, 225 times in `make test-slow`."""

@@ -96,6 +96,7 @@ def test_a_run_that_is_deferred_for_an_hour_is_not_dropped() -> None:
     assert not world.lineages.dropped
 
 
+@pytest.mark.check
 def test_a_busy_group_is_answered_without_a_gap() -> None:
     world = Deployment(SETTINGS)
     world.agent()

@@ -60,6 +60,7 @@ def test_widget_over_its_visits_or_messages_refuses_all_its_visitors(shop: Shop)
     assert Visitor(shop, shop.widget()).visit().status == 201
 
 
+@pytest.mark.check
 def test_network_has_300_visits_an_hour_and_its_address_is_not_stored(shop: Shop) -> None:
     visitor = Visitor(shop, shop.widget(**limits()), source_ip="2001:db8:1:2::1")
     for n in range(300):
@@ -97,6 +98,7 @@ def test_viewer_behind_cloudfront_is_counted_if_cloudfront_proves_itself(
     assert anybody(shop, "POST", path, {}, source_ip=other).status == 201
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("networks", "visits"), [(20, 200), pytest.param(200, 10_000, marks=pytest.mark.slow)]
 )

@@ -107,6 +107,7 @@ def test_stack_with_data_of_another_format_does_not_start(
     assert (tmp_path / name).read_bytes() == before
 
 
+@pytest.mark.check
 def test_run_with_data_of_another_format_says_in_one_sentence_how_to_start(tmp_path: Path) -> None:
     of_another_format(tmp_path / FILE, STORAGE_FORMAT - 1)
     chosen = {

@@ -146,6 +146,7 @@ runpy.run_module("local", run_name="__main__", alter_sys=True)
 """
 
 
+@pytest.mark.check
 def test_an_interrupt_while_the_stack_is_being_loaded_ends_it_without_a_trace() -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, check=False

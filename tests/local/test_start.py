@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from local.template import ROOT
 
 # The handlers of all functions are imported, as when the stack starts. Powertools imports
@@ -22,6 +24,7 @@ print(*sorted(large & sys.modules.keys()))
 """
 
 
+@pytest.mark.check  # imports everything in a process
 def test_start_of_the_stack_loads_no_large_library() -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOADED],

@@ -39,8 +39,8 @@ def test_open_defect_keeps_all_promises(story: Story) -> None:
     "name",
     some_of(
         [
-            "forget_with_full_places",
             "question_shows_other_words_than_are_sent",
+            "forget_with_full_places",
             "trial_before_an_erasure",
             "trial_of_a_private_run",
         ]

@@ -82,7 +82,8 @@ def cost(world: World) -> int:
     return used
 
 
-@pytest.mark.parametrize("visibility", ["private", pytest.param("open", marks=pytest.mark.slow)])
+@pytest.mark.check
+@pytest.mark.parametrize("visibility", ["private", "open"])
 def test_minute_of_posting_to_20_agents_costs_at_most_60_000_tokens(visibility: str) -> None:
     world = crowd(visibility)
     for _ in range(2):  # the second time, the agents have memories

@@ -126,7 +126,6 @@ def test_wire_counts_the_requests_of_all_senders(monkeypatch: pytest.MonkeyPatch
     assert read.ended > read.begun
 
 
-@pytest.mark.slow
 @mock_aws
 def test_turn_on_dynamodb_recalls_by_searches_that_are_counted_apart(
     monkeypatch: pytest.MonkeyPatch,
@@ -263,7 +262,6 @@ def test_small_talk_recalls_nothing_and_lowers_the_mean(monkeypatch: pytest.Monk
     assert not goals(Results([], {}, {}, None, {}, (), recalled=[asked] * 4))[-1].met
 
 
-@pytest.mark.slow
 def test_imports_are_those_of_the_functions_that_are_deployed() -> None:
     assert {"sms_webhook", "run_worker"} <= set(modules())
     [start] = cold_starts(["sms_status"], times=1).values()

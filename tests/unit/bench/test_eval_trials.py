@@ -1,7 +1,5 @@
 """The situations of the eval are cases of trials, unless they use what worlds do not have."""
 
-from typing import Any
-
 import pytest
 
 from bench.eval import trials
@@ -11,20 +9,15 @@ from bench.eval.situations import SITUATIONS
 BY_NAME = {each.name: each for each in SITUATIONS}
 
 
-def also(name: str) -> Any:
-    """A situation that `make test` leaves out; `make eval SCRIPTED=trials` plays all."""
-    return pytest.param(name, marks=pytest.mark.slow)
-
-
 @pytest.mark.parametrize(
     "name",
     [
         "knows who said something first",  # in a group
         "edits one line of a long document",  # by a call of a tool
         "answers in a short SMS",  # by SMS, by its length
-        also("answers in the language of the question"),  # by SMS
-        also("waits for a person in the same chat"),  # in two messages
-        also("finds a fact in a long document"),  # with what an operator wrote
+        "answers in the language of the question",  # by SMS
+        "waits for a person in the same chat",  # in two messages
+        "finds a fact in a long document",  # with what an operator wrote
     ],
 )
 def test_trial_blames_the_wrong_script_of_a_situation_and_not_the_right_one(name: str) -> None:
@@ -50,9 +43,9 @@ def test_situation_that_needs_more_than_a_world_has_is_no_case(name: str, why: s
 @pytest.mark.parametrize(
     "name",
     [
-        also("answers in the group that asked"),  # by the chat of a call
-        also("leaves a question to the agent that was asked"),  # of two agents
-        also("drops a reminder whose reason is gone"),  # after another run was judged
+        "answers in the group that asked",  # by the chat of a call
+        "leaves a question to the agent that was asked",  # of two agents
+        "drops a reminder whose reason is gone",  # after another run was judged
     ],
 )
 def test_run_that_decides_a_situation_becomes_a_case(name: str) -> None:
@@ -60,7 +53,6 @@ def test_run_that_decides_a_situation_becomes_a_case(name: str) -> None:
         assert trials.tried_as_run(BY_NAME[name], scripted) == "regressed"
 
 
-@pytest.mark.slow
 def test_situation_that_has_its_prompts_forgotten_is_no_case_of_a_run() -> None:
     forgets = BY_NAME["has a person's words forgotten without telling a group"]
     with scripted_model() as scripted, pytest.raises(trials.NotInWorldError):

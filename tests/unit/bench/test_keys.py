@@ -8,7 +8,6 @@ USAGE = "{tenant}#USAGE#{day}#{shard}"
 SETTINGS = "{tenant}#SETTINGS"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sms", [False, True])
 def test_tenant_of_ten_agents_reaches_the_goal_on_every_key(*, sms: bool) -> None:
     found = {(each.form, each.kind): each.answers for each in ceilings(sms=sms, people=20)}

@@ -8,7 +8,6 @@ from bench.recall.long_answers import conversations
 SEED = long_answers.TUNING
 
 
-@pytest.mark.slow
 def test_measure_counts_what_is_shown_with_and_without_the_gate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

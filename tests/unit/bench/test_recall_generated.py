@@ -32,7 +32,6 @@ def test_planted_messages_are_in_the_month_of_their_question() -> None:
             assert f"{at:%B %Y}" in question.text
 
 
-@pytest.mark.slow
 def test_recall_finds_facts_of_all_chats_that_newest_messages_miss(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

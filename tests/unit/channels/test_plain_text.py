@@ -119,6 +119,7 @@ def test_plain_text_of_marks_alone_is_unchanged(text: str) -> None:
     assert plain_text(text) == text
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("text", ["[", "![", "*a ", "_a*", "[a](", "- ", "`", "\\", "a\n* b\n"])
 def test_plain_text_of_a_long_hostile_text_ends(text: str) -> None:
     assert plain_text(text * (20_000 // len(text)))

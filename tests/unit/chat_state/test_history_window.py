@@ -4,6 +4,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,6 +118,7 @@ def test_every_message_is_in_window_or_summary_while_the_summary_keeps_up(
 # ---------------------------------------------------------------------- a long conversation
 
 
+@pytest.mark.check
 def test_long_conversation_keeps_every_fact_and_a_stable_prompt_prefix() -> None:
     world = World(Settings(recall_tokens=0, message_history_limit=WINDOW))
     world.agent(history_format="timeline", system_prompt="You coach runners. " * 20)
@@ -161,6 +163,7 @@ def test_prompt_shows_the_pinned_summary_while_the_chat_summary_is_renewed() -> 
     assert len(set(records)) > 2 * len(set(pins))
 
 
+@pytest.mark.check
 def test_history_window_without_summary_waits_and_then_moves_on() -> None:
     world = _world()
     world.model.summaries.extend([Unavailable("503")] * 500)

@@ -1,5 +1,7 @@
 """The writes of stories, with their conditions, compared with `tests/golden/writes.txt`."""
 
+import pytest
+
 from tests.patterns import chats, desk, runs, turns
 from tests.patterns.meter import Pattern
 from tests.support.goldens import agrees
@@ -23,6 +25,7 @@ def stories() -> dict[str, Pattern]:
     }
 
 
+@pytest.mark.check
 def test_stories_produce_the_recorded_writes() -> None:
     parts = []
     for name, story in stories().items():

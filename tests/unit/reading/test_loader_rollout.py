@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def rollout(settings: Settings | None = None, **stack: Any) -> Rollout:
 # ---------------------------------------------------------------------- who
 
 
+@pytest.mark.check
 def test_rollout_to_ten_percent_includes_a_tenth_of_the_people() -> None:
     ten = rollout(context_rollout_percent=10)
     included = sum(ten.includes(user, NOTHING) for user in people())

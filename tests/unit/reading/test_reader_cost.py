@@ -308,6 +308,7 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     assert len(reading.of(OtherSummaries).chats) == 10
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("times", [1, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["direct", "group"])
 def test_a_context_costs_the_same_however_much_lies_behind(kind: str, times: int) -> None:

@@ -87,6 +87,7 @@ def test_texts_of_three_seconds_get_one_answer_that_has_read_them_all(moments: l
     assert statuses(world.runs(chat_id)) == ["done"]
 
 
+@pytest.mark.check
 @given(
     gaps=st.lists(st.floats(0.001, 4), min_size=1, max_size=6),
     seconds=st.integers(0, 4),

@@ -66,6 +66,7 @@ def seen() -> list[tuple[Event, object, set[str]]]:
     return found
 
 
+@pytest.mark.check
 def test_every_write_of_a_run_is_an_event_of_its_life(seen: Any) -> None:
     for event, reason, others in seen:
         allowed = {each.partition(" ")[0] for each in event.together}
@@ -73,6 +74,7 @@ def test_every_write_of_a_run_is_an_event_of_its_life(seen: Any) -> None:
         assert reason is None or reason in event.reasons, (event.name, reason)
 
 
+@pytest.mark.check
 def test_every_event_happens_in_a_story(seen: Any) -> None:
     assert {event.name for event, _, _ in seen} == {each.name for each in LIFECYCLE} - NOT_PLAYED
 

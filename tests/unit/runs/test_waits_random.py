@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -118,6 +119,7 @@ class Life:
             self.world.clock.advance(122)
 
 
+@pytest.mark.check
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=examples(24), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
@@ -139,6 +141,7 @@ def test_every_run_ends_and_every_message_is_shown(seed: int) -> None:
     assert len({message.client_id for message in asked}) == len(asked)
 
 
+@pytest.mark.check
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=examples(16), deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_run_ends_even_if_runs_are_stopped_and_agents_come_and_go(seed: int) -> None:

@@ -377,6 +377,7 @@ places = st.builds(
 )
 
 
+@pytest.mark.check
 @given(places=st.lists(places, min_size=2, max_size=5, unique_by=lambda place: place.name))
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 def test_random_chats_show_no_content_outside_its_audience(places: list[Place]) -> None:

@@ -73,18 +73,16 @@ def _shared(prompts: list[bytes]) -> float:
     return sum(_common(*pair) for pair in pairs) / sum(len(later) for _, later in pairs)
 
 
-@pytest.mark.parametrize(
-    "history_format", ["timeline", pytest.param("roles", marks=pytest.mark.slow)]
-)
+@pytest.mark.check
+@pytest.mark.parametrize("history_format", ["timeline", "roles"])
 def test_four_fifths_of_a_prompt_are_its_predecessors_head(history_format: str) -> None:
     share = _shared(_conversation(history_format, "You coach runners."))
     print(f"\na group as {history_format}: {share:.1%}")  # noqa: T201
     assert share >= 0.8
 
 
-@pytest.mark.parametrize(
-    "history_format", ["roles", pytest.param("timeline", marks=pytest.mark.slow)]
-)
+@pytest.mark.check
+@pytest.mark.parametrize("history_format", ["timeline", "roles"])
 def test_prompts_on_a_line_with_long_system_prompt_share_four_fifths(history_format: str) -> None:
     """Their prompts hold few messages, so it is the system prompt that counts."""
     rules = "Be kind, be brief, and never promise what you cannot keep. " * 100
@@ -101,6 +99,7 @@ def _changed(earlier: QuestionOutcome, later: QuestionOutcome) -> str:
     return next((new.name for old, new in zip(*stable, strict=False) if old != new), HISTORY)
 
 
+@pytest.mark.check
 def test_provider_with_prefix_cache_serves_most_of_a_direct_chat() -> None:
     """In tokens, tools included, from the first turn on; a direct chat leaves the most again.
 
