@@ -61,11 +61,11 @@ test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 
 .PHONY: test-e2e
 test-e2e: $(DEVELOPMENT) $(FILES) ## Run the end-to-end tests on local stacks (a minute)
-	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 2 --dist worksteal)
+	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 3 --dist worksteal)
 
 .PHONY: test-check
 test-check: $(DEVELOPMENT) $(FILES) ## Run what `make test` leaves to the check: end-to-end tests, pairs, known stories, cold starts (15 minutes)
-	@$(BIN)/python -m pytest -m "check and not slow" -n 2 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -m "check and not slow" -n 2 --maxschedchunk 1 $(ARGS)
 
 .PHONY: test-console
 test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (five minutes; needs Debian's package chromium-headless-shell)

@@ -3,6 +3,7 @@
 import functools
 import gc
 import logging
+import math
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -74,12 +75,24 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if deselected and collection_path == CONSOLE else None
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m` selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the folders that are left to the check."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, object, object]:
+    """Mark the tests of the folders that are left to the check, before `-m` selects.
+
+    Tests that may take longest begin first, so that no worker has one to play at the end, alone.
+    """
     for item in items:
         if item.path != IN_MAKE_TEST and any(item.path.is_relative_to(each) for each in IN_CHECK):
             item.add_marker(pytest.mark.check)
+    result = yield
+    items.sort(key=_seconds, reverse=True)
+    return result
+
+
+def _seconds(item: pytest.Item) -> float:
+    """Return the time limit that a test sets itself."""
+    limit = item.get_closest_marker("timeout")
+    return 0.0 if limit is None else limit.args[0] or math.inf
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,7 +14,7 @@ import pytest
 T = TypeVar("T")
 
 BLOCK = 120  # neighbouring faults of which a sample tries one
-PARTS = 5  # tests that share a whole sweep, so that workers run them side by side
+PARTS = 10  # tests that share a whole sweep, so that workers run them side by side
 SAMPLE = "sample"
 SHARES = (
     SAMPLE,
