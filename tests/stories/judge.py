@@ -146,7 +146,7 @@ def _shows_all(town: Town, asked: Choice) -> bool:
 
 def no_effect_is_forgotten(town: Town) -> Iterator[str]:
     """What was agreed to is done, or the agent was told why not, unless somebody ended its run."""
-    done = {task for task, _ in acts(town)}
+    made = {task for call in town.services.calls for task in TASK.findall(str(call.arguments))}
     told = {call for each in town.shown for call in each.told}
     for chat_id, asked in questions(town):
         answer = asked.answer
@@ -158,7 +158,7 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
         failed = {tried for _, tried in town.failed_calls}
         if key in failed and any(run.reason == Reason.TOKEN_BUDGET for run in runs):
             continue  # it was tried, and no model was asked afterwards
-        for task in set(TASK.findall(asked.question)) - done:
+        for task in set(TASK.findall(asked.question)) - made:
             yield f"{task} was agreed to and never done"
 
 

@@ -9,7 +9,7 @@ from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, CAROL, COACH, PAI
 from tests.attacks.errands import Reach, Reply
 from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
-from tests.attacks.services import BOOK, NOTIFY
+from tests.attacks.services import BOOK, LOOK_UP, NOTIFY
 from tests.attacks.sharing import Refuse
 from tests.attacks.steps import (
     Accept,
@@ -152,6 +152,16 @@ KNOWN: Mapping[str, Known] = {
             Answer(who=BOB.id, sms=True),
         ),
         booked(1),
+    ),
+    "a yes by text to a call that only reads while the tokens are spent": Known(
+        (
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="look_up", other=ALICE.id),
+            BY_OPERATORS,
+            Setting(name="user_tokens_per_day", value=1),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Answer(who=BOB.id, sms=True),
+        ),
+        lambda town: any(call.tool == LOOK_UP for call in town.services.calls),
     ),
     "a yes by text after STOP": Known(
         (
