@@ -40,11 +40,12 @@ def main(given: list[str]) -> int:
     play = partial(played, search=options.search, seed=options.seed)
     with ProcessPoolExecutor(os.cpu_count(), initializer=prepare) as pool:
         stories = pool.map(play, range(options.count), chunksize=5)
-        failed = [found for found in stories if found is not None]
+        failed = {number: found for number, found in enumerate(stories) if found is not None}
     kept = f"{options.count - len(failed)} of {options.count}"
     sys.stdout.write(f"stories: {kept} have no {SEARCHES[options.search].what}\n")
     if failed:
-        shortest, wrong = min(failed, key=lambda found: len(found[0]))
+        sys.stdout.write(f"numbers that fail: {', '.join(map(str, failed))}\n")
+        shortest, wrong = min(failed.values(), key=lambda found: len(found[0]))
         sys.stdout.write(report_of(shortest, wrong, SEARCHES[options.search].finds) + "\n")
     return int(bool(failed))
 

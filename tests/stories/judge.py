@@ -9,7 +9,7 @@ from skein.errands.models.errand import OrderData
 from skein.models.chats.choice import CALL, YES, Choice
 from skein.models.chats.consent import ConsentData
 from skein.models.common.reason import Reason
-from skein.models.runs.requested_call import CallData
+from skein.models.runs.requested_call import AgreedCall, CallData
 from skein.models.runs.run import ENDED, Run
 from skein.models.runs.step import Step
 from skein.services.common.quoting import in_quotes
@@ -24,6 +24,7 @@ from tests.stories.erased import left_of
 from tests.stories.grammar import faults_in
 from tests.stories.tasks import task_of
 from tests.stories.town import Asked, Shown, Town
+from tests.support.agents import steps_of
 from tests.support.api_client import WHY
 from tests.support.builders import NOON, TENANT
 from tests.support.limits import counted, days_of, most_calls
@@ -146,7 +147,7 @@ def _shows_all(town: Town, asked: Choice) -> bool:
 
 def no_effect_is_forgotten(town: Town) -> Iterator[str]:
     """What was agreed to is done, or the agent was told why not, unless somebody ended its run."""
-    made = {task for call in town.services.calls for task in TASK.findall(str(call.arguments))}
+    done = {task for task, _ in acts(town)}
     told = {call for each in town.shown for call in each.told}
     for chat_id, asked in questions(town):
         answer = asked.answer
@@ -155,11 +156,17 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
         key, runs = CallData.from_item(asked.data).call.key, runs_about(town, chat_id, answer.seq)
         if key in told or any(run.reason in BY_INTENT for run in runs):
             continue
-        failed = {tried for _, tried in town.failed_calls}
-        if key in failed and any(run.reason == Reason.TOKEN_BUDGET for run in runs):
-            continue  # it was tried, and no model was asked afterwards
-        for task in set(TASK.findall(asked.question)) - made:
+        spent = [run for run in runs if run.reason == Reason.TOKEN_BUDGET]
+        if any(key == call.key for run in spent for call in _carried_out(town, run)):
+            continue  # its result is recorded, and no model was asked afterwards
+        for task in set(TASK.findall(asked.question)) - done:
             yield f"{task} was agreed to and never done"
+
+
+def _carried_out(town: Town, run: Run) -> Iterator[AgreedCall]:
+    """The approved calls of a run that have a result: done, failed or refused."""
+    for step in steps_of(town, run):
+        yield from step.agreed[: len(step.results or ())]
 
 
 def runs_about(town: Town, chat_id: str, seq: int) -> list[Run]:
@@ -291,7 +298,7 @@ def nobody_pays_for_what_others_cause(town: Town) -> Iterator[str]:
 
 def services_that_fail_are_left_alone(town: Town) -> Iterator[str]:
     """Each call of a service that fails holds a worker, so its breaker lets few of them through."""
-    for tool, times in Counter(tool for tool, _ in town.failed_calls).items():
+    for tool, times in town.failed_calls.items():
         if times > most_calls(town.clock.now() - NOON):
             yield f"{tool} was called {times} times while it failed"
 

@@ -163,6 +163,17 @@ KNOWN: Mapping[str, Known] = {
         ),
         lambda town: any(call.tool == LOOK_UP for call in town.services.calls),
     ),
+    "a yes by text to an erased call while the tokens are spent": Known(
+        (
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="look_up", other=ALICE.id),
+            Erase(who=ALICE.id),
+            BY_OPERATORS,
+            Setting(name="user_tokens_per_day", value=1),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Answer(who=BOB.id, sms=True),
+        ),
+        lambda town: not town.services.calls,
+    ),
     "a yes by text after STOP": Known(
         (
             Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),

@@ -1,5 +1,6 @@
 """A stage on which workers die, and whose model is honest unless a step says otherwise."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -130,7 +131,7 @@ class Town(Stage):
         services_state: How the services of the tenant answer.
         exported: The exported files of agents.
         approved: The calls that operators approved, by their idempotency keys.
-        failed_calls: The calls while the services failed, each as the tool and the idempotency key.
+        failed_calls: How often each tool was called while the services failed.
         steps: What happened so far.
     """
 
@@ -150,7 +151,7 @@ class Town(Stage):
         self.services_state = "back"
         self.exported: list[str] = []
         self.approved: set[str] = set()
-        self.failed_calls: list[tuple[str, str]] = []
+        self.failed_calls = Counter[str]()
         self.steps: list[Step] = []
         self._dies_at_call = False
         self._overtaken: Job | None = None
@@ -187,8 +188,7 @@ class Town(Stage):
 
     def _served(self, request: Any, serve: Any) -> Any:
         if request.url != EVENTS and self.services_state != "back":
-            tool, key = request.url.rpartition("/")[2], request.headers["Idempotency-Key"]
-            self.failed_calls.append((tool, key))
+            self.failed_calls[request.url.rpartition("/")[2]] += 1
         if request.url != EVENTS and self.services_state == "gone":
             raise Unavailable("out of order")
         served = serve(request)
