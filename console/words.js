@@ -263,7 +263,7 @@ export const words = {
     run: "Asked in",
     toRun: "this run",
     since: "Waiting since",
-    before: "An equal call was made",
+    before: "An equal call was made or approved",
     why: "Why do you need to read this call?",
     arguments: "Arguments",
     erased: "The arguments were erased.",

@@ -18,9 +18,11 @@ from tests.attacks.steps import (
     Erase,
     Join,
     Leave,
+    ManualTrigger,
     Open,
     OperatorPlan,
     Pass,
+    Remove,
     Report,
     Say,
     Step,
@@ -173,6 +175,17 @@ KNOWN: Mapping[str, Known] = {
             Answer(who=BOB.id, sms=True),
         ),
         lambda town: not town.services.calls,
+    ),
+    "equal calls that wait, and somebody who comes and goes": Known(
+        (
+            BY_OPERATORS,
+            _writes("book", chat=PAIR.id),
+            Join(by=ALICE.id, chat=PAIR.id, who=CAROL.id),
+            ManualTrigger(who=ALICE.id, chat=PAIR.id),
+            Remove(by=ALICE.id, chat=PAIR.id, who=CAROL.id),
+            Decide(),
+        ),
+        booked(2),  # once by each agent
     ),
     "a yes by text after STOP": Known(
         (

@@ -199,7 +199,10 @@ class WaitingCallResource(ApprovalResource):
     ]
     made_at: Annotated[
         tuple[Instant, ...],
-        Field(description="When the agent made an equal call in the chat before, oldest first."),
+        Field(
+            description="When the agent made equal calls in the chat before, oldest first; then "
+            "when operators approved others that are not made yet."
+        ),
     ]
 
 

@@ -45,8 +45,8 @@ class WaitingCall:
 
     Attributes:
         arguments: The arguments as JSON; None if they are withheld or were erased.
-        made_at: When the agent made an equal call in the chat before, oldest first; empty if it
-            never did, or if the arguments are None.
+        made_at: When the agent made equal calls in the chat, oldest first, and then when operators
+            approved others that are not made yet; empty if the arguments are None.
     """
 
     approval: ToolApproval
@@ -91,8 +91,11 @@ class OperatorApprovals:
         return sorted(self._undecided(tenant), key=lambda each: each.created_at)[:MAX_SHOWN]
 
     def _undecided(self, tenant: str) -> Iterator[ToolApproval]:
+        return (each for each in self._approvals(tenant) if each.decision is None)
+
+    def _approvals(self, tenant: str) -> Iterator[ToolApproval]:
         items = items_under(self.table, approvals_partition(tenant), ToolApproval.PREFIX)
-        return (each for each in ToolApproval.each_of(items) if each.decision is None)
+        return ToolApproval.each_of(items)
 
     def _has_equal(self, new: ToolApproval) -> bool:
         """Return whether an equal call of the agent in the chat waits for an operator."""
@@ -120,15 +123,22 @@ class OperatorApprovals:
         return WaitingCall(approval, given, tuple(made_at))
 
     def _made_at(self, approval: ToolApproval, arguments: str) -> Iterator[datetime]:
-        """Yield when the agent made an equal call in the chat, if it is among the newest 200."""
+        """Yield when equal calls of the newest 200 were made, then when others were approved."""
         chat = Run.key_of(approval.tenant, approval.call.run_id).pk
         newest = Query.under(chat, RecordedCall.PREFIX, newest_first=True, limit=MAX_SHOWN)
-        made = RecordedCall.each_of(reversed(self.table.query(newest).items))
+        recorded = [*RecordedCall.each_of(reversed(self.table.query(newest).items))]
         digest = digest_of(approval.call.tool, arguments)
-        for each in made:
+        for each in recorded:
             done = each.state not in {"asked", "failed"}
             if done and (each.agent_id, each.digest) == (approval.agent_id, digest):
                 yield each.begun_at
+        begun = {str(each.call) for each in recorded if each.state != "asked"}
+        for other in self._approvals(approval.tenant):
+            same_home = (other.agent_id, other.chat_id) == (approval.agent_id, approval.chat_id)
+            if not same_home or other.decision != "approved" or other.call.key in begun:
+                continue
+            if other.decided_at and self.waiting.digest(approval.tenant, other.call) == digest:
+                yield other.decided_at
 
     def decide(self, tenant: str, approval_id: str, decision: Decision, *, by: str) -> ToolApproval:
         """Approve or reject a call; the decision starts a run of the agent (idempotent).

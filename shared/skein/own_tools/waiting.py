@@ -31,11 +31,11 @@ class WaitingCalls:
             waiting: The waiting calls of the same agent in the same chat.
         """
         similar = [each for each in waiting if _similar(each, new)]
-        return bool(similar) and self._digest(tenant, new) in {
-            digest for each in similar if (digest := self._digest(tenant, each)) is not None
+        return bool(similar) and self.digest(tenant, new) in {
+            digest for each in similar if (digest := self.digest(tenant, each)) is not None
         }
 
-    def _digest(self, tenant: str, call: RequestedCall) -> str | None:
+    def digest(self, tenant: str, call: RequestedCall) -> str | None:
         """Return the digest of a call, or None if its arguments were erased."""
         step = Step.read(self.table, Step.key_of(tenant, call.run_id, call.step))
         arguments = step.arguments_at(call.position) if step is not None else None

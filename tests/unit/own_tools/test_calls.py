@@ -531,6 +531,22 @@ def test_operator_sees_when_an_equal_call_was_made_before() -> None:
     assert approvals.get(TENANT, again.id, private=False).made_at == ()
 
 
+def test_operator_sees_an_equal_call_that_is_approved_and_not_yet_made() -> None:
+    script = (BOOKS, "They look.", BOOKS, "They look.", "Done.")
+    world = asked(*script, record=BOOK, approval="operator", chat={"visibility": "private"})
+    approvals = world.app.get(OperatorApprovals)
+    world.known(AHMAD)
+    world.add(AHMAD)  # who may not be shown the first call
+    world.post("Book it again!", HUSAM)
+    world.drain()
+    first, second = approvals.list(TENANT)
+    decided = approvals.decide(TENANT, first.id, "approved", by="usr_op")
+    assert approvals.get(TENANT, second.id, private=True).made_at == (decided.decided_at,)
+    world.drain()
+    [made_at] = approvals.get(TENANT, second.id, private=True).made_at
+    assert made_at == world.clock.now()
+
+
 def test_call_that_waits_is_announced_and_counted_as_late_until_it_is_decided() -> None:
     world = asked(BOOKS, "They look.", "Well.", record=BOOK, approval="operator")
     [waiting] = world.app.get(OperatorApprovals).list(TENANT)
