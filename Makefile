@@ -64,7 +64,7 @@ test-e2e: $(DEVELOPMENT) $(FILES) ## Run the end-to-end tests on local stacks (a
 	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 3 --dist worksteal)
 
 .PHONY: test-check
-test-check: $(DEVELOPMENT) $(FILES) ## Run what `make test` leaves to the check: end-to-end tests, pairs, known stories, cold starts (15 minutes)
+test-check: $(DEVELOPMENT) $(FILES) ## Run what `make test` leaves to the check: end-to-end tests, pairs, known stories, cold starts (8 minutes)
 	@$(BIN)/python -m pytest -m "check and not slow" -n 2 --maxschedchunk 1 $(ARGS)
 
 .PHONY: test-console
