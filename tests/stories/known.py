@@ -19,6 +19,7 @@ from tests.attacks.steps import (
     Join,
     Leave,
     ManualTrigger,
+    NewName,
     Open,
     OperatorPlan,
     Pass,
@@ -186,6 +187,19 @@ KNOWN: Mapping[str, Known] = {
             Decide(),
         ),
         booked(2),  # once by each agent
+    ),
+    "a yes before so many messages that the history starts after it": Known(
+        (
+            Discard(who=BOB.id, chat=BOBS_PHONE.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Pause(),
+            Answer(who=BOB.id),
+            Answer(who=BOB.id, sms=True),
+            NewName(who=BOB.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="propose", other=ALICE.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="help", other=ALICE.id),
+        ),
+        booked(1),
     ),
     "a yes by text after STOP": Known(
         (

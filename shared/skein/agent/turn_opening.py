@@ -189,6 +189,9 @@ def _may_approve(run: Run, reading: Reading) -> bool:
     if service is not None and service.decided is not None:
         return True
     messages = reading.of(History).messages if reading.chat is not None else ()
+    first = run.trigger.from_seq
+    if messages and first is not None and first < messages[0].seq:
+        return True  # the prompt does not show all messages that the run answers
     return any(message.reply_to is not None for message in messages)
 
 

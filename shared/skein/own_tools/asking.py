@@ -5,7 +5,7 @@ of the call. The question refers to the call by its run, step and position. Afte
 therefore makes exactly the recorded call, and the arguments are stored only once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,9 +16,10 @@ from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.interface.tool import refusals_as_tool_errors
 from skein.interface.tool_context import ToolContext, place_of
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import CALL, Choice, Option
 from skein.models.common.http import McpQuestion, McpReply
+from skein.models.common.storage import Query
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.requested_call import AgreedCall, CallData, RequestedCall
 from skein.models.runs.run import Run
@@ -265,7 +266,8 @@ class Approvals:
             return []
         if resumed is not None:  # calls that were approved before the wait were already made
             first = resumed.seq if resumed.chat_id == chat.id else None
-        messages = reading.of(History).messages
+        shown = reading.of(History).messages
+        messages = [*self._before(chat, first, shown), *shown]
         answers = {
             each.seq: each.reply_to
             for each in messages
@@ -292,6 +294,14 @@ class Approvals:
             for choice in choices
             if (call := _agreed_in(choice, team)) is not None
         ]
+
+    def _before(self, chat: Chat, first: int | None, shown: Sequence[Message]) -> Iterable[Message]:
+        """Return the messages from `first` on that are older than those that the prompt shows."""
+        if first is None or not shown or first >= shown[0].seq:
+            return ()
+        of_seq = partial(Message.key_of, chat.tenant, chat.id)
+        query = Query(chat.key.pk, first=of_seq(first).sk, last=of_seq(shown[0].seq - 1).sk)
+        return Message.each_of(self.table.query(query).items)
 
     def _as_recorded(
         self, run: Run, agreed: AgreedCall, question: str | None, tool: CallableTool | None
