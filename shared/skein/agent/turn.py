@@ -127,8 +127,7 @@ class Turns:
             case Ask(), Opened():
                 self.steps.ask(turn, opened)
             case AnswerFixed(fixed=fixed), Opened():
-                self.endings.answer_fixed(activation, opened, fixed)
-                turn.stopped = Stop(Reason.RUN_ENDED)
+                self.steps.answer_fixed(turn, opened, fixed)
             case Post(step=step), Opened():
                 self.endings.post(activation, step, opened.reading)
                 turn.stopped = Stop(Reason.RUN_ENDED)

@@ -5,16 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.agent.answers import NOTICES, ending_of, ending_without_steps
-from skein.agent.reading.held_content import held_by, told_by_rules
-from skein.agent.turn_state import Opened, Stop, Turn
+from skein.agent.turn_state import Stop, Turn
 from skein.agent.turn_steps import (
-    NO_PROMPT,
-    FixedAnswer,
     ModelDown,
     ModelSteps,
     StreamedActivation,
     ended_in,
-    fixed_step,
 )
 from skein.errors import (
     Conflict,
@@ -44,7 +40,7 @@ from skein.services.replies.final_message import (
 from skein.services.replies.noticed_leases import NoticedLeases
 from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
 from skein.services.runs import policy
-from skein.services.runs.activations import Activations, Recording, recording
+from skein.services.runs.activations import Activations, Recording
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 
@@ -62,21 +58,6 @@ class TurnEndings:
     failure_notices: FailureNotices
     concurrency_limit: ConcurrencyLimit
     clock: Clock
-
-    def answer_fixed(
-        self, activation: StreamedActivation, opened: Opened, fixed: FixedAnswer
-    ) -> None:
-        """Post the fixed answer, and end the run."""
-        if opened.steps:
-            self.post(activation, opened.steps[-1], opened.reading)
-            return
-        step = fixed_step(activation.run, fixed.prompt, self.clock.now())
-        held = held_by(opened.reading, activation.run)
-        told, marks = told_by_rules(opened.reading), NO_PROMPT.marks
-        step_recording = recording(
-            activation.claim, step, shown=fixed.shown, held=held, sharing=told, marks=marks
-        )
-        self.post(activation, step, opened.reading, step_recording)
 
     def post(
         self,

@@ -17,7 +17,6 @@ from skein.agent.turn_steps import (
     recorded_prompt,
 )
 from skein.errors import Conflict, Forbidden, NotFound, ReadersChanged
-from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.live.answer_streams import AnswerStreams
 from skein.models.chats.chat import Chat
@@ -133,7 +132,7 @@ class TurnOpenings:
         opened = Opened(
             number=run.activation, reading=reading, steps=steps, fixed=fixed, prompt=NO_PROMPT
         )
-        if fixed is None and not steps and _may_approve(run, reading):
+        if not steps:
             opened.agreed = self.approvals.agreed_step(run, reading)
         if not steps and opened.agreed is None:
             self.readings.check_opt_out(run, reading, steps)
@@ -181,18 +180,6 @@ def _check_recorded(run: Run, chat: Chat | None) -> None:
         raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
     if chat is not None:
         check_readers(run.held, chat)
-
-
-def _may_approve(run: Run, reading: Reading) -> bool:
-    """Return whether calls of this run may have been approved by an operator or in the chat."""
-    service = run.trigger.service
-    if service is not None and service.decided is not None:
-        return True
-    messages = reading.of(History).messages if reading.chat is not None else ()
-    first = run.trigger.from_seq
-    if messages and first is not None and first < messages[0].seq:
-        return True  # the prompt does not show all messages that the run answers
-    return any(message.reply_to is not None for message in messages)
 
 
 def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> None:

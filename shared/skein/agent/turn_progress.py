@@ -7,7 +7,13 @@ from skein.agent.executor import ToolExecutor
 from skein.agent.turn_ending import TurnEndings
 from skein.agent.turn_opening import TurnReadings
 from skein.agent.turn_state import Opened, Stop, Turn
-from skein.agent.turn_steps import ModelSteps, StreamedActivation
+from skein.agent.turn_steps import (
+    FixedAnswer,
+    ModelSteps,
+    StreamedActivation,
+    fixed_step,
+    recording_without_prompt,
+)
 from skein.errors import ReadersChanged
 from skein.models.common.reason import Reason
 from skein.models.quotas.usage import Payer
@@ -16,7 +22,7 @@ from skein.ports import Clock
 from skein.services.quotas.token_budget import payer_of
 from skein.services.quotas.usage import UsageCounters
 from skein.services.runs import policy
-from skein.services.runs.activations import Activations, Recording
+from skein.services.runs.activations import Activations, Recording, recording
 from skein.services.runs.claim import with_results
 
 
@@ -34,11 +40,32 @@ class TurnSteps:
 
     def record_agreed(self, turn: Turn, opened: Opened, step: Step) -> None:
         """Record, as the activation's first step, the calls that people have approved."""
-        activation, prompt = turn.activation, opened.prompt
-        step_recording = self.model_steps.recording_of(activation, step, opened.reading, prompt)
+        activation, reading, prompt = turn.activation, opened.reading, opened.prompt
+        if opened.fixed is not None:
+            shown = opened.fixed.shown
+            step_recording = recording_without_prompt(activation.claim, step, reading, shown)
+        else:
+            step_recording = self.model_steps.recording_of(activation, step, reading, prompt)
         activation.claim = self.activations.record(step_recording)
         opened.steps.append(step)
         opened.agreed = None
+
+    def answer_fixed(self, turn: Turn, opened: Opened, fixed: FixedAnswer) -> None:
+        """Post the fixed answer, and end the run.
+
+        Raises:
+            Forbidden: The person has opted out of SMS.
+        """
+        activation, reading = turn.activation, opened.reading
+        step = fixed_step(activation.run, fixed.prompt, self.clock.now())
+        if opened.steps:
+            self.readings.check_opt_out(activation.run, reading, opened.steps)
+            step_recording = recording(activation.claim, step, shown=None)
+        else:
+            claim, shown = activation.claim, fixed.shown
+            step_recording = recording_without_prompt(claim, step, reading, shown)
+        self.endings.post(activation, step, reading, step_recording)
+        turn.stopped = Stop(Reason.RUN_ENDED)
 
     def ask(self, turn: Turn, opened: Opened) -> None:
         """Ask the model for one step, record it, and charge its tokens.

@@ -29,7 +29,8 @@ class Opened:
         reading: The data from which the prompt was built.
         steps: The recorded steps.
         fixed: The fixed answer to the run's message; None if the model answers. With a fixed
-            answer, the prompt is empty, and `tools` and `budget` are not set.
+            answer, the prompt is empty, and `tools` and `budget` are not set. Approved calls are
+            made before it is posted.
         agreed: A step with the calls that people have approved, until it is recorded as the first
             step.
     """
@@ -63,7 +64,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFixed:
-    """Answer without the model, and end the run."""
+    """Post the fixed answer, and end the run."""
 
     fixed: FixedAnswer
 
@@ -152,15 +153,10 @@ def next_phase(turn: Turn, now: datetime) -> Phase:
         return Stop(Reason.WAITING_FOR_REPLY)
     if turn.opened is None:
         return Open()
-    first, seconds_left = _first_phase(turn.opened), turn.seconds_left(now)
-    return first or _after_step(turn, turn.opened, seconds_left) or _next_step(turn, seconds_left)
-
-
-def _first_phase(opened: Opened) -> AnswerFixed | RecordAgreed | None:
-    """Return what an activation does before it first asks the model; None if nothing."""
-    if opened.fixed is not None:
-        return AnswerFixed(opened.fixed)
-    return RecordAgreed(opened.agreed) if opened.agreed is not None else None
+    opened, seconds_left = turn.opened, turn.seconds_left(now)
+    if opened.agreed is not None:
+        return RecordAgreed(opened.agreed)
+    return _after_step(turn, opened, seconds_left) or _next_step(turn, opened, seconds_left)
 
 
 def _after_step(
@@ -176,8 +172,12 @@ def _after_step(
     return Post(newest) if newest.is_last else None
 
 
-def _next_step(turn: Turn, seconds_left: float) -> Open | Ask | EndEarly | HandOver:
+def _next_step(
+    turn: Turn, opened: Opened, seconds_left: float
+) -> AnswerFixed | Open | Ask | EndEarly | HandOver:
     """Return how a turn continues after all calls of its steps are carried out."""
+    if opened.fixed is not None:
+        return AnswerFixed(opened.fixed)
     if turn.activation.ended:
         return EndEarly()
     if not turn.is_current:

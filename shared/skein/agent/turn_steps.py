@@ -49,6 +49,7 @@ from skein.recall.sections import RecalledMessages
 from skein.services.chat_state.pictures import Pictures
 from skein.services.runs import policy
 from skein.services.runs.activations import Recording, recording
+from skein.services.runs.claim import Claim
 from skein.settings import Settings
 from skein.tracing import describe, span
 from skein.workspace.sections.threads import Threads
@@ -479,7 +480,7 @@ def reaches_nobody(run: Run, reading: Reading) -> bool:
 
 
 def fixed_step(run: Run, prompt: str, now: datetime) -> Step:
-    """Return a fixed answer as a step, with an empty prompt.
+    """Return a fixed answer as a step.
 
     Args:
         prompt: The name of the answer's file in `prompts/`.
@@ -492,10 +493,19 @@ def fixed_step(run: Run, prompt: str, now: datetime) -> Step:
         model=FIXED_ANSWER,
         text=render(prompt),
         usage=TokenUsage(),
-        prompt=NO_PROMPT.packed(),
         started_at=now,
         ended_at=now,
     )
+
+
+def recording_without_prompt(
+    claim: Claim, step: Step, reading: Reading, shown: ShownHistory
+) -> Recording:
+    """Return the recording of the first step of an activation that gets a fixed answer."""
+    held, told = held_by(reading, claim.run), told_by_rules(reading)
+    first = with_prompt(step, NO_PROMPT)
+    marks = NO_PROMPT.marks
+    return recording(claim, first, shown=shown, held=held, sharing=told, marks=marks)
 
 
 def ended_in(step: Step) -> bool:

@@ -296,7 +296,11 @@ class Approvals:
         ]
 
     def _before(self, chat: Chat, first: int | None, shown: Sequence[Message]) -> Iterable[Message]:
-        """Return the messages from `first` on that are older than those that the prompt shows."""
+        """Return the messages from `first` on that are older than those that the prompt shows.
+
+        Only a run that was held back while the chat went on needs this query. It reads one page (at
+        most 1 MB).
+        """
         if first is None or not shown or first >= shown[0].seq:
             return ()
         of_seq = partial(Message.key_of, chat.tenant, chat.id)

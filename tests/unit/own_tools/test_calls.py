@@ -26,6 +26,7 @@ from skein.own_tools.functions import use_functions_of
 from skein.own_tools.models.approval import Decision
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.own_tools.signed_context import CallContext, secret_of
+from skein.prompts import render
 from skein.services.choices.answering import Answering
 from skein.services.choices.effect import GivenAnswer
 from tests.fakes.outbound_http import json_answer
@@ -52,6 +53,7 @@ from tests.support.own_tool_calls import (
     PRIVATE,
     answer,
     asked,
+    chosen,
     question,
     results,
 )
@@ -291,6 +293,21 @@ def test_approval_makes_the_recorded_call_once_and_resumes_the_agent() -> None:
     assert request.headers["Idempotency-Key"] == f"{first.id}:1:0"
     assert [each.status for each in results(world)] == ["asked", "done"]
     assert world.texts()[-1] == "Booked!"
+
+
+def test_run_that_answers_a_yes_and_a_reset_makes_the_call_and_posts_the_fixed_answer() -> None:
+    world = asked(BOOKS, "Shall I?", record=BOOK, approval="person")
+    prompts = len(world.model.requests)
+    chosen(world, "yes")
+    reset = world.post("Start over", HUSAM)
+    world.drain()
+    assert len(world.service.requests) == 1
+    assert [each.status for each in results(world)] == ["asked", "done"]
+    assert world.texts()[-2:] == ["Start over", render("session_reset")]
+    assert len(world.model.requests) == prompts
+    run = world.runs()[-1]
+    assert (run.status, run.marks) == ("done", ("answered_without_model",))
+    assert world.membership(COACH).seen_seq == reset.message.seq
 
 
 def test_question_shows_hidden_words_of_the_arguments() -> None:
