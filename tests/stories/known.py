@@ -201,6 +201,26 @@ KNOWN: Mapping[str, Known] = {
         ),
         booked(1),
     ),
+    "a yes and a reset that one run answers": Known(
+        (
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Pause(),
+            Answer(who=BOB.id, sms=True),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, text="Start over"),
+        ),
+        booked(1),
+    ),
+    "a call that an outreach repeats, because its prompt hides that it was made": Known(
+        (
+            Write(who=ALICE.id, chat=TEAM.id, task="recall", other=BOB.id),
+            Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),
+            Answer(who=BOB.id, sms=True),
+            BY_OPERATORS,
+            Reach(people=(BOB.id,)),
+            Decide(),
+        ),
+        booked(1),  # the operator is shown when it was made, and refuses
+    ),
     "a yes by text after STOP": Known(
         (
             Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),

@@ -10291,7 +10291,7 @@ export interface components {
             created_at: string;
             /** @description The arguments as JSON text; null if withheld or erased. */
             arguments: string | null;
-            /** @description When the agent made equal calls in the chat before, oldest first; then when operators approved others that are not made yet. */
+            /** @description When the agent made equal calls before, oldest first: in the chat, or in a run of a plan or a service. Then, when operators approved equal calls in the chat that are not made yet. */
             made_at: string[];
         };
         /**

@@ -200,8 +200,9 @@ class WaitingCallResource(ApprovalResource):
     made_at: Annotated[
         tuple[Instant, ...],
         Field(
-            description="When the agent made equal calls in the chat before, oldest first; then "
-            "when operators approved others that are not made yet."
+            description="When the agent made equal calls before, oldest first: in the chat, or in "
+            "a run of a plan or a service. Then, when operators approved equal calls in the chat "
+            "that are not made yet."
         ),
     ]
 

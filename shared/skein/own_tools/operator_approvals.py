@@ -8,12 +8,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 
 from skein.errors import Conflict, NotFound
 from skein.interface.tool_context import ToolContext
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, chat_partition
 from skein.models.common.effects import effect_id
 from skein.models.common.storage import Missing, Put, Query
+from skein.models.directory.agent import agent_partition
 from skein.models.outbox.due import NOT_DUE
 from skein.models.runs.requested_call import DecidedCall, RequestedCall
 from skein.models.runs.run import Run
@@ -45,8 +47,9 @@ class WaitingCall:
 
     Attributes:
         arguments: The arguments as JSON; None if they are withheld or were erased.
-        made_at: When the agent made equal calls in the chat, oldest first, and then when operators
-            approved others that are not made yet; empty if the arguments are None.
+        made_at: When the agent made equal calls, oldest first: in the chat, and anywhere in runs of
+            its plans and services. Then, when operators approved equal calls in the chat that are
+            not made yet. Empty if the arguments are None.
     """
 
     approval: ToolApproval
@@ -123,10 +126,19 @@ class OperatorApprovals:
         return WaitingCall(approval, given, tuple(made_at))
 
     def _made_at(self, approval: ToolApproval, arguments: str) -> Iterator[datetime]:
-        """Yield when equal calls of the newest 200 were made, then when others were approved."""
-        chat = Run.key_of(approval.tenant, approval.call.run_id).pk
-        newest = Query.under(chat, RecordedCall.PREFIX, newest_first=True, limit=MAX_SHOWN)
-        recorded = [*RecordedCall.each_of(reversed(self.table.query(newest).items))]
+        """Yield when equal calls of the newest 200 were made, then when others were approved.
+
+        Calls of plans and services are recorded with the agent, others with the chat.
+        """
+        partitions = [agent_partition(approval.tenant, approval.agent_id)]
+        if approval.chat_id is not None:
+            partitions.append(chat_partition(approval.tenant, approval.chat_id))
+        newest = (
+            Query.under(each, RecordedCall.PREFIX, newest_first=True, limit=MAX_SHOWN)
+            for each in partitions
+        )
+        found = [item for query in newest for item in self.table.query(query).items]
+        recorded = sorted(RecordedCall.each_of(found), key=attrgetter("begun_at"))
         digest = digest_of(approval.call.tool, arguments)
         for each in recorded:
             done = each.state not in {"asked", "failed"}
