@@ -38,14 +38,18 @@ def main(given: list[str]) -> int:
     parser.add_argument("--seed", default="1")
     options = parser.parse_args(given)
     play = partial(played, search=options.search, seed=options.seed)
+    failed: list[tuple[Story, Exception]] = []
     with ProcessPoolExecutor(os.cpu_count(), initializer=prepare) as pool:
         stories = pool.map(play, range(options.count), chunksize=5)
-        failed = {number: found for number, found in enumerate(stories) if found is not None}
+        for number, found in enumerate(stories):
+            if found is not None:
+                failed.append(found)
+                sys.stdout.write(f"story {number} fails: {found[1]}\n")
+                sys.stdout.flush()
     kept = f"{options.count - len(failed)} of {options.count}"
     sys.stdout.write(f"stories: {kept} have no {SEARCHES[options.search].what}\n")
     if failed:
-        sys.stdout.write(f"numbers that fail: {', '.join(map(str, failed))}\n")
-        shortest, wrong = min(failed.values(), key=lambda found: len(found[0]))
+        shortest, wrong = min(failed, key=lambda found: len(found[0]))
         sys.stdout.write(report_of(shortest, wrong, SEARCHES[options.search].finds) + "\n")
     return int(bool(failed))
 

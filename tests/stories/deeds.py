@@ -111,6 +111,22 @@ class Delete(Deed):
 
 
 @dataclass(frozen=True)
+class EndVisit(Deed):
+    """A visitor closes the web chat for good."""
+
+    who: str = ""
+
+    def happen(self, town: "Town") -> None:
+        """See `Deed`."""
+        town.person(self.who).post("/v1/visit/end", None)
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        return f"{named(self.who)} ends the visit."
+
+
+@dataclass(frozen=True)
 class StopRun(Deed):
     """An operator stops the newest run of a chat."""
 

@@ -20,6 +20,7 @@ from tests.attacks.cast import (
     ROOMS,
     STRANGERS_PHONE,
     TEAM,
+    VISIT,
 )
 from tests.attacks.errands import Reach, Reply
 from tests.attacks.services import BOOK
@@ -61,6 +62,7 @@ from tests.stories.deeds import (
     Decide,
     Delete,
     DeskDoes,
+    EndVisit,
     Fault,
     Import,
     Night,
@@ -96,6 +98,8 @@ class Place:
     @property
     def kind(self) -> str:
         """What kind of chat it is."""
+        if self.chat == VISIT.id:
+            return "web chat"
         room = ROOMS.get(self.chat)
         if room is None:
             return "open group"  # the newest
@@ -109,12 +113,13 @@ PLACES = {
     for place in (
         Place("alice", ALICES.id, ALICE.id, BOB.id),
         Place("phone", BOBS_PHONE.id, BOB.id, ALICE.id),
+        Place("visit", VISIT.id, VISIT.members[0].id, ALICE.id),
         Place("pair", PAIR.id, ALICE.id, BOB.id),
         Place("team", TEAM.id, ALICE.id, BOB.id),
     )
 }
 GROUPS = frozenset({"private group", "open group"})
-DIRECT = frozenset({"SMS", "app"})
+DIRECT = frozenset({"SMS", "app", "web chat"})
 
 Impossible = Callable[[Town, Place], str]
 """Tells why a move is impossible now, in words; '' if it is possible."""
@@ -293,8 +298,9 @@ def _always(step: Step) -> Callable[[Place], Step]:
     return lambda _: step
 
 
-APP_WRITES = frozenset({"app", *GROUPS})
+APP_WRITES = frozenset({"app", "web chat", *GROUPS})
 ONLY_SMS = Where(frozenset({"SMS"}), "the person has no phone there")
+ON_PAGES = Where(frozenset({"web chat"}), "only visitors of web pages make visits")
 ONLY_GROUPS = Where(GROUPS, "a direct chat keeps its two members")
 ONLY_DIRECT = Where(DIRECT, "in a group, nobody is alone with the agent")
 IN_APP = Where(APP_WRITES, "a person on SMS has no app there")
@@ -350,6 +356,7 @@ _LIST: tuple[Move, ...] = (
     ),
     Move("STOP", "person", _types("STOP"), undo="START", where=ONLY_SMS),
     Move("START", "person", _types("START"), where=ONLY_SMS),
+    Move("reset", "person", _types("Start over"), where=ONLY_DIRECT),
     # ------------------------------------------------------------------ answers
     Move("approve", "person", lambda p: Answer(who=p.who), impossible=no_question, needs="book"),
     Move(
@@ -442,6 +449,7 @@ _LIST: tuple[Move, ...] = (
         needs="open a group",
     ),
     Move("discard", "person", lambda p: Discard(who=p.who, chat=p.chat), ends=True),
+    Move("end visit", "person", lambda p: EndVisit(who=p.who), where=ON_PAGES, ends=True),
     Move("respond now", "person", lambda p: ManualTrigger(who=p.who, chat=p.chat)),
     Move("take a name", "person", lambda p: TakeName(who=p.other, whom=p.who)),
     # ------------------------------------------------------------------ sharing

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from skein.errors import Ambiguous, Unavailable
+from skein.identity.models.visit import TOKEN_LIFETIME, Visit
 from skein.models.chats.choice import YES
 from skein.models.common.address import phone_address
 from skein.models.common.storage import Put, Update
@@ -19,8 +20,9 @@ from skein.models.runs.run import Run
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.operator_approvals import OperatorApprovals
 from skein.services.visibility.insiders import chats_of_insiders, insiders_of
+from skein.web_chat.models.widget import PublicProfile, Widget
 from tests.attacks import malicious_model
-from tests.attacks.cast import COACH, LINE, PHONES, ROOMS, named, words
+from tests.attacks.cast import COACH, LINE, PHONES, ROOMS, VISIT, named, words
 from tests.attacks.effects import WatchedTable
 from tests.attacks.knowledge import owner_of
 from tests.attacks.moves import QUIET
@@ -33,11 +35,13 @@ from tests.stories.deeds import BY_PHONE, Deed, Fault, Write
 from tests.stories.erased import is_erased, left_of
 from tests.stories.tasks import TASKS, answer, task_of
 from tests.support.agents import steps_of
-from tests.support.api_client import WHY, Client
+from tests.support.api_client import WHY, Answer, Client
 from tests.support.builders import QUEUES, TENANT
 from tests.support.fakes import Calls, Killed
 
 SETTLE_MINUTES = (1, 15, 15, 15, 30, 30, 60, 120, 600, 1_500)
+VISITED = timedelta(days=30)  # after a visit, the visitor is erased
+PAGES, WIDGET = "https://shop.example", "wgt_shop"
 MORE = 60  # minutes, if jobs still wait
 LEASE = timedelta(seconds=150)
 
@@ -113,6 +117,16 @@ class Asked:
     seq: int
 
 
+@dataclass(frozen=True)
+class Visitor(Client):
+    """A visitor of a web page with a widget, who has the token of a visit."""
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        """See `Client`; the page sends its origin."""
+        event["headers"]["origin"] = PAGES
+        return super().send(event)
+
+
 @dataclass
 class Town(Stage):
     """A stage with faults.
@@ -177,6 +191,23 @@ class Town(Stage):
                     tenant=TENANT, address=phone, line=line, agent_id=COACH.id, chat_id=room.id
                 )
                 self.table.write(Put(bound.key, bound.to_item()))
+        if self.honest:
+            self._open_widget()
+
+    def _open_widget(self) -> None:
+        """Put Coach on a web page, where the visitor of the stage has written."""
+        public = PublicProfile(name="Shop")
+        widget = Widget(
+            **(own := {"tenant": TENANT, "created_at": self.clock.now()}),
+            id=WIDGET,
+            agent_id=COACH.id,
+            origins=(PAGES,),
+            public=public,
+        )
+        visitor = {"id": VISIT.members[0].id, "chat_id": VISIT.id, "widget_id": WIDGET}
+        self.visit = Visit(**own, **visitor, renewed_at=self.clock.now())
+        self.table.write(Put(widget.key, widget.to_item()))
+        self.table.write(Put(self.visit.key, self.visit.to_item(self.clock.now() + VISITED)))
 
     @property
     def mortal(self) -> MortalTable:
@@ -247,7 +278,7 @@ class Town(Stage):
         return key, found.arguments or key
 
     def made_before(self, approval_id: str) -> bool:
-        """Whether the operator is shown that an equal call was made before."""
+        """Whether the operator is shown that an equal call was approved or made before."""
         return bool(self.admin.get(f"/v1/approvals/{approval_id}", reason=WHY).body["made_at"])
 
     def decided(self, approval_id: str, *, yes: bool) -> None:
@@ -260,8 +291,19 @@ class Town(Stage):
     # ------------------------------------------------------------------ doors
 
     def person(self, who: str) -> Client:
-        """The client of a person in the app."""
-        return Client(self, sub=who, claims={"name": named(who)})
+        """The client of a person in the app, or of the visitor."""
+        if who != self.visit.id:
+            return Client(self, sub=who, claims={"name": named(who)})
+        token = self.visit.claims()
+        claims = {
+            "widget_id": token.widget_id,
+            "chat_id": token.chat_id,
+            "number": str(token.number),
+            "consent": str(token.consent),
+            "iat": str(self.clock.now().timestamp()),
+            "exp": str((self.clock.now() + TOKEN_LIFETIME).timestamp()),
+        }
+        return Visitor(self, sub=who, scope="visit", source="visit", claims=claims)
 
     def written(self, who: str, chat: str, text: str) -> None:
         """Let a person write some text by the door of the chat."""
