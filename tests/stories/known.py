@@ -221,6 +221,16 @@ KNOWN: Mapping[str, Known] = {
         ),
         booked(1),  # the operator is shown when it was made, and refuses
     ),
+    "a yes to an agent that has left and comes back": Known(
+        (
+            _writes("book", chat=PAIR.id),
+            Remove(by=ALICE.id, chat=PAIR.id, who=COACH.id),
+            Answer(who=ALICE.id),
+            Join(by=ALICE.id, chat=PAIR.id, who=COACH.id),
+            Answer(who=ALICE.id),
+        ),
+        booked(1),
+    ),
     "a yes by text after STOP": Known(
         (
             Write(who=BOB.id, chat=BOBS_PHONE.id, task="book", other=ALICE.id),

@@ -238,13 +238,13 @@ def is_fault(town: Town, _: Place) -> str:
 
 
 def is_in(member: Callable[[Place], str], *, there: bool) -> Impossible:
-    """A person must be in the chat, or must not."""
+    """Somebody must be in the chat, or must not."""
 
     def impossible(town: Town, place: Place) -> str:
         ids = {each.id for each in town.stored_chat(place.chat).roster}
         if (member(place) in ids) == there:
             return ""
-        return "the person is not there" if there else "the person is there"
+        return f"{'nobody' if there else 'somebody'} of this name is there"
 
     return impossible
 
@@ -274,6 +274,10 @@ def other(place: Place) -> str:
 
 def carol(_: Place) -> str:
     return CAROL.id
+
+
+def coach(_: Place) -> str:
+    return COACH.id
 
 
 def _asks(task: str) -> Callable[[Place], Step]:
@@ -423,6 +427,22 @@ _LIST: tuple[Move, ...] = (
         lambda p: Remove(by=p.who, chat=p.chat, who=CAROL.id),
         impossible=is_in(carol, there=True),
         needs="join",
+        where=ONLY_GROUPS,
+    ),
+    Move(
+        "agent leaves",
+        "person",
+        lambda p: Remove(by=p.who, chat=p.chat, who=COACH.id),
+        impossible=is_in(coach, there=True),
+        undo="agent returns",
+        where=ONLY_GROUPS,
+    ),
+    Move(
+        "agent returns",
+        "person",
+        lambda p: Join(by=p.who, chat=p.chat, who=COACH.id),
+        impossible=is_in(coach, there=False),
+        needs="agent leaves",
         where=ONLY_GROUPS,
     ),
     Move(

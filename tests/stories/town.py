@@ -11,6 +11,7 @@ from skein.errors import Ambiguous, Unavailable
 from skein.identity.models.visit import TOKEN_LIFETIME, Visit
 from skein.models.chats.choice import YES
 from skein.models.common.address import phone_address
+from skein.models.common.base import MemberRef
 from skein.models.common.storage import Put, Update
 from skein.models.common.storage import Write as TableWrite
 from skein.models.directory.address_index import AddressChat
@@ -19,6 +20,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.own_tools.models.tool import OwnTool
 from skein.own_tools.operator_approvals import OperatorApprovals
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.visibility.insiders import chats_of_insiders, insiders_of
 from skein.web_chat.models.widget import PublicProfile, Widget
 from tests.attacks import malicious_model
@@ -94,7 +96,7 @@ class Shown:
     """What a run showed the model.
 
     Attributes:
-        left_out: The messages of the chat whose words a plan or a service may not be shown.
+        left_out: The messages of the chat that count as seen, and that need not have been shown.
         told: The results of the calls that people approved, by the keys of their questions' calls.
         sent: The keys of the calls that services had got by then.
     """
@@ -462,12 +464,17 @@ class Town(Stage):
         return answer(self._request, self._uses)
 
     def _left_out(self, run: Run) -> set[int]:
-        """The messages with words of people who are in none of the chats of a plan or a service.
+        """The messages that an agent may not have been shown, and that count as seen.
 
-        The answer to a question that is left out is left out, too.
+        These are the messages from before it joined. For a plan or a service, they are also those
+        with words of people who are in none of its chats, and answers to questions among them.
         """
-        left: set[int] = set()
-        if run.trigger.type not in {"plan", "service"} or run.active_chat_id is None:
+        if run.active_chat_id is None:
+            return set()
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        member = read_snapshot(self.table, TENANT, run.active_chat_id).member(agent)
+        left = set(range(1, member.joined_seq + 1 if member is not None else 1))
+        if run.trigger.type not in {"plan", "service"}:
             return left
         insiders = insiders_of(run, map(self.stored_chat, chats_of_insiders(run)), alone=True)
         for message in self.messages(run.active_chat_id):

@@ -227,7 +227,7 @@ export interface paths {
          * @description Repeating a `client_id` returns the existing message (idempotent).
          *
          *     With `choice`, the message answers a question. The status is 403 if the question is for another
-         *     person, and 409 if it has been answered or has expired.
+         *     person, and 409 if it has been answered or has expired, or the agent that asked has left.
          */
         post: operations["post_message"];
         delete?: never;

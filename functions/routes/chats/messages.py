@@ -65,7 +65,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     """Repeating a `client_id` returns the existing message (idempotent).
 
     With `choice`, the message answers a question. The status is 403 if the question is for another
-    person, and 409 if it has been answered or has expired.
+    person, and 409 if it has been answered or has expired, or the agent that asked has left.
     """
     caller = router.caller
     if caller.visit is not None:

@@ -175,6 +175,19 @@ def test_a_person_who_left_may_not_answer() -> None:
         answer(world, 1)
 
 
+def test_question_of_an_agent_that_left_may_be_answered_when_it_is_back() -> None:
+    world = team()
+    ask(world)
+    admin = world.app.chat_admin
+    admin.remove_member(TENANT, "chat_1", by=HUSAM.ref, member=COACH.ref)
+    with pytest.raises(Conflict, match="the agent that asked has left the chat"):
+        answer(world, 1)
+    assert [each.seq for each in choices_of(world).open] == [1]
+    world.post("Yes", HUSAM)
+    world.add(COACH, by=HUSAM)
+    assert list(answer(world, 1).message.runs) == [COACH.id]
+
+
 @pytest.mark.parametrize(
     "wrong", [{"option": "maybe"}, {"text": "Yes"}, {"option": "yes", "text": "Yes"}]
 )

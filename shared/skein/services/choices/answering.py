@@ -80,7 +80,8 @@ class Answering:
         Raises:
             NotFound: The person is not a member of the chat, or the question does not exist.
             Forbidden: The question is for another person.
-            Conflict: The question was already answered or has expired, or the chat is discarded.
+            Conflict: The question was already answered or has expired, the agent that asked has
+                left, or the chat is discarded.
             Unprocessable: The answer is not one of the options, or is empty.
             ExtraWriteFailed: The condition of the caller's first write does not hold.
         """
@@ -166,9 +167,9 @@ class Answering:
         """Return the writes that record an answer and end the choice, and the answer's consequence.
 
         Raises:
-            Conflict: The choice has ended, or the code of the answer is no longer valid. Or the
-                answer is a typed yes or no, and another message came after the question, so it is
-                unclear which message the person answers.
+            Conflict: The choice has ended, the code of the answer is no longer valid, or the agent
+                that asked has left. Or the answer is a typed yes or no, and another message came
+                after the question, so it is unclear which message the person answers.
         """
         now = self.clock.now()
         choices = read_choices(self.table, given.tenant, given.person_id, now)
@@ -177,12 +178,14 @@ class Answering:
         if status != "open" or listed is None:
             why = "is answered already" if status == "answered" else "has expired"
             raise Conflict(f"the question {why}", details={"status": status})
+        effect = self.effects.of(choice.purpose, choice.data)
+        if effect.triggers_agent and snapshot.member(asked.sender.ref) is None:
+            raise Conflict("the agent that asked has left the chat", details={"status": status})
         if given.newest_seq not in {None, snapshot.chat.last_seq}:
             raise Conflict("somebody has written since the question", details={"status": status})
         if given.code is not None:
             choices = with_right_code(choices, given.code, now)
         answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
-        effect = self.effects.of(choice.purpose, choice.data)
         refused = effect.is_consent and given.option == NO
         recorded = RecordedAnswer(asked, choice, answer, listed, snapshot)
         consequence = effect.on_answer(recorded, given)
