@@ -9,7 +9,9 @@ from skein.privacy.models.erasure import ERASURE
 from tests.attacks.cast import named
 from tests.fakes.table import MemoryTable
 
-LEFT = re.compile("#ERASURE|#AUDIT#|^CONNECTION#| LIVE$")  # records of it, and later connections
+LEFT = re.compile("#ERASURE|#AUDIT#|^CONNECTION#| LIVE$|#VISIT#")
+"""Records of it, later connections, and a visit, which stays so that its tokens stay invalid."""
+
 DONE = '"stage":{"S":"done"}'
 
 
