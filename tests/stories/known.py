@@ -221,6 +221,17 @@ KNOWN: Mapping[str, Known] = {
         ),
         booked(1),  # the operator is shown when it was made, and refuses
     ),
+    "somebody who left before a call was decided is erased while runs are paused": Known(
+        (
+            BY_OPERATORS,
+            _writes("book", chat=PAIR.id),
+            Pause(),
+            Leave(chat=PAIR.id, who=BOB.id),
+            Decide(yes=False),
+            Erase(who=BOB.id),
+        ),
+        booked(0),
+    ),
     "a yes to an agent that has left and comes back": Known(
         (
             _writes("book", chat=PAIR.id),

@@ -73,7 +73,7 @@ class RunEraser:
             with suppress(Conflict):
                 self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
         elif not run.ended:
-            if waits and run.audience.counts(sweep.subject.ids):
+            if waits and _may_be_told(run, sweep.subject.ids):
                 self._leave(sweep, run)
             return
         self._erase_steps(sweep, run, self._steps(run))
@@ -238,6 +238,11 @@ def _is_for_them(sweep: Sweep, trigger: Trigger) -> bool:
         return False
     theirs = trigger.traced_to in sweep.subject.ids
     return theirs or may_hold_their_words(sweep, plan.authors, plan.made_from.writers)
+
+
+def _may_be_told(run: Run, ids: Collection[str]) -> bool:
+    """Return whether an unstarted run, or the call that it makes, names some people as readers."""
+    return run.audience.counts(ids) or _without(run.trigger, ids) != run.trigger
 
 
 def _without(trigger: Trigger, ids: Collection[str]) -> Trigger:
