@@ -17,6 +17,7 @@ from skein.agent.turn_steps import (
     recorded_prompt,
 )
 from skein.errors import Conflict, Forbidden, NotFound, ReadersChanged
+from skein.interface.history import History
 from skein.interface.reading import Reading
 from skein.live.answer_streams import AnswerStreams
 from skein.models.chats.chat import Chat
@@ -132,7 +133,7 @@ class TurnOpenings:
         opened = Opened(
             number=run.activation, reading=reading, steps=steps, fixed=fixed, prompt=NO_PROMPT
         )
-        if not steps:
+        if not steps and _may_be_agreed(run, reading):
             opened.agreed = self.approvals.agreed_step(run, reading)
         if not steps and opened.agreed is None:
             self.readings.check_opt_out(run, reading, steps)
@@ -180,6 +181,17 @@ def _check_recorded(run: Run, chat: Chat | None) -> None:
         raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
     if chat is not None:
         check_readers(run.held, chat)
+
+
+def _may_be_agreed(run: Run, reading: Reading) -> bool:
+    """Return whether an operator, or a message that the run answers, may have approved a call."""
+    service, history = run.trigger.service, reading.of(History)
+    if service is not None and service.decided is not None:
+        return True
+    first = run.trigger.from_seq
+    if reading.chat is not None and first is not None and history.begins_after(first):
+        return True
+    return any(message.reply_to is not None for message in history.messages)
 
 
 def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> None:

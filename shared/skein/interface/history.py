@@ -72,6 +72,10 @@ class History(SectionItems):
             return self.seen_to
         return max((message.seq for message in self.messages), default=0)
 
+    def begins_after(self, seq: int) -> bool:
+        """Return whether all messages are newer than message `seq`."""
+        return bool(self.messages) and seq < self.messages[0].seq
+
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
         """Return the keys of the agent's other runs that answer messages of the chat.

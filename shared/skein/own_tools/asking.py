@@ -266,8 +266,8 @@ class Approvals:
             return []
         if resumed is not None:  # calls that were approved before the wait were already made
             first = resumed.seq if resumed.chat_id == chat.id else None
-        shown = reading.of(History).messages
-        messages = [*self._before(chat, first, shown), *shown]
+        history = reading.of(History)
+        messages = [*self._before(chat, first, history), *history.messages]
         answers = {
             each.seq: each.reply_to
             for each in messages
@@ -295,16 +295,17 @@ class Approvals:
             if (call := _agreed_in(choice, team)) is not None
         ]
 
-    def _before(self, chat: Chat, first: int | None, shown: Sequence[Message]) -> Iterable[Message]:
+    def _before(self, chat: Chat, first: int | None, history: History) -> Iterable[Message]:
         """Return the messages from `first` on that are older than those that the prompt shows.
 
         Only a run that was held back while the chat went on needs this query. It reads one page (at
         most 1 MB).
         """
-        if first is None or not shown or first >= shown[0].seq:
+        if first is None or not history.begins_after(first):
             return ()
         of_seq = partial(Message.key_of, chat.tenant, chat.id)
-        query = Query(chat.key.pk, first=of_seq(first).sk, last=of_seq(shown[0].seq - 1).sk)
+        last = of_seq(history.messages[0].seq - 1)
+        query = Query(chat.key.pk, first=of_seq(first).sk, last=last.sk)
         return Message.each_of(self.table.query(query).items)
 
     def _as_recorded(
