@@ -161,7 +161,7 @@ def test_a_reply_and_the_end_of_the_wait_at_once_resume_the_run_once(
     world.say("Go on")
     world.run_ready()
     [run] = world.runs(world.here)
-    assert run.status == "waiting"
+    assert run.status == "waiting", run
     world.clock.advance(WAIT_SECONDS + 1)
 
     def reply() -> None:
