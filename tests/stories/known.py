@@ -5,7 +5,18 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from skein.own_tools.asking import CHANGED, TEAM_ANSWERED
-from tests.attacks.cast import ALICE, ALICES, BOB, BOBS_PHONE, CAROL, COACH, PAIR, TEAM
+from tests.attacks.cast import (
+    ALICE,
+    ALICES,
+    BOB,
+    BOBS_PHONE,
+    CAROL,
+    COACH,
+    EVE,
+    PAIR,
+    TEAM,
+    VISIT,
+)
 from tests.attacks.errands import Reach, Reply
 from tests.attacks.known_codes import FULL
 from tests.attacks.known_sharing import ASKS, HELLO, OVER, RULED, SECRET
@@ -229,6 +240,16 @@ KNOWN: Mapping[str, Known] = {
             Leave(chat=PAIR.id, who=BOB.id),
             Decide(yes=False),
             Erase(who=BOB.id),
+        ),
+        booked(0),
+    ),
+    "an operator approves a call whose run an erasure has emptied": Known(
+        (
+            BY_OPERATORS,
+            Write(who=EVE.id, chat=VISIT.id, task="book", other=ALICE.id),
+            Erase(who=ALICE.id),
+            Decide(),
+            Erase(who=EVE.id),
         ),
         booked(0),
     ),

@@ -193,8 +193,7 @@ class Town(Stage):
                     tenant=TENANT, address=phone, line=line, agent_id=COACH.id, chat_id=room.id
                 )
                 self.table.write(Put(bound.key, bound.to_item()))
-        if self.honest:
-            self._open_widget()
+        self._open_widget()
 
     def _open_widget(self) -> None:
         """Put Coach on a web page, where the visitor of the stage has written."""

@@ -21,7 +21,7 @@ from skein.models.runs.requested_call import DecidedCall, RequestedCall
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import ServiceTrigger, Trigger
-from skein.models.visibility.audience import OPEN
+from skein.models.visibility.audience import NOBODY
 from skein.own_tools.ledger import digest_of
 from skein.own_tools.models.approval import (
     DECIDE_WITHIN,
@@ -179,6 +179,9 @@ class OperatorApprovals:
         tenant, chat_id = approval.tenant, approval.chat_id
         chat = Chat.read(self.table, Chat.key_of(tenant, chat_id)) if chat_id else None
         run = Run.read(self.table, Run.key_of(tenant, approval.call.run_id))
+        audience = run.audience if run is not None else NOBODY
+        if audience == NOBODY:  # the run has expired, or an erasure has emptied it
+            audience = approval.call.readers
         decided = DecidedCall(call=approval.call, approved=decision == "approved")
         service = ServiceTrigger(
             id=approval.id,
@@ -193,7 +196,7 @@ class OperatorApprovals:
             trigger=Trigger(type="service", service=service),
             cause=("approval", approval.id),
             now=now,
-            audience=run.audience if run is not None else OPEN,
+            audience=audience,
             chat=chat,
         )
         changes = {"decision": decision, "decided_by": by, "decided_at": now}
