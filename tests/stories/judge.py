@@ -39,6 +39,7 @@ BY_INTENT = frozenset(
         Reason.STOPPED_BY_OPERATOR,
         Reason.CHAT_DISCARDED,
         Reason.PERSON_ERASED,
+        Reason.AGENT_LEFT,
     }
 )
 """Why a run ended of which somebody wanted exactly that, also for the call that it was to make."""
@@ -156,6 +157,8 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
         key, runs = CallData.from_item(asked.data).call.key, runs_about(town, chat_id, answer.seq)
         if key in told or any(run.reason in BY_INTENT for run in runs):
             continue
+        if any(run.reason == Reason.ATTEMPTS_EXHAUSTED for run in runs):
+            continue  # a worker died in each of its attempts, and the person is told to ask again
         spent = [run for run in runs if run.reason == Reason.TOKEN_BUDGET]
         if any(key == call.key for run in spent for call in _carried_out(town, run)):
             continue  # its result is recorded, and no model was asked afterwards

@@ -253,6 +253,15 @@ KNOWN: Mapping[str, Known] = {
         ),
         booked(0),
     ),
+    "an agent that is removed while the worker of an agreed call is dead": Known(
+        (
+            Fault(at=4, runs=True),
+            _writes("notify", chat=PAIR.id),
+            Answer(who=ALICE.id),
+            Remove(by=ALICE.id, chat=PAIR.id, who=COACH.id),
+        ),
+        lambda town: not town.services.calls,
+    ),
     "a yes to an agent that has left and comes back": Known(
         (
             _writes("book", chat=PAIR.id),
