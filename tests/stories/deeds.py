@@ -112,7 +112,7 @@ class Delete(Deed):
 
 @dataclass(frozen=True)
 class EndVisit(Deed):
-    """A visitor closes the web chat for good."""
+    """A visitor ends the visit: its tokens stop working, and its chat stays."""
 
     who: str = ""
 

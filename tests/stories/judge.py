@@ -13,6 +13,7 @@ from skein.models.runs.requested_call import AgreedCall, CallData
 from skein.models.runs.run import ENDED, Run
 from skein.models.runs.step import Step
 from skein.services.common.quoting import in_quotes
+from skein.services.runs.policy import ATTEMPTS
 from skein.trials.models.trial import Trial
 from skein.trials.tried import played_cases
 from tests.attacks.cast import COACH, PEOPLE, PHONES, named, titled
@@ -157,7 +158,8 @@ def no_effect_is_forgotten(town: Town) -> Iterator[str]:
         key, runs = CallData.from_item(asked.data).call.key, runs_about(town, chat_id, answer.seq)
         if key in told or any(run.reason in BY_INTENT for run in runs):
             continue
-        if any(run.reason == Reason.ATTEMPTS_EXHAUSTED for run in runs):
+        exhausted = any(run.reason == Reason.ATTEMPTS_EXHAUSTED for run in runs)
+        if exhausted and town.deaths >= ATTEMPTS.max_tries:
             continue  # a worker died in each of its attempts, and the person is told to ask again
         spent = [run for run in runs if run.reason == Reason.TOKEN_BUDGET]
         if any(key == call.key for run in spent for call in _carried_out(town, run)):

@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from skein.errors import Ambiguous, Unavailable
+from skein.identity.callers import Callers
 from skein.identity.models.visit import TOKEN_LIFETIME, Visit
+from skein.identity.visit_tokens import VisitTokens
 from skein.models.chats.choice import YES
 from skein.models.common.address import phone_address
 from skein.models.common.base import MemberRef
@@ -42,10 +44,10 @@ from tests.support.builders import QUEUES, TENANT
 from tests.support.fakes import Calls, Killed
 
 SETTLE_MINUTES = (1, 15, 15, 15, 30, 30, 60, 120, 600, 1_500)
-VISITED = timedelta(days=30)  # after a visit, the visitor is erased
-PAGES, WIDGET = "https://shop.example", "wgt_shop"
 MORE = 60  # minutes, if jobs still wait
 LEASE = timedelta(seconds=150)
+VISITED = timedelta(days=30)  # after a visit, the visitor is erased
+PAGES, WIDGET = "https://shop.example", "wgt_shop"
 
 
 class MortalTable(WatchedTable):
@@ -197,18 +199,25 @@ class Town(Stage):
 
     def _open_widget(self) -> None:
         """Put Coach on a web page, where the visitor of the stage has written."""
-        public = PublicProfile(name="Shop")
+        now = self.clock.now()
         widget = Widget(
-            **(own := {"tenant": TENANT, "created_at": self.clock.now()}),
+            tenant=TENANT,
             id=WIDGET,
             agent_id=COACH.id,
             origins=(PAGES,),
-            public=public,
+            public=PublicProfile(name="Shop"),
+            created_at=now,
         )
-        visitor = {"id": VISIT.members[0].id, "chat_id": VISIT.id, "widget_id": WIDGET}
-        self.visit = Visit(**own, **visitor, renewed_at=self.clock.now())
+        self.visit = Visit(
+            tenant=TENANT,
+            id=VISIT.members[0].id,
+            widget_id=WIDGET,
+            chat_id=VISIT.id,
+            renewed_at=now,
+            created_at=now,
+        )
         self.table.write(Put(widget.key, widget.to_item()))
-        self.table.write(Put(self.visit.key, self.visit.to_item(self.clock.now() + VISITED)))
+        self.table.write(Put(self.visit.key, self.visit.to_item(now + VISITED)))
 
     @property
     def mortal(self) -> MortalTable:
@@ -295,16 +304,9 @@ class Town(Stage):
         """The client of a person in the app, or of the visitor."""
         if who != self.visit.id:
             return Client(self, sub=who, claims={"name": named(who)})
-        token = self.visit.claims()
-        claims = {
-            "widget_id": token.widget_id,
-            "chat_id": token.chat_id,
-            "number": str(token.number),
-            "consent": str(token.consent),
-            "iat": str(self.clock.now().timestamp()),
-            "exp": str((self.clock.now() + TOKEN_LIFETIME).timestamp()),
-        }
-        return Visitor(self, sub=who, scope="visit", source="visit", claims=claims)
+        claims = self.visit.claims()._replace(ends_at=self.clock.now() + TOKEN_LIFETIME)
+        caller = self.app.get(Callers).identify(self.app.get(VisitTokens).sign("visit", claims))
+        return Visitor(self, sub=who, source=caller.source, claims=dict(caller.claims))
 
     def written(self, who: str, chat: str, text: str) -> None:
         """Let a person write some text by the door of the chat."""

@@ -126,18 +126,19 @@ class OperatorApprovals:
         return WaitingCall(approval, given, tuple(made_at))
 
     def _made_at(self, approval: ToolApproval, arguments: str) -> Iterator[datetime]:
-        """Yield when equal calls of the newest 200 were made, then when others were approved.
+        """Yield when equal calls were made, oldest first, and then when others were approved.
 
-        Calls of plans and services are recorded with the agent, others with the chat.
+        Calls of plans and services are recorded with the agent, others with the chat. At most 200
+        of each are read: the newest of the chat, and those of any time of the agent.
         """
         partitions = [agent_partition(approval.tenant, approval.agent_id)]
         if approval.chat_id is not None:
             partitions.append(chat_partition(approval.tenant, approval.chat_id))
-        newest = (
+        queries = (
             Query.under(each, RecordedCall.PREFIX, newest_first=True, limit=MAX_SHOWN)
             for each in partitions
         )
-        found = [item for query in newest for item in self.table.query(query).items]
+        found = [item for query in queries for item in self.table.query(query).items]
         recorded = sorted(RecordedCall.each_of(found), key=attrgetter("begun_at"))
         digest = digest_of(approval.call.tool, arguments)
         for each in recorded:
